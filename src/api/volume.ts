@@ -1,0 +1,148 @@
+import { z } from "zod";
+import { IntOrString, LabelSelector, ObjectMeta, Quantity, StringMap } from "./meta.ts";
+
+const LocalObjectReference = z.strictObject({ name: z.string().optional() });
+const KeyToPath = z.strictObject({ key: z.string(), path: z.string(), mode: z.int().optional() });
+
+const ObjectFieldSelector = z.strictObject({ apiVersion: z.string().optional(), fieldPath: z.string() });
+export const ResourceFieldSelector = z.strictObject({
+  containerName: z.string().optional(),
+  resource: z.string(),
+  divisor: Quantity.optional(),
+});
+
+const DownwardAPIFile = z.strictObject({
+  path: z.string(),
+  fieldRef: ObjectFieldSelector.optional(),
+  resourceFieldRef: ResourceFieldSelector.optional(),
+  mode: z.int().optional(),
+});
+
+const ConfigMapSource = { name: z.string().optional(), items: z.array(KeyToPath).optional(), optional: z.boolean().optional() };
+
+const VolumeProjection = z.strictObject({
+  secret: z.strictObject(ConfigMapSource).optional(),
+  configMap: z.strictObject(ConfigMapSource).optional(),
+  downwardAPI: z.strictObject({ items: z.array(DownwardAPIFile).optional() }).optional(),
+  serviceAccountToken: z
+    .strictObject({ audience: z.string().optional(), expirationSeconds: z.int().optional(), path: z.string() })
+    .optional(),
+  clusterTrustBundle: z
+    .strictObject({
+      name: z.string().optional(),
+      signerName: z.string().optional(),
+      labelSelector: LabelSelector.optional(),
+      optional: z.boolean().optional(),
+      path: z.string(),
+    })
+    .optional(),
+  podCertificate: z
+    .strictObject({
+      signerName: z.string(),
+      keyType: z.string(),
+      maxExpirationSeconds: z.int().optional(),
+      credentialBundlePath: z.string().optional(),
+      keyPath: z.string().optional(),
+      certificateChainPath: z.string().optional(),
+      userAnnotations: StringMap.optional(),
+    })
+    .optional(),
+});
+
+const PersistentVolumeClaimTemplate = z.strictObject({
+  metadata: ObjectMeta.optional(),
+  spec: z.record(z.string(), z.unknown()),
+});
+
+/** Volume types that need a driver or a removed plugin: parsed loosely, refused by name at admission. */
+const Foreign = z.record(z.string(), z.unknown()).optional();
+
+/** corev1.Volume. */
+export const Volume = z.strictObject({
+  name: z.string(),
+  emptyDir: z.strictObject({ medium: z.string().optional(), sizeLimit: Quantity.optional() }).optional(),
+  hostPath: z.strictObject({ path: z.string(), type: z.string().optional() }).optional(),
+  configMap: z.strictObject({ ...ConfigMapSource, defaultMode: z.int().optional() }).optional(),
+  secret: z
+    .strictObject({
+      secretName: z.string().optional(),
+      items: z.array(KeyToPath).optional(),
+      defaultMode: z.int().optional(),
+      optional: z.boolean().optional(),
+    })
+    .optional(),
+  downwardAPI: z
+    .strictObject({ items: z.array(DownwardAPIFile).optional(), defaultMode: z.int().optional() })
+    .optional(),
+  projected: z
+    .strictObject({ sources: z.array(VolumeProjection).optional(), defaultMode: z.int().optional() })
+    .optional(),
+  image: z.strictObject({ reference: z.string().optional(), pullPolicy: z.string().optional() }).optional(),
+  persistentVolumeClaim: z.strictObject({ claimName: z.string(), readOnly: z.boolean().optional() }).optional(),
+  ephemeral: z.strictObject({ volumeClaimTemplate: PersistentVolumeClaimTemplate.optional() }).optional(),
+  csi: z
+    .strictObject({
+      driver: z.string(),
+      readOnly: z.boolean().optional(),
+      fsType: z.string().optional(),
+      volumeAttributes: StringMap.optional(),
+      nodePublishSecretRef: LocalObjectReference.optional(),
+    })
+    .optional(),
+  nfs: z.strictObject({ server: z.string(), path: z.string(), readOnly: z.boolean().optional() }).optional(),
+  iscsi: Foreign,
+  fc: Foreign,
+  gitRepo: Foreign,
+  flexVolume: Foreign,
+  awsElasticBlockStore: Foreign,
+  azureDisk: Foreign,
+  azureFile: Foreign,
+  cephfs: Foreign,
+  cinder: Foreign,
+  flocker: Foreign,
+  gcePersistentDisk: Foreign,
+  glusterfs: Foreign,
+  photonPersistentDisk: Foreign,
+  portworxVolume: Foreign,
+  quobyte: Foreign,
+  rbd: Foreign,
+  scaleIO: Foreign,
+  storageos: Foreign,
+  vsphereVolume: Foreign,
+});
+
+export const VolumeMount = z.strictObject({
+  name: z.string(),
+  mountPath: z.string(),
+  readOnly: z.boolean().optional(),
+  recursiveReadOnly: z.string().optional(),
+  subPath: z.string().optional(),
+  subPathExpr: z.string().optional(),
+  mountPropagation: z.string().optional(),
+});
+
+export const EnvVarSource = z.strictObject({
+  fieldRef: ObjectFieldSelector.optional(),
+  resourceFieldRef: ResourceFieldSelector.optional(),
+  configMapKeyRef: z
+    .strictObject({ name: z.string().optional(), key: z.string(), optional: z.boolean().optional() })
+    .optional(),
+  secretKeyRef: z
+    .strictObject({ name: z.string().optional(), key: z.string(), optional: z.boolean().optional() })
+    .optional(),
+  fileKeyRef: z
+    .strictObject({ volumeName: z.string(), path: z.string(), key: z.string(), optional: z.boolean().optional() })
+    .optional(),
+});
+
+export const HttpGetAction = z.strictObject({
+  path: z.string().optional(),
+  port: IntOrString,
+  host: z.string().optional(),
+  scheme: z.string().optional(),
+  httpHeaders: z.array(z.strictObject({ name: z.string(), value: z.string() })).optional(),
+});
+
+export type Volume = z.infer<typeof Volume>;
+export type VolumeMount = z.infer<typeof VolumeMount>;
+export type EnvVarSource = z.infer<typeof EnvVarSource>;

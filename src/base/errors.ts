@@ -1,0 +1,29 @@
+/** Exit codes of every podwright command. */
+export const ExitCode = { done: 0, failed: 1, badInput: 2, environment: 3 } as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/**
+ * An error for a person: what was tried, on what, and what to do about it. Anything else that reaches the command line
+ * is a defect of podwright.
+ */
+export class PodwrightError extends Error {
+  readonly exitCode: ExitCode;
+  /** What to do about it: one imperative sentence. */
+  readonly remedy: string | undefined;
+  constructor(exitCode: ExitCode, message: string, options: ErrorOptions & { readonly remedy?: string } = {}) {
+    super(message, options);
+    this.name = "PodwrightError";
+    this.exitCode = exitCode;
+    this.remedy = options.remedy;
+  }
+}
+
+/** The message of anything thrown. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** For `default:` of an exhaustive switch: does not compile when a case is missing. */
+export function unreachable(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}

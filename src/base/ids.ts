@@ -1,0 +1,13 @@
+declare const brand: unique symbol;
+type Branded<B extends string> = string & { readonly [brand]: B };
+
+/** `metadata.uid` of a pod: the key of everything the node knows about it. */
+export type PodUid = Branded<"PodUid">;
+/** The runtime's id of a container, without the `containerd://` prefix. */
+export type ContainerId = Branded<"ContainerId">;
+/** The runtime's id of a pod sandbox. */
+export type SandboxId = Branded<"SandboxId">;
+
+export const podUid = (text: string): PodUid => text as PodUid;
+export const containerId = (text: string): ContainerId => text as ContainerId;
+export const sandboxId = (text: string): SandboxId => text as SandboxId;

@@ -1,0 +1,60 @@
+/** A value that JSON can carry without loss. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** The pod that an entry is about. */
+export interface PodRef {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/**
+ * Why something was done: a chain from the nearest reason to the first evidence. `entry` points at the journal entry
+ * that is the evidence, when there is one.
+ */
+export interface Cause {
+  /** Stable CamelCase word for programs, e.g. `ContainerExited`, `ManifestRemoved`, `BackOffExpired`. */
+  readonly code: string;
+  /** One clause for people, no trailing full stop, e.g. `container web exited with code 3`. */
+  readonly message: string;
+  readonly entry?: number;
+  readonly because?: Cause;
+}
+
+/**
+ * input: something from outside asked (manifest, command, signal). observation: what the runtime showed to have
+ * changed. decision: what was decided (also "wait"). action: an effect was requested. outcome: how an action ended
+ * (`of` names it). note: about podwright itself (started, adopted, lost the runtime).
+ */
+export type JournalKind = "input" | "observation" | "decision" | "action" | "outcome" | "note";
+
+export interface JournalInput {
+  readonly kind: JournalKind;
+  /** CamelCase word for what happened: `PodAdded`, `ContainerDied`, `StartContainer`, `PullImage` … */
+  readonly what: string;
+  /** One sentence for people. Never holds a secret. */
+  readonly message: string;
+  readonly pod?: PodRef;
+  readonly container?: string;
+  /** Required for actions. */
+  readonly cause?: Cause;
+  /** outcome: the sequence number of its action. */
+  readonly of?: number;
+  /** outcome: `done`, `failed`, or `unknown` (cancelled or timed out: the runtime may have done it). */
+  readonly result?: "done" | "failed" | "unknown";
+  readonly durationMs?: number;
+  readonly data?: { readonly [key: string]: Json };
+}
+
+export interface JournalEntry extends JournalInput {
+  /** Grows by one; unique over restarts of podwright on one state directory. */
+  readonly seq: number;
+  /** Wall clock, milliseconds since the epoch: for people, not for ordering. */
+  readonly time: number;
+}
+
+/** The writing side of the journal: never throws and never waits, so that a full disk stops no pod. */
+export interface Recorder {
+  /** Returns the entry's sequence number, for causes and outcomes to point at. */
+  record(entry: JournalInput): number;
+}

@@ -1,0 +1,32 @@
+/**
+ * What a pod or QoS cgroup may hold. Names are cgroup v1's and Kubernetes'; the port translates for v2
+ * (KEP-2254: weight = 1 + ((shares − 2) × 9999) / 262142).
+ */
+export interface CgroupResources {
+  /** Relative CPU weight, 2..262144. */
+  readonly cpuShares?: number;
+  /** Microseconds of CPU a period; −1 for no limit. */
+  readonly cpuQuotaMicroseconds?: number;
+  readonly cpuPeriodMicroseconds?: number;
+  /** Bytes; −1 for no limit. */
+  readonly memoryLimitBytes?: number;
+  /** Processes and threads; −1 for no limit. */
+  readonly pidsLimit?: number;
+}
+
+/**
+ * Cgroups by their logical path, e.g. `/kubepods/burstable/pod1234` (cgroupfs names); on v1 one path stands for the
+ * same path in every controller.
+ */
+export interface Cgroups {
+  readonly version: 1 | 2;
+  exists(path: string): Promise<boolean>;
+  /** Creates the cgroup and its parents, then applies the resources; existing ones are updated. */
+  apply(path: string, resources: CgroupResources): Promise<void>;
+  /** Names of the direct children. */
+  children(path: string): Promise<string[]>;
+  /** Processes in the cgroup and below it. */
+  pids(path: string): Promise<number[]>;
+  /** Removes the cgroup and the ones below it; rejects while a process is in one. Nothing there is no error. */
+  remove(path: string): Promise<void>;
+}

@@ -1,0 +1,65 @@
+/** What a path names, without following a final symbolic link. */
+export interface FileInfo {
+  readonly type: "file" | "directory" | "symlink" | "other";
+  /** Size in bytes. */
+  readonly size: number;
+  /** Permission bits, e.g. 0o644. */
+  readonly mode: number;
+  /** Last modification, milliseconds since the epoch. */
+  readonly modified: number;
+  readonly inode: number;
+  readonly device: number;
+}
+
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly type: FileInfo["type"];
+}
+
+/** A file system error; `code` is the errno name (`ENOENT`, `ENOSPC` …). */
+export class FileError extends Error {
+  readonly code: string;
+  readonly path: string;
+  constructor(code: string, path: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "FileError";
+    this.code = code;
+    this.path = path;
+  }
+}
+
+/** The file system. Paths are absolute. Every method rejects with {@link FileError}. */
+export interface Files {
+  /** The whole file; rejects with code `EFBIG` when it is longer than `maxBytes`. */
+  read(path: string, maxBytes: number): Promise<Uint8Array>;
+  /** Up to `length` bytes from `offset`; fewer at the end of the file. */
+  readRange(path: string, offset: number, length: number): Promise<Uint8Array>;
+  /** Replaces the file in one step (temporary file, fsync, rename): a reader sees the old or the new text, never a part. */
+  writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void>;
+  /** Creates or truncates the file in place, so that a bind mount of it sees the change. */
+  write(path: string, data: string | Uint8Array, mode: number): Promise<void>;
+  /** Appends, creating the file with `mode`. */
+  append(path: string, data: string | Uint8Array, mode: number): Promise<void>;
+  /** Creates the directory and its parents; an existing directory is left as it is. The mode ignores the umask. */
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Entries in no particular order; empty when the directory does not exist. */
+  list(path: string): Promise<DirectoryEntry[]>;
+  /** Undefined when nothing is there. Does not follow a final symbolic link. */
+  stat(path: string): Promise<FileInfo | undefined>;
+  /** Removes one file, symbolic link or empty directory; nothing there is no error. */
+  remove(path: string): Promise<void>;
+  /** Removes a tree without following links or crossing into another file system; nothing there is no error. */
+  removeTree(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  symlink(target: string, path: string): Promise<void>;
+  readLink(path: string): Promise<string>;
+  /** The path with every symbolic link resolved. */
+  realPath(path: string): Promise<string>;
+  chmod(path: string, mode: number): Promise<void>;
+  chown(path: string, uid: number, gid: number): Promise<void>;
+  /**
+   * Calls `onChange` soon after something in the directory changed (inotify). Only a hint: changes may be merged or
+   * missed, so the caller re-reads now and then. `onError` when watching ended.
+   */
+  watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable;
+}

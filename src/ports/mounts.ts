@@ -1,0 +1,15 @@
+export interface MountPoint {
+  readonly target: string;
+  readonly source: string;
+  readonly fileSystem: string;
+  readonly options: readonly string[];
+}
+
+/** Mounts of podwright's own mount namespace. */
+export interface Mounts {
+  /** Every mount, in mount order (/proc/self/mountinfo). */
+  list(): Promise<MountPoint[]>;
+  mount(mount: MountPoint): Promise<void>;
+  /** Unmounts; a target that is no mount point is no error. */
+  unmount(target: string, options?: { readonly lazy?: boolean }): Promise<void>;
+}

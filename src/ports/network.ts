@@ -1,0 +1,19 @@
+export interface HttpRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+/** Network connections that podwright itself opens: manifest URLs now, probes and hooks later. */
+export interface Network {
+  /** GET; rejects on connection errors and on bodies past `maxBytes`. The caller judges the status. */
+  httpGet(request: HttpRequest): Promise<HttpResponse>;
+  /** This machine's addresses in the order the system lists them, without loopback and link-local ones. */
+  addresses(): string[];
+}

@@ -1,0 +1,59 @@
+import type { ContainerId, PodUid, SandboxId } from "../base/ids.ts";
+
+export type ContainerState = "created" | "running" | "exited" | "unknown";
+
+/** One container instance as the runtime shows it (kubecontainer.Status upstream). Times are nanoseconds, 0n: not yet. */
+export interface ContainerStatus {
+  readonly id: ContainerId;
+  readonly name: string;
+  readonly sandboxId: SandboxId | undefined;
+  readonly state: ContainerState;
+  readonly createdAt: bigint;
+  readonly startedAt: bigint;
+  readonly finishedAt: bigint;
+  readonly exitCode: number;
+  /** The runtime's word: `Completed`, `Error`, `OOMKilled`, `StartError` … */
+  readonly reason: string;
+  readonly message: string;
+  /** Image reference as the runtime reports it. */
+  readonly image: string;
+  readonly imageId: string;
+  /** annotation io.kubernetes.container.hash; empty when missing. */
+  readonly hash: string;
+  /** annotation io.kubernetes.container.restartCount. */
+  readonly restartCount: number;
+  readonly logPath: string;
+  /** annotation io.kubernetes.pod.terminationGracePeriod of the time it was created, in seconds. */
+  readonly terminationGracePeriodSeconds: number | undefined;
+  readonly terminationMessagePath: string;
+  readonly terminationMessagePolicy: string;
+}
+
+/** One pod sandbox as the runtime shows it. */
+export interface SandboxStatus {
+  readonly id: SandboxId;
+  readonly attempt: number;
+  readonly ready: boolean;
+  readonly createdAt: bigint;
+  readonly hostNetwork: boolean;
+  /** Empty for hostNetwork pods and for sandboxes without a network. */
+  readonly ips: readonly string[];
+  readonly cgroupParent: string;
+}
+
+/**
+ * Everything the runtime shows of one pod at one observation (kubecontainer.PodStatus upstream). Sandboxes and
+ * containers are newest first. A pod that the runtime does not know has none of either.
+ */
+export interface PodStatus {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  readonly sandboxes: readonly SandboxStatus[];
+  readonly containers: readonly ContainerStatus[];
+}
+
+/** The newest instance of a container; undefined when there is none. */
+export function findContainer(status: PodStatus, name: string): ContainerStatus | undefined {
+  return status.containers.find((container) => container.name === name);
+}
