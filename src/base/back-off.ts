@@ -1,0 +1,81 @@
+interface BackOffEntry {
+  delayMs: number;
+  lastUpdateMs: number;
+}
+
+/**
+ * Exponential back-off by key, with the semantics of upstream's `client-go/util/flowcontrol.Backoff` (no jitter): the
+ * first failure waits `initialMs`, each further one twice as long, at most `maxMs`. An entry has expired, so that the
+ * next failure starts over, when the event comes more than 2 × `maxMs` after the entry's last update.
+ *
+ * Holds no clock: the caller gives every time, in milliseconds on one clock of its choice. An event may lie before the
+ * moment at which it is noticed (a container's exit), so the two are given apart.
+ */
+export class BackOff {
+  readonly #initialMs: number;
+  readonly #maxMs: number;
+  readonly #entries = new Map<string, BackOffEntry>();
+
+  constructor(initialMs: number, maxMs: number) {
+    this.#initialMs = Math.min(initialMs, maxMs);
+    this.#maxMs = maxMs;
+  }
+
+  /** Keys that are remembered at this moment, for diagnostics and bounds. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The present delay of the key in milliseconds; 0 when it has none. */
+  get(key: string): number {
+    return this.#entries.get(key)?.delayMs ?? 0;
+  }
+
+  /** Notes one more failure: doubles the key's delay, or starts it when there is none or it has expired. */
+  next(key: string, eventTimeMs: number, nowMs: number): void {
+    const entry = this.#live(key, eventTimeMs);
+    const delayMs = entry === undefined ? this.#initialMs : Math.min(entry.delayMs * 2, this.#maxMs);
+    this.#entries.set(key, { delayMs, lastUpdateMs: nowMs });
+  }
+
+  /** True while less than the key's delay has passed since the event. */
+  isInBackOffSince(key: string, eventTimeMs: number, nowMs: number): boolean {
+    const endMs = this.endsAt(key, eventTimeMs);
+    return endMs !== undefined && nowMs < endMs;
+  }
+
+  /** When the wait that follows the event ends; undefined when the key has no delay or it has expired. */
+  endsAt(key: string, eventTimeMs: number): number | undefined {
+    const entry = this.#live(key, eventTimeMs);
+    return entry === undefined ? undefined : eventTimeMs + entry.delayMs;
+  }
+
+  /** True while less than the key's delay has passed since its last {@link next}. */
+  isInBackOffSinceUpdate(key: string, nowMs: number): boolean {
+    const endMs = this.endsAtSinceUpdate(key, nowMs);
+    return endMs !== undefined && nowMs < endMs;
+  }
+
+  /** When the wait that follows the key's last {@link next} ends; undefined when it has no delay or it has expired. */
+  endsAtSinceUpdate(key: string, nowMs: number): number | undefined {
+    const entry = this.#live(key, nowMs);
+    return entry === undefined ? undefined : entry.lastUpdateMs + entry.delayMs;
+  }
+
+  /** Forgets the key, e.g. because what failed has changed. */
+  reset(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Forgets the keys that have expired and returns them; to be called now and then, so that the map stays small. */
+  gc(nowMs: number): string[] {
+    const expired = [...this.#entries.keys()].filter((key) => this.#live(key, nowMs) === undefined);
+    for (const key of expired) this.#entries.delete(key);
+    return expired;
+  }
+
+  #live(key: string, eventTimeMs: number): BackOffEntry | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined || eventTimeMs - entry.lastUpdateMs > 2 * this.#maxMs ? undefined : entry;
+  }
+}
