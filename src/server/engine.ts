@@ -1,0 +1,97 @@
+import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+
+/** Objects of one `podwright run`, decoded and validated by the caller, validated again by the engine. */
+export interface ApplyRequest {
+  readonly pods: readonly PodManifest[];
+  readonly configMaps: readonly ConfigMapManifest[];
+  readonly secrets: readonly SecretManifest[];
+}
+
+export interface AppliedPod extends PodRef {
+  /** replaced: another manifest ran under this name; that pod ends before this one starts. */
+  readonly change: "added" | "unchanged" | "replaced";
+}
+
+/** One container of a {@link PodView}, newest instance. */
+export interface ContainerView {
+  readonly name: string;
+  /** The runtime's id; empty before the first start. */
+  readonly id: string;
+  readonly image: string;
+  readonly state: "waiting" | "running" | "terminated";
+  /** Waiting or terminated: `CrashLoopBackOff`, `ImagePullBackOff`, `Completed`, `Error` … */
+  readonly reason: string;
+  readonly message: string;
+  readonly exitCode: number | undefined;
+  readonly ready: boolean;
+  readonly restartCount: number;
+  /** Wall clock ms; undefined before. */
+  readonly startedAt: number | undefined;
+  readonly finishedAt: number | undefined;
+  /** Absolute path of the newest log, and of the instance before it. */
+  readonly logPath: string;
+  readonly previousLogPath: string | undefined;
+}
+
+/** What the engine knows of one pod: the rows of `podwright ps`. */
+export interface PodView extends PodRef {
+  /** `file`, `http`, `run` or `api`. */
+  readonly source: string;
+  /** The worker's state: syncing, terminating (being stopped) or terminated. */
+  readonly state: "syncing" | "terminating" | "terminated";
+  readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+  /** Pod reason (`Evicted`, `DeadlineExceeded` …); empty when none. */
+  readonly reason: string;
+  readonly message: string;
+  readonly ready: boolean;
+  readonly ips: readonly string[];
+  readonly hostNetwork: boolean;
+  readonly hostPorts: readonly { readonly hostIP: string; readonly hostPort: number; readonly containerPort: number; readonly protocol: string }[];
+  readonly node: string;
+  /** Wall clock ms at which this engine or the one before it first saw the pod. */
+  readonly createdAt: number;
+  readonly containers: readonly ContainerView[];
+  readonly logDirectory: string;
+  /** While terminating: wall clock ms at which SIGKILL is due. */
+  readonly killAt: number | undefined;
+}
+
+export interface Health {
+  readonly healthy: boolean;
+  readonly version: string;
+  readonly pid: number;
+  /** `containerd 2.1.9` */
+  readonly runtime: string;
+  readonly runtimeEndpoint: string;
+  readonly startedAt: number;
+  /** One line for each subsystem: last success and the oldest outstanding call. */
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+}
+
+/** A pod named by a person: `name`, `namespace/name` or a UID. */
+export type PodSelector = string;
+
+/**
+ * What the command line can ask of a running engine, over its Unix socket. Methods reject with `PodwrightError`
+ * (bad input when a selector names no pod or several).
+ */
+export interface Engine {
+  health(): Health;
+  apply(request: ApplyRequest): Promise<readonly AppliedPod[]>;
+  /** Pods, by namespace and name; those already gone are not listed. */
+  pods(): readonly PodView[];
+  pod(selector: PodSelector): PodView;
+  /**
+   * Removes the pod from the `run` source and so stops it; resolves as soon as that is recorded, the stop goes on.
+   * A second call with a smaller grace shortens the first's. Pods of other sources are refused with the remedy.
+   */
+  stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
+  /** Resolves a selector for pods that are gone but still in the journal. */
+  podRefs(selector: PodSelector): readonly PodRef[];
+  entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[];
+  /** Entries from `sinceSeq` on, then new ones as they come, until the signal aborts. */
+  follow(filter: { readonly uid?: string; readonly sinceSeq?: number }, signal: AbortSignal): AsyncIterable<JournalEntry>;
+  /** Ends the engine process; pods go on running (`keep`) or are stopped first. */
+  shutdown(mode: "keep" | "stop"): Promise<void>;
+}
