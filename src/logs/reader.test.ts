@@ -1,0 +1,358 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { findTail } from "./tail.ts";
+import { CriLogDecoder, type LogLine, parseCriLine } from "./cri-log.ts";
+import { followLog, type LogFiles, readLog } from "./reader.ts";
+import { FileError, type FileInfo } from "../ports/files.ts";
+import { systemClock } from "../linux/clock.ts";
+
+const encoder = new TextEncoder();
+const directory = "/logs/web";
+const bytesOf = (text: string): Uint8Array => encoder.encode(text);
+const textOf = (line: LogLine): string => new TextDecoder().decode(line.text);
+let second = 0;
+const raw = (text: string, tag = "F", stream = "stdout"): string =>
+  `2026-11-20T14:${String(Math.floor(second / 60) % 60).padStart(2, "0")}:${String(second++ % 60).padStart(2, "0")}.000000001Z ${stream} ${tag} ${text}\n`;
+
+/** A directory of log files in memory, with inodes as rename keeps them. */
+class MemoryLogs implements LogFiles {
+  readonly contents = new Map<string, { inode: number; data: Uint8Array }>();
+  bytesRead = 0;
+  /** Runs once between a read's look at the name and the read. */
+  beforeRead: (() => void) | undefined;
+  #inode = 1;
+
+  append(name: string, text: string): void {
+    const path = `${directory}/${name}`;
+    const file = this.contents.get(path) ?? { inode: this.#inode++, data: new Uint8Array(0) };
+    file.data = Buffer.concat([file.data, bytesOf(text)]);
+    this.contents.set(path, file);
+  }
+
+  rename(from: string, to: string): void {
+    const file = this.contents.get(`${directory}/${from}`);
+    assert.ok(file);
+    this.contents.delete(`${directory}/${from}`);
+    this.contents.set(`${directory}/${to}`, file);
+  }
+
+  async stat(path: string): Promise<FileInfo | undefined> {
+    const file = this.contents.get(path);
+    if (file === undefined) return undefined;
+    return {
+      type: "file",
+      size: file.data.length,
+      mode: 0o640,
+      modified: 0,
+      inode: file.inode,
+      device: 1,
+    };
+  }
+
+  async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
+    this.beforeRead?.();
+    this.beforeRead = undefined;
+    const file = this.contents.get(path);
+    if (file === undefined) throw new FileError("ENOENT", path, "no such file");
+    const bytes = file.data.subarray(offset, offset + length);
+    this.bytesRead += bytes.length;
+    return bytes;
+  }
+
+  async list(): Promise<{ name: string; type: "file" }[]> {
+    return [...this.contents.keys()].map((path) => ({
+      name: path.slice(directory.length + 1),
+      type: "file" as const,
+    }));
+  }
+
+  watch(): Disposable {
+    return { [Symbol.dispose]: () => {} };
+  }
+}
+
+async function collect(lines: AsyncIterable<LogLine>): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const line of lines) texts.push(textOf(line));
+  return texts;
+}
+
+test("a CRI line is read into its parts", () => {
+  const entry = parseCriLine(bytesOf("2026-11-20T14:00:00.123456789+01:00 stderr F a  b "));
+  assert.ok(entry);
+  assert.equal(entry.time, "2026-11-20T14:00:00.123456789+01:00");
+  assert.equal(entry.stream, "stderr");
+  assert.equal(entry.partial, false);
+  assert.equal(new TextDecoder().decode(entry.text), "a  b ");
+});
+
+test("an empty line and further tags are accepted", () => {
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout F "))?.text.length, 0);
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout F"))?.text.length, 0);
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout P:x y"))?.partial, true);
+});
+
+test("text in another format is no CRI line", () => {
+  for (const text of [
+    "",
+    "hello",
+    "2026-11-20T14:00:00Z stdin F x",
+    "2026-11-20T14:00:00Z stdout",
+    "x".repeat(25) + " stdout F x",
+  ]) {
+    assert.equal(parseCriLine(bytesOf(text)), undefined, text);
+  }
+});
+
+test("partial lines are joined for each stream, however the bytes are cut", () => {
+  const text =
+    raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
+  for (const size of [1, 7, 1000]) {
+    const decoder = new CriLogDecoder();
+    const bytes = bytesOf(text);
+    const lines: LogLine[] = [];
+    for (let at = 0; at < bytes.length; at += size)
+      lines.push(...decoder.push(bytes.subarray(at, at + size)));
+    assert.deepEqual(
+      lines.map((line) => [line.stream, textOf(line)]),
+      [
+        ["stderr", "err"],
+        ["stdout", "one two"],
+        ["stdout", "torn"],
+        ["stdout", "three"],
+      ],
+    );
+  }
+});
+
+test("a line without an end is given in bounded pieces", () => {
+  const decoder = new CriLogDecoder();
+  const lines: LogLine[] = [];
+  const piece = bytesOf(raw("x".repeat(16_000), "P"));
+  for (let count = 0; count < 200; count++) lines.push(...decoder.push(piece));
+  lines.push(...decoder.end());
+  assert.equal(
+    lines.reduce((sum, line) => sum + line.text.length, 0),
+    200 * 16_000,
+  );
+  assert.deepEqual(
+    lines.map((line) => [line.start, line.end]),
+    [
+      [true, false],
+      [false, false],
+      [false, false],
+      [false, false],
+    ].slice(0, lines.length),
+  );
+});
+
+test("bytes that are not UTF-8 come through unchanged", () => {
+  const decoder = new CriLogDecoder();
+  const bytes = Buffer.concat([
+    bytesOf("2026-11-20T14:00:00Z stdout F "),
+    Buffer.from([0xff, 0xfe, 0x1b, 0x00]),
+    bytesOf("\n"),
+  ]);
+  const [line] = decoder.push(bytes);
+  assert.deepEqual([...(line?.text ?? [])], [0xff, 0xfe, 0x1b, 0x00]);
+});
+
+test("the tail of a large log is found without reading all of it", async () => {
+  const files = new MemoryLogs();
+  files.append(
+    "0.log",
+    Array.from({ length: 50_000 }, (_, index) => raw(`line ${index}`)).join(""),
+  );
+  const texts = await collect(readLog(files, `${directory}/0.log`, { tailLines: 3 }));
+  assert.deepEqual(texts, ["line 49997", "line 49998", "line 49999"]);
+  assert.ok(files.bytesRead < 200_000, `${files.bytesRead} bytes were read`);
+});
+
+test("the tail counts joined lines, and lines of the other stream between their pieces are not shown", async () => {
+  const files = new MemoryLogs();
+  files.append(
+    "0.log",
+    raw("before") +
+      raw("a", "P") +
+      raw("e1", "F", "stderr") +
+      raw("b", "P") +
+      raw("e2", "F", "stderr") +
+      raw("c") +
+      raw("last"),
+  );
+  const tail = (tailLines: number): Promise<string[]> =>
+    collect(readLog(files, `${directory}/0.log`, { tailLines }));
+  assert.deepEqual(await tail(0), []);
+  assert.deepEqual(await tail(1), ["last"]);
+  assert.deepEqual(await tail(2), ["abc", "last"]);
+  assert.deepEqual(await tail(3), ["e2", "abc", "last"]);
+  assert.deepEqual(await tail(4), ["e1", "e2", "abc", "last"]);
+  assert.deepEqual(await tail(5), ["before", "e1", "e2", "abc", "last"]);
+  assert.deepEqual(await tail(50), ["before", "e1", "e2", "abc", "last"]);
+});
+
+test("every tail of a random log equals the end of the whole log", async () => {
+  let seed = 7;
+  const random = (): number => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
+  for (let round = 0; round < 40; round++) {
+    const files = new MemoryLogs();
+    let text = "";
+    for (let count = 0; count < 30; count++) {
+      text += raw(
+        "x".repeat(random() * 40) + count,
+        random() < 0.4 ? "P" : "F",
+        random() < 0.5 ? "stdout" : "stderr",
+      );
+    }
+    // Both streams end whole, as a tail counts what was not finished as a line of its own.
+    text += raw("end", "F", "stderr") + raw("end");
+    files.append("0.log", text);
+    const all = await collect(readLog(files, `${directory}/0.log`, {}));
+    for (let lines = 0; lines <= all.length + 1; lines++) {
+      const tail = await collect(readLog(files, `${directory}/0.log`, { tailLines: lines }));
+      assert.deepEqual(
+        tail,
+        lines === 0 ? [] : all.slice(-lines),
+        `round ${round}, ${lines} lines`,
+      );
+    }
+  }
+});
+
+test("a file without any line feed has one line", async () => {
+  const bytes = bytesOf("x".repeat(10));
+  const read = async (offset: number, length: number): Promise<Uint8Array> =>
+    bytes.subarray(offset, offset + length);
+  assert.deepEqual(await findTail(read, 10, 5), { offset: 0, skip: 0 });
+});
+
+test("a missing log is told by its path", async () => {
+  await assert.rejects(
+    collect(readLog(new MemoryLogs(), `${directory}/0.log`, {})),
+    /no log at \/logs\/web\/0\.log/,
+  );
+});
+
+/** Follows while `script` changes the files; each step runs once the lines so far were read. */
+async function follow(
+  files: MemoryLogs,
+  path: string,
+  script: readonly (() => void)[],
+  tailLines?: number,
+): Promise<string[]> {
+  const steps = [...script];
+  const options = {
+    ...(tailLines !== undefined && { tailLines }),
+    signal: AbortSignal.timeout(10_000),
+    ended: async () => {
+      const step = steps.shift();
+      step?.();
+      return step === undefined;
+    },
+  };
+  return collect(followLog(files, systemClock, path, options));
+}
+
+test("a follower goes over a rotation without losing or repeating a line", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("1") + raw("cut ", "P"));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {
+      files.append("0.log", raw("here"));
+      files.append("0.log", raw("written just before the rotation"));
+      files.rename("0.log", "0.log.20261120-140000");
+      files.append("0.log.20261120-140000", raw("written between rename and reopen"));
+      files.append("0.log", raw("2"));
+    },
+    () => {
+      files.rename("0.log", "0.log.20261120-140001");
+      files.append("0.log", raw("3"));
+      files.rename("0.log", "0.log.20261120-140002");
+      files.append("0.log", raw("4"));
+    },
+  ]);
+  assert.deepEqual(texts, [
+    "1",
+    "cut here",
+    "written just before the rotation",
+    "written between rename and reopen",
+    "2",
+    "3",
+    "4",
+  ]);
+});
+
+test("a rotation between the look at the name and the read is noticed", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("first"));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {
+      files.append("0.log", raw("second"));
+      files.beforeRead = () => {
+        files.rename("0.log", "0.log.20261120-140000");
+        files.append("0.log", raw("x".repeat(200)) + raw("third"));
+      };
+    },
+    () => {},
+  ]);
+  assert.deepEqual(texts, ["first", "second", "x".repeat(200), "third"]);
+});
+
+test("a follower goes on with the container's next instance", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("old") + raw("tail of old"));
+  const texts = await follow(
+    files,
+    `${directory}/0.log`,
+    [
+      () => {
+        files.append("0.log", raw("dying"));
+        files.append("1.log", raw("new"));
+        files.append("2.log", raw("newest"));
+      },
+      () => {},
+      () => {},
+      () => {},
+      () => {},
+    ],
+    1,
+  );
+  assert.deepEqual(texts, ["tail of old", "dying", "new", "newest"]);
+});
+
+test("a log that does not exist yet is waited for", async () => {
+  const files = new MemoryLogs();
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {},
+    () => files.append("0.log", raw("at last")),
+  ]);
+  assert.deepEqual(texts, ["at last"]);
+});
+
+test("a truncated log is read from its new beginning", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("before ".repeat(20)));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {
+      const file = files.contents.get(`${directory}/0.log`);
+      assert.ok(file);
+      file.data = bytesOf(raw("after"));
+    },
+  ]);
+  assert.deepEqual(texts.slice(1), ["after"]);
+});
+
+test("an aborted follower ends quietly", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("one"));
+  const controller = new AbortController();
+  const texts: string[] = [];
+  for await (const line of followLog(files, systemClock, `${directory}/0.log`, {
+    ended: async () => false,
+    signal: controller.signal,
+  })) {
+    texts.push(textOf(line));
+    controller.abort();
+  }
+  assert.deepEqual(texts, ["one"]);
+});

@@ -1,0 +1,108 @@
+import { NEWLINE, parseCriLine } from "./cri-log.ts";
+
+const BLOCK_BYTES = 64 * 1024;
+/** Pieces of one line lie close to each other: further apart than this, an earlier piece is not looked for. */
+const MAX_GAP_BYTES = 256 * 1024;
+/** One raw line longer than this is not a runtime's (they cut after 16 KiB). */
+const MAX_RAW_LINE_BYTES = 4 << 20;
+
+/** Where the last lines of a log begin. */
+export interface TailStart {
+  /** Byte offset of the first raw line that is needed. */
+  readonly offset: number;
+  /** Lines that end after `offset` but are not among the wanted ones (of the other stream): the reader drops so many. */
+  readonly skip: number;
+}
+
+/**
+ * Counts lines backwards. A line that the runtime cut is several raw lines, and those of stdout and stderr may lie
+ * between each other: a wanted line's pieces are followed back to its first.
+ */
+class TailScanner {
+  readonly #wanted: number;
+  #found = 0;
+  skip = 0;
+  /** Streams in which the wanted line found last may begin further back, with the bytes taken since its last piece. */
+  readonly #open = new Map<string, number>();
+  readonly #seen = new Set<string>();
+
+  constructor(wanted: number) {
+    this.#wanted = wanted;
+  }
+
+  /** Takes the raw line before the one taken last; false: it and everything before it is not needed. */
+  take(raw: Uint8Array): boolean {
+    const entry = parseCriLine(raw);
+    if (entry === undefined) return this.#lineEnd(undefined, raw.length);
+    const unfinished = entry.partial && !this.#seen.has(entry.stream);
+    this.#seen.add(entry.stream);
+    if (!entry.partial || unfinished) return this.#lineEnd(entry.stream, raw.length);
+    if (this.#open.has(entry.stream)) this.#open.set(entry.stream, 0);
+    this.#age(raw.length, entry.stream);
+    return this.#needed;
+  }
+
+  get #needed(): boolean {
+    return this.#found < this.#wanted || this.#open.size > 0;
+  }
+
+  #lineEnd(stream: string | undefined, bytes: number): boolean {
+    if (stream !== undefined) this.#open.delete(stream);
+    this.#age(bytes, stream);
+    if (!this.#needed) return false;
+    if (this.#found >= this.#wanted) {
+      this.skip++;
+      return true;
+    }
+    this.#found++;
+    if (stream !== undefined) this.#open.set(stream, 0);
+    return true;
+  }
+
+  #age(bytes: number, except: string | undefined): void {
+    for (const [stream, gap] of this.#open) {
+      if (stream === except) continue;
+      if (gap + bytes > MAX_GAP_BYTES) this.#open.delete(stream);
+      else this.#open.set(stream, gap + bytes);
+    }
+  }
+}
+
+/**
+ * Finds the last `wanted` lines of a file of `size` bytes by reading blocks from its end.
+ * @param read up to `length` bytes from `offset`
+ */
+export async function findTail(
+  read: (offset: number, length: number) => Promise<Uint8Array>,
+  size: number,
+  wanted: number,
+): Promise<TailStart> {
+  if (wanted <= 0) return { offset: size, skip: 0 };
+  const scanner = new TailScanner(wanted);
+  /** Bytes from `position` on of which the lines were not taken yet. */
+  let pending: Uint8Array = new Uint8Array(0);
+  let position = size;
+  let start = size;
+  while (position > 0 && pending.length < MAX_RAW_LINE_BYTES) {
+    const length = Math.min(BLOCK_BYTES, position);
+    const block = await read(position - length, length);
+    position -= length;
+    if (block.length < length) return { offset: 0, skip: 0 };
+    const bytes = new Uint8Array(length + pending.length);
+    bytes.set(block);
+    bytes.set(pending, length);
+    // The last byte taken is the newline that ends the line before `start`, except at the very end of a torn file.
+    let end = bytes.length;
+    while (end > 0) {
+      const textEnd = bytes[end - 1] === NEWLINE ? end - 1 : end;
+      const newline = textEnd === 0 ? -1 : bytes.lastIndexOf(NEWLINE, textEnd - 1);
+      if (newline < 0 && position > 0) break;
+      if (!scanner.take(bytes.subarray(newline + 1, textEnd)))
+        return { offset: start, skip: scanner.skip };
+      start = position + newline + 1;
+      end = newline + 1;
+    }
+    pending = bytes.slice(0, end);
+  }
+  return { offset: start, skip: scanner.skip };
+}
