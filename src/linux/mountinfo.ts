@@ -1,0 +1,54 @@
+import { readFile } from "node:fs/promises";
+
+/** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
+export interface MountInfo {
+  readonly id: number;
+  readonly parentId: number;
+  /** `major:minor` of the file system: the same for every mount of it. */
+  readonly device: string;
+  /** The directory of the file system that is mounted: not `/` for a bind mount of a part. */
+  readonly root: string;
+  readonly target: string;
+  readonly fileSystem: string;
+  readonly source: string;
+  /** Options of this mount. */
+  readonly options: readonly string[];
+  /** Options of the file system, shared by all its mounts; for cgroup v1 they name the controllers. */
+  readonly superOptions: readonly string[];
+}
+
+/** Parses the text of a mountinfo file, read as latin1 so that escaped and raw bytes of a path can be put together. */
+export function parseMountInfo(latin1Text: string): MountInfo[] {
+  const mounts: MountInfo[] = [];
+  for (const line of latin1Text.split("\n")) {
+    // Optional fields, of which there may be none, end with a lone hyphen.
+    const [mount, ...rest] = line.split(" - ");
+    const [id, parentId, device, root, target, options] = (mount ?? "").split(" ");
+    const [fileSystem, source, superOptions] = rest.join(" - ").split(" ");
+    if (id === undefined || parentId === undefined || device === undefined || root === undefined) continue;
+    if (target === undefined || options === undefined || fileSystem === undefined || fileSystem === "") continue;
+    mounts.push({
+      id: Number(id),
+      parentId: Number(parentId),
+      device,
+      root: unescape(root),
+      target: unescape(target),
+      fileSystem: unescape(fileSystem),
+      source: unescape(source ?? ""),
+      options: options.split(","),
+      superOptions: unescape(superOptions ?? "").split(","),
+    });
+  }
+  return mounts;
+}
+
+/** The mounts of this process's namespace, in mount order. */
+export async function readMountInfo(): Promise<MountInfo[]> {
+  return parseMountInfo(await readFile("/proc/self/mountinfo", "latin1"));
+}
+
+/** The kernel writes space, tab, newline and backslash (and `#` at times) as a backslash and three octal digits. */
+function unescape(field: string): string {
+  const bytes = field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}

@@ -1,0 +1,18 @@
+import type { Cgroups } from "./cgroups.ts";
+import type { Clock } from "./clock.ts";
+import type { Files } from "./files.ts";
+import type { Mounts } from "./mounts.ts";
+import type { Network } from "./network.ts";
+import type { Processes } from "./processes.ts";
+import type { Random } from "./random.ts";
+
+/** The machine's side of the one door; the container runtime (`Cri`) is opened separately, as it has an endpoint. */
+export interface Ports {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly mounts: Mounts;
+  readonly cgroups: Cgroups;
+  readonly network: Network;
+}
