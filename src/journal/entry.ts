@@ -43,6 +43,8 @@ export interface JournalInput {
   /** outcome: `done`, `failed`, or `unknown` (cancelled or timed out: the runtime may have done it). */
   readonly result?: "done" | "failed" | "unknown";
   readonly durationMs?: number;
+  /** decision to wait: wall-clock milliseconds at which the wait ends, e.g. when a back-off is over. */
+  readonly until?: number;
   readonly data?: { readonly [key: string]: Json };
 }
 
@@ -51,7 +53,21 @@ export interface JournalEntry extends JournalInput {
   readonly seq: number;
   /** Wall clock, milliseconds since the epoch: for people, not for ordering. */
   readonly time: number;
+  /** Set when further entries that said the same were folded into this one. */
+  readonly repeated?: Repeated;
 }
+
+/** How often an entry was recorded, the first time included, and when last (wall-clock milliseconds). */
+export interface Repeated {
+  readonly count: number;
+  readonly lastTime: number;
+}
+
+/** `what` of the note that opens each life of podwright on one journal: actions before it without an outcome have none. */
+export const lifeStarted = "PodwrightStarted";
+
+/** `what` of the note that stands where entries were skipped for a follower that reads too slowly. */
+export const journalGap = "JournalGap";
 
 /** The writing side of the journal: never throws and never waits, so that a full disk stops no pod. */
 export interface Recorder {

@@ -1,0 +1,134 @@
+import type { Cause, JournalEntry, JournalKind, PodRef, Repeated } from "./entry.ts";
+
+/** An entry and the line of JSON that stands for it on disk (with its line feed). */
+export interface EncodedEntry {
+  readonly entry: JournalEntry;
+  readonly line: string;
+}
+
+const maxMessageCharacters = 4096;
+const maxLineCharacters = 32 * 1024;
+const maxCauses = 32;
+/** Far below 2^53, so that a corrupt number never stops the count; far above what a node records in a century. */
+const maxSeq = 1e15;
+const kinds: ReadonlySet<string> = new Set<JournalKind>([
+  "input",
+  "observation",
+  "decision",
+  "action",
+  "outcome",
+  "note",
+]);
+
+/**
+ * The entry as one JSON line. An entry that JSON can't carry (a cycle, a bigint) or whose line would pass 32 KiB loses
+ * its data and the length of its texts, never itself: a defect in a caller must not cost the record of what happened.
+ */
+export function encodeEntry(entry: JournalEntry): EncodedEntry {
+  try {
+    const line = `${JSON.stringify(entry)}\n`;
+    if (line.length <= maxLineCharacters) return { entry, line };
+  } catch {
+    // Falls through to the reduced entry.
+  }
+  const reduced = reduce(entry);
+  return { entry: reduced, line: `${JSON.stringify(reduced)}\n` };
+}
+
+function reduce(entry: JournalEntry): JournalEntry {
+  const { pod, container, of, result, durationMs, until, repeated } = entry;
+  return {
+    seq: entry.seq,
+    time: entry.time,
+    kind: entry.kind,
+    what: cut(entry.what),
+    message: cut(entry.message),
+    ...(pod !== undefined && { pod: { namespace: cut(pod.namespace), name: cut(pod.name), uid: cut(pod.uid) } }),
+    ...(container !== undefined && { container: cut(container) }),
+    ...(entry.cause !== undefined && { cause: reduceCause(entry.cause) }),
+    ...(of !== undefined && { of }),
+    ...(result !== undefined && { result }),
+    ...(durationMs !== undefined && { durationMs }),
+    ...(until !== undefined && { until }),
+    ...(repeated !== undefined && { repeated }),
+    data: { reduced: "the entry was too large or not JSON" },
+  };
+}
+
+/** The nearest reason only, so that neither a cycle nor a long chain survives. */
+function reduceCause(cause: Cause): Cause {
+  const { entry } = cause;
+  return { code: cut(cause.code), message: cut(cause.message), ...(entry !== undefined && { entry }) };
+}
+
+function cut(text: string): string {
+  const string = String(text);
+  return string.length <= maxMessageCharacters ? string : `${string.slice(0, maxMessageCharacters)}…`;
+}
+
+/** The entry of one line, or undefined for a torn or foreign line. */
+export function decodeLine(line: string): JournalEntry | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isEntry(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+type Fields<T> = { readonly [K in keyof T]?: unknown };
+
+function isEntry(value: unknown): value is JournalEntry {
+  if (!isObject<JournalEntry>(value)) return false;
+  const { seq, time, kind, what, message, result, data } = value;
+  return (
+    typeof seq === "number" &&
+    Number.isInteger(seq) &&
+    seq > 0 &&
+    seq < maxSeq &&
+    typeof time === "number" &&
+    typeof kind === "string" &&
+    kinds.has(kind) &&
+    typeof what === "string" &&
+    typeof message === "string" &&
+    (result === undefined || result === "done" || result === "failed" || result === "unknown") &&
+    (data === undefined || isObject(data)) &&
+    isOptional("string", value.container) &&
+    [value.of, value.durationMs, value.until].every((number) => isOptional("number", number)) &&
+    (value.pod === undefined || isPodRef(value.pod)) &&
+    (value.cause === undefined || isCause(value.cause, maxCauses)) &&
+    (value.repeated === undefined || isRepeated(value.repeated))
+  );
+}
+
+function isPodRef(value: unknown): value is PodRef {
+  return (
+    isObject<PodRef>(value) &&
+    typeof value.namespace === "string" &&
+    typeof value.name === "string" &&
+    typeof value.uid === "string"
+  );
+}
+
+function isCause(value: unknown, depth: number): value is Cause {
+  return (
+    depth > 0 &&
+    isObject<Cause>(value) &&
+    typeof value.code === "string" &&
+    typeof value.message === "string" &&
+    isOptional("number", value.entry) &&
+    (value.because === undefined || isCause(value.because, depth - 1))
+  );
+}
+
+function isRepeated(value: unknown): value is Repeated {
+  return isObject<Repeated>(value) && typeof value.count === "number" && typeof value.lastTime === "number";
+}
+
+function isOptional(type: "string" | "number", value: unknown): boolean {
+  return value === undefined || typeof value === type;
+}
+
+function isObject<T>(value: unknown): value is Fields<T> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,136 @@
+import type { JournalEntry, JournalKind, PodRef } from "./entry.ts";
+
+/** Which entries to read. Everything given must hold; an empty filter is every entry. */
+export interface EntryFilter {
+  /** The fields given must be equal: `{ uid }` for one incarnation, `{ namespace, name }` for all of a name. */
+  readonly pod?: Partial<PodRef>;
+  /** With `pod`: also podwright's own notes (started, lost the runtime …), which belong to no pod. */
+  readonly withNotes?: boolean;
+  readonly container?: string;
+  readonly kinds?: readonly JournalKind[];
+  /** The smallest sequence number wanted. */
+  readonly sinceSeq?: number;
+  /** At most so many, the newest of them. */
+  readonly limit?: number;
+}
+
+/** True when the filter wants the entry (`limit` aside). */
+export function matches(filter: EntryFilter, entry: JournalEntry): boolean {
+  if (filter.sinceSeq !== undefined && entry.seq < filter.sinceSeq) return false;
+  if (filter.kinds !== undefined && !filter.kinds.includes(entry.kind)) return false;
+  if (filter.withNotes === true && entry.pod === undefined && entry.kind === "note") return true;
+  if (filter.container !== undefined && entry.container !== filter.container) return false;
+  const { pod } = filter;
+  if (pod === undefined) return true;
+  return (
+    entry.pod !== undefined &&
+    (pod.uid === undefined || pod.uid === entry.pod.uid) &&
+    (pod.namespace === undefined || pod.namespace === entry.pod.namespace) &&
+    (pod.name === undefined || pod.name === entry.pod.name)
+  );
+}
+
+export interface MemoryLimits {
+  readonly maxEntries: number;
+  /** Bytes of the entries' JSON lines, a measure of what they hold. */
+  readonly maxBytes: number;
+  /** So that one noisy pod can't push out what is known of the others. */
+  readonly maxEntriesPerPod: number;
+}
+
+interface Stored {
+  entry: JournalEntry;
+  bytes: number;
+}
+
+/**
+ * The newest entries, by sequence number and by pod. Bounded: a pod above its share loses its own oldest entry,
+ * otherwise the oldest of all goes.
+ */
+export class JournalMemory {
+  readonly #limits: MemoryLimits;
+  /** In ascending order of sequence number, which is the order of insertion. */
+  readonly #entries = new Map<number, Stored>();
+  readonly #byPod = new Map<string, Set<number>>();
+  #bytes = 0;
+
+  constructor(limits: MemoryLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Adds an entry whose sequence number is above all others'. */
+  add(entry: JournalEntry, bytes: number): void {
+    this.#entries.set(entry.seq, { entry, bytes });
+    this.#bytes += bytes;
+    const uid = entry.pod?.uid ?? "";
+    const seqs = this.#byPod.get(uid) ?? new Set();
+    this.#byPod.set(uid, seqs.add(entry.seq));
+    if (seqs.size > this.#limits.maxEntriesPerPod) this.#dropFirst(seqs);
+    while (this.#entries.size > this.#limits.maxEntries || (this.#bytes > this.#limits.maxBytes && this.size > 1)) {
+      this.#dropFirst(this.#entries);
+    }
+  }
+
+  get(seq: number): JournalEntry | undefined {
+    return this.#entries.get(seq)?.entry;
+  }
+
+  /** Replaces an entry that is still held by a newer form of itself. */
+  replace(entry: JournalEntry, bytes: number): void {
+    const stored = this.#entries.get(entry.seq);
+    if (stored === undefined) return;
+    this.#bytes += bytes - stored.bytes;
+    stored.entry = entry;
+    stored.bytes = bytes;
+  }
+
+  /** The entries wanted, by ascending sequence number. */
+  select(filter: EntryFilter): JournalEntry[] {
+    const found: JournalEntry[] = [];
+    for (const { entry } of this.#candidates(filter)) {
+      if (matches(filter, entry)) found.push(entry);
+    }
+    return filter.limit === undefined || filter.limit >= found.length
+      ? found
+      : found.slice(found.length - filter.limit);
+  }
+
+  /** Every pod that an entry is about, oldest first. */
+  pods(): PodRef[] {
+    const pods: PodRef[] = [];
+    for (const seqs of this.#byPod.values()) {
+      for (const seq of seqs) {
+        const pod = this.get(seq)?.pod;
+        if (pod !== undefined) pods.push(pod);
+        break;
+      }
+    }
+    return pods;
+  }
+
+  #candidates(filter: EntryFilter): Iterable<Stored> {
+    const uid = filter.pod?.uid;
+    if (uid === undefined || filter.withNotes === true) return this.#entries.values();
+    const seqs = this.#byPod.get(uid) ?? [];
+    return Iterator.from(seqs).flatMap((seq) => {
+      const stored = this.#entries.get(seq);
+      return stored === undefined ? [] : [stored];
+    });
+  }
+
+  #dropFirst(from: { keys(): Iterator<number, undefined> }): void {
+    const { value: seq } = from.keys().next();
+    const stored = seq === undefined ? undefined : this.#entries.get(seq);
+    if (seq === undefined || stored === undefined) return;
+    this.#entries.delete(seq);
+    this.#bytes -= stored.bytes;
+    const uid = stored.entry.pod?.uid ?? "";
+    const seqs = this.#byPod.get(uid);
+    seqs?.delete(seq);
+    if (seqs?.size === 0) this.#byPod.delete(uid);
+  }
+}

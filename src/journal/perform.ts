@@ -1,0 +1,42 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { isCriError } from "../ports/cri.ts";
+import type { Cause, JournalInput, Recorder } from "./entry.ts";
+
+/** An action before it is done: everything of its journal entry but the kind. */
+export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "durationMs"> & { readonly cause: Cause };
+
+/**
+ * Does `work` as an action of the journal: first the action with its cause, then its outcome with the time it took. A
+ * call that was cancelled or timed out is recorded as unknown. Rejects with what `work` rejects with.
+ */
+export async function perform<T>(
+  journal: Recorder,
+  clock: Clock,
+  action: ActionInput,
+  work: () => Promise<T>,
+): Promise<T> {
+  const of = journal.record({ ...action, kind: "action" });
+  const began = clock.monotonic();
+  const outcome = (result: "done" | "failed" | "unknown", message: string): void => {
+    journal.record({
+      kind: "outcome",
+      what: action.what,
+      message,
+      ...(action.pod === undefined ? {} : { pod: action.pod }),
+      ...(action.container === undefined ? {} : { container: action.container }),
+      of,
+      result,
+      durationMs: clock.monotonic() - began,
+    });
+  };
+  try {
+    const value = await work();
+    outcome("done", `${action.message}: done`);
+    return value;
+  } catch (error) {
+    const unknown = isCriError(error) ? error.outcomeUnknown : error instanceof Error && error.name === "AbortError";
+    outcome(unknown ? "unknown" : "failed", errorMessage(error));
+    throw error;
+  }
+}

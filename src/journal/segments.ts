@@ -1,0 +1,176 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Files } from "../ports/files.ts";
+import { decodeLine } from "./codec.ts";
+import type { JournalEntry } from "./entry.ts";
+
+/** The part of the file system that the journal needs. */
+export type JournalFiles = Pick<Files, "append" | "list" | "makeDirectory" | "read" | "remove" | "stat">;
+
+/** One line to be written: the sequence number of its entry and the text with its line feed. */
+export interface SegmentLine {
+  readonly seq: number;
+  readonly text: string;
+}
+
+export interface SegmentLimits {
+  readonly maxSegmentBytes: number;
+  readonly maxSegments: number;
+}
+
+interface Segment {
+  readonly firstSeq: number;
+  readonly path: string;
+}
+
+/** What {@link SegmentLog.open} found on disk. */
+export interface ReadBack {
+  /** By ascending sequence number, each number once, the newest only when there are more than wanted. */
+  readonly entries: JournalEntry[];
+  /** Above every number that was ever written here. */
+  readonly nextSeq: number;
+  /** For people: segments that could not be read, and how many lines were no entries. */
+  readonly problems: string[];
+}
+
+const segmentName = /^journal-([1-9][0-9]{0,15})\.jsonl$/;
+const chunkBytes = 256 * 1024;
+/** No entry's line is shorter, so a segment that can't be read holds at most its size over this. */
+const shortestLineBytes = 40;
+
+/**
+ * The journal's files: `journal-<first sequence number>.jsonl`, mode 0600, appended to and never rewritten. A line
+ * whose number came before replaces that entry (a folded entry's count has grown, or a failed write was repeated).
+ */
+export class SegmentLog {
+  readonly #files: JournalFiles;
+  readonly #directory: string;
+  readonly #limits: SegmentLimits;
+  #segments: Segment[] = [];
+  #currentBytes = 0;
+  #nextSeq = 1;
+  /** The last line on disk may lack its end. */
+  #torn = false;
+
+  constructor(files: JournalFiles, directory: string, limits: SegmentLimits) {
+    this.#files = files;
+    this.#directory = directory;
+    this.#limits = limits;
+  }
+
+  /**
+   * Reads the newest segments back until `wantEntries` are found. Lines that are no entries are counted and skipped.
+   * Rejects with FileError when the directory can't be made or listed; a segment that can't be read is a problem told.
+   */
+  async open(wantEntries: number): Promise<ReadBack> {
+    await this.#files.makeDirectory(this.#directory, 0o700);
+    this.#segments = (await this.#files.list(this.#directory))
+      .flatMap(({ name, type }) => {
+        const match = type === "file" ? segmentName.exec(name) : null;
+        return match === null ? [] : [{ firstSeq: Number(match[1]), path: `${this.#directory}/${name}` }];
+      })
+      .sort((a, b) => a.firstSeq - b.firstSeq);
+    const found = new Map<number, JournalEntry>();
+    const problems: string[] = [];
+    let junkLines = 0;
+    for (const segment of this.#segments.toReversed()) {
+      if (found.size >= wantEntries) break;
+      const lines = await this.#readLines(segment, problems);
+      for (const line of lines.toReversed()) {
+        const entry = decodeLine(line);
+        if (entry === undefined) junkLines += line === "" ? 0 : 1;
+        else if (!found.has(entry.seq)) found.set(entry.seq, entry);
+      }
+    }
+    if (junkLines > 0) problems.push(`${junkLines} lines were torn or no entries`);
+    const entries = [...found.values()].sort((a, b) => a.seq - b.seq).slice(-wantEntries);
+    this.#nextSeq = Math.max(this.#nextSeq, this.#segments.at(-1)?.firstSeq ?? 1, (entries.at(-1)?.seq ?? 0) + 1);
+    return { entries, nextSeq: this.#nextSeq, problems };
+  }
+
+  /**
+   * Appends the lines, opening a new segment where the current one is full and removing the oldest beyond the bound.
+   * After a rejection (FileError) any part of the lines may be on disk; the caller may simply append them again.
+   */
+  async append(lines: readonly SegmentLine[]): Promise<void> {
+    for (const chunk of chunksOf(lines)) {
+      const text = chunk.map((line) => line.text).join("");
+      const bytes = Buffer.byteLength(text);
+      const segment = await this.#segmentFor(bytes);
+      const separator = this.#torn ? "\n" : "";
+      this.#torn = true;
+      this.#currentBytes += bytes;
+      await this.#files.append(segment.path, separator + text, 0o600);
+      this.#torn = false;
+      for (const { seq } of chunk) this.#nextSeq = Math.max(this.#nextSeq, seq + 1);
+    }
+  }
+
+  /** Makes the directory again, after somebody removed it. */
+  async repair(): Promise<void> {
+    await this.#files.makeDirectory(this.#directory, 0o700);
+  }
+
+  async #segmentFor(bytes: number): Promise<Segment> {
+    const last = this.#segments.at(-1);
+    if (
+      last !== undefined &&
+      (this.#currentBytes === 0 || this.#currentBytes + bytes <= this.#limits.maxSegmentBytes)
+    ) {
+      return last;
+    }
+    const firstSeq = Math.max(this.#nextSeq, (last?.firstSeq ?? 0) + 1);
+    const segment = { firstSeq, path: `${this.#directory}/journal-${firstSeq}.jsonl` };
+    this.#segments.push(segment);
+    this.#currentBytes = 0;
+    this.#torn = false;
+    while (this.#segments.length > this.#limits.maxSegments) {
+      const oldest = this.#segments.shift();
+      // A segment that can't be removed now is removed by the next start, which lists the directory again.
+      if (oldest !== undefined) await this.#files.remove(oldest.path).catch(() => {});
+    }
+    return segment;
+  }
+
+  async #readLines(segment: Segment, problems: string[]): Promise<string[]> {
+    try {
+      const bytes = await this.#files.read(segment.path, 2 * this.#limits.maxSegmentBytes);
+      const text = new TextDecoder().decode(bytes);
+      if (segment === this.#segments.at(-1)) {
+        this.#currentBytes = bytes.length;
+        this.#torn = text !== "" && !text.endsWith("\n");
+      }
+      return text.split("\n");
+    } catch (error) {
+      problems.push(`${segment.path} could not be read: ${errorMessage(error)}`);
+      await this.#passUnread(segment);
+      return [];
+    }
+  }
+
+  /** Numbers go on above all that an unreadable segment can hold, and nothing more is appended to it. */
+  async #passUnread(segment: Segment): Promise<void> {
+    const size = await this.#files.stat(segment.path).then(
+      (info) => info?.size ?? 0,
+      () => 2 * this.#limits.maxSegmentBytes,
+    );
+    this.#nextSeq = Math.max(this.#nextSeq, segment.firstSeq + Math.ceil(size / shortestLineBytes) + 1);
+    if (segment === this.#segments.at(-1)) this.#currentBytes = this.#limits.maxSegmentBytes;
+  }
+}
+
+function chunksOf(lines: readonly SegmentLine[]): SegmentLine[][] {
+  const chunks: SegmentLine[][] = [];
+  let chunk: SegmentLine[] = [];
+  let length = 0;
+  for (const line of lines) {
+    if (chunk.length > 0 && length + line.text.length > chunkBytes) {
+      chunks.push(chunk);
+      chunk = [];
+      length = 0;
+    }
+    chunk.push(line);
+    length += line.text.length;
+  }
+  if (chunk.length > 0) chunks.push(chunk);
+  return chunks;
+}
