@@ -62,8 +62,7 @@ function reduceCause(cause: Cause): Cause {
 }
 
 function cut(text: string): string {
-  const string = String(text);
-  return string.length <= maxMessageCharacters ? string : `${string.slice(0, maxMessageCharacters)}…`;
+  return text.length <= maxMessageCharacters ? text : `${text.slice(0, maxMessageCharacters)}…`;
 }
 
 /** The entry of one line, or undefined for a torn or foreign line. */
@@ -76,10 +75,8 @@ export function decodeLine(line: string): JournalEntry | undefined {
   }
 }
 
-type Fields<T> = { readonly [K in keyof T]?: unknown };
-
 function isEntry(value: unknown): value is JournalEntry {
-  if (!isObject<JournalEntry>(value)) return false;
+  if (!isObject(value)) return false;
   const { seq, time, kind, what, message, result, data } = value;
   return (
     typeof seq === "number" &&
@@ -103,7 +100,7 @@ function isEntry(value: unknown): value is JournalEntry {
 
 function isPodRef(value: unknown): value is PodRef {
   return (
-    isObject<PodRef>(value) &&
+    isObject(value) &&
     typeof value.namespace === "string" &&
     typeof value.name === "string" &&
     typeof value.uid === "string"
@@ -113,7 +110,7 @@ function isPodRef(value: unknown): value is PodRef {
 function isCause(value: unknown, depth: number): value is Cause {
   return (
     depth > 0 &&
-    isObject<Cause>(value) &&
+    isObject(value) &&
     typeof value.code === "string" &&
     typeof value.message === "string" &&
     isOptional("number", value.entry) &&
@@ -122,13 +119,13 @@ function isCause(value: unknown, depth: number): value is Cause {
 }
 
 function isRepeated(value: unknown): value is Repeated {
-  return isObject<Repeated>(value) && typeof value.count === "number" && typeof value.lastTime === "number";
+  return isObject(value) && typeof value.count === "number" && typeof value.lastTime === "number";
 }
 
 function isOptional(type: "string" | "number", value: unknown): boolean {
   return value === undefined || typeof value === type;
 }
 
-function isObject<T>(value: unknown): value is Fields<T> {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { MemoryFiles } from "../../test/support/memory-files.ts";
 import type { JournalEntry, JournalInput, PodRef } from "./entry.ts";
 import { Journal, type JournalLimits } from "./journal.ts";
-import { ManualClock, MemoryFiles, settle } from "./testing.ts";
 
 const directory = "/state/journal";
 const web: PodRef = { namespace: "default", name: "web", uid: "uid-web" };
@@ -251,7 +252,8 @@ test("a slow follower gets a gap note instead of holding up the journal", async 
   for (let index = 0; index < 25; index++) journal.record(observed(`entry ${index}`));
   await journal.close();
   const seen: string[] = [];
-  for await (const entry of following)
-    seen.push(entry.what === "JournalGap" ? `gap ${String(entry.data?.skipped)}` : entry.message);
-  assert.deepEqual(seen, ["gap 20", "entry 20", "entry 21", "entry 22", "entry 23", "entry 24"]);
+  for await (const entry of following) {
+    seen.push(entry.what === "JournalGap" ? `gap ${JSON.stringify(entry.data)}` : entry.message);
+  }
+  assert.deepEqual(seen, ['gap {"skipped":20}', "entry 20", "entry 21", "entry 22", "entry 23", "entry 24"]);
 });

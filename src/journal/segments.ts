@@ -68,7 +68,7 @@ export class SegmentLog {
         const match = type === "file" ? segmentName.exec(name) : null;
         return match === null ? [] : [{ firstSeq: Number(match[1]), path: `${this.#directory}/${name}` }];
       })
-      .sort((a, b) => a.firstSeq - b.firstSeq);
+      .toSorted((a, b) => a.firstSeq - b.firstSeq);
     const found = new Map<number, JournalEntry>();
     const problems: string[] = [];
     let junkLines = 0;
@@ -82,7 +82,7 @@ export class SegmentLog {
       }
     }
     if (junkLines > 0) problems.push(`${junkLines} lines were torn or no entries`);
-    const entries = [...found.values()].sort((a, b) => a.seq - b.seq).slice(-wantEntries);
+    const entries = [...found.values()].toSorted((a, b) => a.seq - b.seq).slice(-wantEntries);
     this.#nextSeq = Math.max(this.#nextSeq, this.#segments.at(-1)?.firstSeq ?? 1, (entries.at(-1)?.seq ?? 0) + 1);
     return { entries, nextSeq: this.#nextSeq, problems };
   }
