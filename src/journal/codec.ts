@@ -61,7 +61,9 @@ function reduceCause(cause: Cause): Cause {
   return { code: cut(cause.code), message: cut(cause.message), ...(entry !== undefined && { entry }) };
 }
 
-function cut(text: string): string {
+/** Takes anything, as this path serves the entries that break their types' promises. */
+function cut(text: unknown): string {
+  if (typeof text !== "string") return "?";
   return text.length <= maxMessageCharacters ? text : `${text.slice(0, maxMessageCharacters)}…`;
 }
 
