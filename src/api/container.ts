@@ -128,3 +128,4 @@ export type Container = z.infer<typeof Container>;
 export type ContainerPort = z.infer<typeof ContainerPort>;
 export type ResourceRequirements = z.infer<typeof ResourceRequirements>;
 export type EnvVar = z.infer<typeof EnvVar>;
+export type EphemeralContainer = z.infer<typeof EphemeralContainer>;

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { Container, EphemeralContainer, ResourceRequirements, SeccompProfile, SELinuxOptions, WindowsOptions } from "./container.ts";
+import {
+  Container,
+  EphemeralContainer,
+  ResourceRequirements,
+  SeccompProfile,
+  SELinuxOptions,
+  WindowsOptions,
+} from "./container.ts";
 import { ObjectMeta, Quantity, StringMap } from "./meta.ts";
 import { Volume } from "./volume.ts";
 
@@ -127,4 +134,3 @@ export interface Pod {
   };
   readonly spec: PodSpec;
 }
-

@@ -18,7 +18,11 @@ const DownwardAPIFile = z.strictObject({
   mode: z.int().optional(),
 });
 
-const ConfigMapSource = { name: z.string().optional(), items: z.array(KeyToPath).optional(), optional: z.boolean().optional() };
+const ConfigMapSource = {
+  name: z.string().optional(),
+  items: z.array(KeyToPath).optional(),
+  optional: z.boolean().optional(),
+};
 
 const VolumeProjection = z.strictObject({
   secret: z.strictObject(ConfigMapSource).optional(),
@@ -146,3 +150,4 @@ export const HttpGetAction = z.strictObject({
 export type Volume = z.infer<typeof Volume>;
 export type VolumeMount = z.infer<typeof VolumeMount>;
 export type EnvVarSource = z.infer<typeof EnvVarSource>;
+export type HttpGetAction = z.infer<typeof HttpGetAction>;

@@ -14,6 +14,8 @@ export function containerHash(container: { readonly name: string; readonly image
 
 /** A JSON string as Go's encoding/json writes it: <, >, & and the two line separators are escaped. */
 function goJsonString(text: string): string {
-  return JSON.stringify(text.toWellFormed())
-    .replaceAll(/[<>&\u2028\u2029]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(text.toWellFormed()).replaceAll(
+    /[<>&\u2028\u2029]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { decodeManifests, maxManifestBytes, type DecodeResult } from "./decode.ts";
+
+const encoder = new TextEncoder();
+const decode = (text: string): DecodeResult => decodeManifests(encoder.encode(text), "pod.yaml");
+const messages = (text: string): string[] => decode(text).errors.map((error) => error.message);
+const pod = (spec: string, metadata = "{name: a}"): string =>
+  `apiVersion: v1\nkind: Pod\nmetadata: ${metadata}\nspec:\n${spec}`;
+const container = "  containers:\n  - {name: c, image: busybox}\n";
+
+function onlyPod(text: string): Extract<DecodeResult["objects"][number], { kind: "Pod" }> {
+  const { objects, errors } = decode(text);
+  assert.deepEqual(errors, []);
+  const [object] = objects;
+  assert.ok(object?.kind === "Pod");
+  return object;
+}
+
+test("scalars mean what they mean to Kubernetes", () => {
+  const { manifest } = onlyPod(
+    pod(`  hostNetwork: yes
+  hostPID: off
+  terminationGracePeriodSeconds: 1e1
+  volumes: [{name: v, configMap: {name: c, defaultMode: 0644}}]
+  nodeSelector: {date: 2020-01-01, time: 1:30}
+${container}`),
+  );
+  assert.equal(manifest.spec.hostNetwork, true);
+  assert.equal(manifest.spec.hostPID, false);
+  assert.equal(manifest.spec.terminationGracePeriodSeconds, 10);
+  assert.equal(manifest.spec.volumes?.[0]?.configMap?.defaultMode, 0o644);
+  assert.deepEqual(manifest.spec.nodeSelector, { date: "2020-01-01", time: "1:30" });
+});
+
+test("null is a field that is not there, and an empty text in a map of texts", () => {
+  const { manifest } = onlyPod(pod(`  hostNetwork: null\n  volumes:\n${container}`, "{name: a, labels: {x: ~}}"));
+  assert.ok(!("hostNetwork" in manifest.spec) && !("volumes" in manifest.spec));
+  assert.deepEqual(manifest.metadata.labels, { x: "" });
+});
+
+test("anchors, aliases and merge keys are written out, and a field's own value wins over a merged one", () => {
+  const { manifest } = onlyPod(
+    pod(`  containers:
+  - &base {name: one, image: busybox, env: &env [{name: A, value: b}]}
+  - {<<: *base, name: two}
+  - <<: [{image: other}, *base]
+    name: three
+    env: *env
+`),
+  );
+  const env = [{ name: "A", value: "b" }];
+  assert.deepEqual(
+    manifest.spec.containers.map(({ name, image, env: variables }) => [name, image, variables]),
+    [
+      ["one", "busybox", env],
+      ["two", "busybox", env],
+      ["three", "other", env],
+    ],
+  );
+});
+
+test("several documents, Lists and JSON give their objects in order, and empty documents give none", () => {
+  const text = `---
+# nothing
+---
+${pod(container)}---
+null
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: v}}
+- {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {k: v}}
+---
+{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "b"}, "spec": {"containers": []}}]}
+`;
+  const { objects, errors } = decode(text);
+  assert.deepEqual(errors, []);
+  assert.deepEqual(
+    objects.map(({ kind, manifest }) => [kind, manifest.metadata.name]),
+    [
+      ["Pod", "a"],
+      ["ConfigMap", "c"],
+      ["Secret", "s"],
+      ["Pod", "b"],
+    ],
+  );
+  assert.deepEqual(objects[3]?.origin.locate(["metadata", "name"]), { line: 19, column: 65 });
+});
+
+test("JSON with tabs and a byte order mark is read", () => {
+  const { objects, errors } = decode(
+    '\ufeff{\n\t"apiVersion": "v1",\n\t"kind": "ConfigMap",\n\t"metadata": {"name": "c"}\n}\n',
+  );
+  assert.deepEqual([objects.length, errors.length], [1, 0]);
+});
+
+test("an unknown field is refused with its line and a guess", () => {
+  assert.deepEqual(messages(pod(`  restartpolicy: Never\n${container}`)), [
+    'pod.yaml:5:3: spec.restartpolicy: unknown field "restartpolicy"; did you mean "restartPolicy"?',
+  ]);
+  assert.deepEqual(messages(pod("  containers:\n  - name: c\n    image: b\n    port: []\n")), [
+    'pod.yaml:8:5: spec.containers[0].port: unknown field "port"; did you mean "ports"?',
+  ]);
+});
+
+test("every wrong type of a file is reported, in the order of its lines", () => {
+  const text = pod(`  restartPolicy: never
+  containers:
+  - name: 5
+    image: [busybox]
+    ports: [{containerPort: "80"}]
+    stdin: 1
+    resources: {limits: {cpu: [1]}}
+    env: [{name: A, value: yes}]
+`);
+  assert.deepEqual(messages(text), [
+    'pod.yaml:5:3: spec.restartPolicy: Unsupported value: "never": supported values: "Always", "OnFailure", "Never"; did you mean "Never"?',
+    "pod.yaml:7:5: spec.containers[0].name: expected a text, got a number; put it in quotes",
+    "pod.yaml:8:5: spec.containers[0].image: expected a text, got a list",
+    "pod.yaml:9:14: spec.containers[0].ports[0].containerPort: expected a number, got a text; leave out the quotes",
+    "pod.yaml:10:5: spec.containers[0].stdin: expected true or false, got a number",
+    "pod.yaml:11:26: spec.containers[0].resources.limits.cpu: expected a text or a number, got a list",
+    "pod.yaml:12:21: spec.containers[0].env[0].value: expected a text, got true or false; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)",
+  ]);
+});
+
+test("what is missing is said where it should stand", () => {
+  assert.deepEqual(messages("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n"), [
+    "pod.yaml:4:1: spec.containers: Required value",
+  ]);
+  assert.deepEqual(messages("metadata: {name: a}\n"), ['pod.yaml:1:1: kind: Required value: for example "Pod"']);
+  assert.deepEqual(messages("kind: Pod\n"), ['pod.yaml:1:1: apiVersion: Required value: "v1" for kind Pod']);
+});
+
+test("kinds and versions that podwright does not take are named", () => {
+  assert.deepEqual(messages("apiVersion: apps/v1\nkind: Deployment\n"), [
+    'pod.yaml:2:1: kind: Unsupported value: "Deployment": podwright runs pods; write its spec.template as a manifest of kind Pod',
+  ]);
+  assert.deepEqual(messages("apiVersion: v1\nkind: pod\n"), [
+    'pod.yaml:2:1: kind: Unsupported value: "pod": podwright takes Pod, ConfigMap, Secret and Lists of them; did you mean "Pod"?',
+  ]);
+  assert.deepEqual(messages("apiVersion: v2\nkind: Pod\n"), [
+    'pod.yaml:1:1: apiVersion: Unsupported value: "v2": kind Pod is of "v1"',
+  ]);
+  assert.deepEqual(messages("- a\n"), [
+    "pod.yaml:1:1: expected a manifest (a map with apiVersion and kind), got a list",
+  ]);
+});
+
+test("broken YAML is reported with its place, and the other documents are read", () => {
+  const { objects, errors } = decode(`${pod(container)}---\na: b: c\n---\nx: "y\n`);
+  assert.equal(objects.length, 1);
+  assert.deepEqual(
+    errors.map((error) => [error.position?.line, error.field]),
+    [
+      [8, undefined],
+      [11, undefined],
+    ],
+  );
+  assert.match(messages("a:\n\tb: 1\n")[0] ?? "", /^pod\.yaml:2:1: broken YAML: tabs can't indent/);
+});
+
+test("a repeated key and an unknown alias are errors", () => {
+  assert.deepEqual(messages("a: 1\nb: *x\na: 2\n"), [
+    "pod.yaml:2:4: b: the alias *x names no anchor above it",
+    "pod.yaml:3:1: a: is given twice",
+  ]);
+});
+
+test("alias bombs, cycles and deep nesting end in an error soon", () => {
+  const bomb = Array.from({ length: 30 }, (_, i) => `a${i}: &a${i} [${i === 0 ? "x" : `*a${i - 1}, *a${i - 1}`}]`);
+  for (const text of [
+    bomb.join("\n"),
+    "a: &a [*a, *a]",
+    "[".repeat(50_000),
+    `${"{a: ".repeat(200)}1${"}".repeat(200)}`,
+  ]) {
+    const { objects, errors } = decode(text);
+    assert.equal(objects.length, 0);
+    assert.equal(errors.length, 1);
+    assert.match(errors[0]?.detail ?? "", /aliases|nests/);
+  }
+  assert.match(messages("- a\n".repeat(400_000))[0] ?? "", /YAML tokens/);
+});
+
+test("what is no text, or too much of it, is refused", () => {
+  const of = (bytes: Uint8Array): string => decodeManifests(bytes, "f").errors[0]?.message ?? "";
+  assert.equal(of(Uint8Array.of(0x61, 0x0a, 0xff, 0x61)), "f:2:1: is not UTF-8 text");
+  assert.equal(of(Uint8Array.of(0xff, 0xfe, 0x61, 0x00)), "f:1:1: is UTF-16 text; save it as UTF-8");
+  assert.equal(of(Uint8Array.of(0x7f, 0x45, 0x4c, 0x46)), "f:1:1: holds the character U+007F: is it a binary file?");
+  assert.equal(of(new Uint8Array(maxManifestBytes + 1)), "f: is longer than 10 MiB: too big for a manifest");
+});
+
+test("an empty file holds nothing and is no error", () => {
+  for (const text of ["", "\n", "# only a comment\n", "---\n"])
+    assert.deepEqual(decode(text), { objects: [], errors: [] });
+});
+
+test("errors never show the values of a Secret", () => {
+  const text =
+    'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: 424242, b: [hunter2]}\ntype: "hunter2\n';
+  for (const candidate of [text, text.replace('"hunter2', "[hunter2]")]) {
+    const shown = messages(candidate).join("\n");
+    assert.ok(shown !== "" && !/hunter2|424242/.test(shown), shown);
+  }
+});
+
+test("names from a manifest can't drive a terminal, and none reaches the prototype", () => {
+  const [shown = ""] = messages(pod(`  "\\e[2J\\u202e": 1\n${container}`));
+  assert.match(shown, /\\u001b\[2J\\u202e/);
+  assert.match(
+    messages(pod(container, "{name: a, labels: {__proto__: {x: y}}}"))[0] ?? "",
+    /__proto__: is not an allowed name/,
+  );
+});
+
+test("decoding any JSON value never throws and always explains itself", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: value });
+      const { objects, errors } = decode(text);
+      assert.ok(objects.length === 1 || errors.length > 0);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("decoding any text never throws", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(..."ab:-[]{}&*!|>'\"#%@,?\n\t 0") }), (text) => {
+      const { objects } = decode(text);
+      assert.deepEqual(objects, []);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,184 @@
+import type { z } from "zod";
+import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import { ManifestError, quote, type FieldPath, type Origin } from "./manifest-error.ts";
+import { describeSchemaErrors, typeName } from "./schema-errors.ts";
+import { didYouMean } from "./suggest.ts";
+import { parseDocuments } from "./yaml-documents.ts";
+
+/** The longest manifest file, as upstream has it (pkg/kubelet/config, maxConfigLength). */
+export const maxManifestBytes = 10 * 1024 * 1024;
+
+/** A manifest with the right fields and types. It has no defaults yet and is not validated. */
+export type DecodedManifest =
+  | { readonly kind: "Pod"; readonly manifest: PodManifest; readonly origin: Origin }
+  | { readonly kind: "ConfigMap"; readonly manifest: ConfigMapManifest; readonly origin: Origin }
+  | { readonly kind: "Secret"; readonly manifest: SecretManifest; readonly origin: Origin };
+
+export type DecodedPod = Extract<DecodedManifest, { kind: "Pod" }>;
+
+export interface DecodeResult {
+  /** In the order of the text. */
+  readonly objects: readonly DecodedManifest[];
+  /** Everything that is wrong with the text, not only the first. */
+  readonly errors: readonly ManifestError[];
+}
+
+/**
+ * Reads the manifests of a file: YAML (several documents) or JSON, with Lists unfolded. An object that has errors is
+ * left out and the others are given.
+ * @param file path or URL, for messages
+ */
+export function decodeManifests(bytes: Uint8Array, file: string): DecodeResult {
+  const text = decodeText(bytes, file);
+  if (text instanceof ManifestError) return { objects: [], errors: [text] };
+  const { documents, errors } = parseDocuments(text, file);
+  const objects: DecodedManifest[] = [];
+  for (const document of documents) decodeObject(document.value, document.origin, undefined, objects, errors);
+  return { objects, errors: inOrder(errors, file) };
+}
+
+/** As many errors of one file as a person can use. */
+const maxErrors = 50;
+
+function inOrder(errors: readonly ManifestError[], file: string): ManifestError[] {
+  const sorted = errors.toSorted((a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0));
+  if (sorted.length <= maxErrors) return sorted;
+  const rest = new ManifestError({ file }, `and ${sorted.length - maxErrors} more errors`);
+  return [...sorted.slice(0, maxErrors), rest];
+}
+
+// eslint-disable-next-line no-control-regex -- what YAML 1.1 §5.1 forbids
+const forbiddenCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/u;
+
+function decodeText(bytes: Uint8Array, file: string): string | ManifestError {
+  if (bytes.length > maxManifestBytes) return tooBig(file);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    const lossy = new TextDecoder("utf-8").decode(bytes);
+    const where = { file, position: positionIn(lossy, Math.max(0, lossy.indexOf("\ufffd"))) };
+    const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+    return new ManifestError(where, utf16 ? "is UTF-16 text; save it as UTF-8" : "is not UTF-8 text");
+  }
+  const bad = text.search(forbiddenCharacter);
+  if (bad < 0) return text;
+  const code = text.charCodeAt(bad).toString(16).toUpperCase().padStart(4, "0");
+  return new ManifestError(
+    { file, position: positionIn(text, bad) },
+    `holds the character U+${code}: is it a binary file?`,
+  );
+}
+
+/** The error of a file that is longer than {@link maxManifestBytes}. */
+export function tooBig(file: string): ManifestError {
+  return new ManifestError({ file }, `is longer than ${maxManifestBytes / 1024 / 1024} MiB: too big for a manifest`);
+}
+
+function positionIn(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset);
+  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
+}
+
+const schemas: Readonly<Record<DecodedManifest["kind"], z.ZodType>> = {
+  Pod: PodManifest,
+  ConfigMap: ConfigMapManifest,
+  Secret: SecretManifest,
+};
+const itemKinds: Readonly<Record<string, string | undefined>> = {
+  List: undefined,
+  PodList: "Pod",
+  ConfigMapList: "ConfigMap",
+  SecretList: "Secret",
+};
+/** Kinds that hold a pod template: what people most often give by mistake. */
+const controllers = new Set([
+  "Deployment",
+  "DaemonSet",
+  "StatefulSet",
+  "ReplicaSet",
+  "ReplicationController",
+  "Job",
+  "CronJob",
+]);
+
+/** @param impliedKind kind of the items of a typed list, which need not say it */
+function decodeObject(
+  value: unknown,
+  origin: Origin,
+  impliedKind: string | undefined,
+  objects: DecodedManifest[],
+  errors: ManifestError[],
+): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    errors.push(
+      ManifestError.at(origin, [], `expected a manifest (a map with apiVersion and kind), got ${typeName(value)}`),
+    );
+    return;
+  }
+  const typed: { apiVersion?: unknown; kind?: unknown; items?: unknown } =
+    impliedKind === undefined ? value : { apiVersion: "v1", kind: impliedKind, ...value };
+  const problem = typeProblem(typed);
+  if (problem !== undefined) {
+    errors.push(ManifestError.at(origin, problem.path, problem.detail));
+    return;
+  }
+  const kind = String(typed.kind);
+  if (Object.hasOwn(itemKinds, kind)) {
+    decodeList(typed.items, origin, itemKinds[kind], objects, errors);
+    return;
+  }
+  const schema = schemas[kind as DecodedManifest["kind"]];
+  const result = schema.safeParse(typed);
+  if (result.success) {
+    objects.push({ kind, manifest: result.data, origin } as DecodedManifest);
+    return;
+  }
+  for (const { path, detail } of describeSchemaErrors(schema, typed, result.error)) {
+    errors.push(ManifestError.at(origin, path, detail));
+  }
+}
+
+function decodeList(
+  items: unknown,
+  origin: Origin,
+  itemKind: string | undefined,
+  objects: DecodedManifest[],
+  errors: ManifestError[],
+): void {
+  if (items !== undefined && !Array.isArray(items)) {
+    errors.push(ManifestError.at(origin, ["items"], `expected a list, got ${typeName(items)}`));
+    return;
+  }
+  for (const [index, item] of (items ?? []).entries()) {
+    const itemOrigin: Origin = {
+      file: origin.file,
+      locate: (path) => origin.locate(["items", index, ...path]),
+    };
+    decodeObject(item, itemOrigin, itemKind, objects, errors);
+  }
+}
+
+/** What is wrong with apiVersion and kind. */
+function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: FieldPath; detail: string } | undefined {
+  const { apiVersion, kind } = value;
+  if (kind === undefined) return { path: ["kind"], detail: 'Required value: for example "Pod"' };
+  if (typeof kind !== "string") return { path: ["kind"], detail: `expected a text, got ${typeName(kind)}` };
+  if (!Object.hasOwn(schemas, kind) && !Object.hasOwn(itemKinds, kind))
+    return { path: ["kind"], detail: unknownKind(kind) };
+  if (apiVersion === undefined) return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
+  if (typeof apiVersion !== "string") {
+    return { path: ["apiVersion"], detail: `expected a text, got ${typeName(apiVersion)}` };
+  }
+  if (apiVersion === "v1") return undefined;
+  return { path: ["apiVersion"], detail: `Unsupported value: ${quote(apiVersion)}: kind ${kind} is of "v1"` };
+}
+
+function unknownKind(kind: string): string {
+  if (controllers.has(kind)) {
+    return `Unsupported value: ${quote(kind)}: podwright runs pods; write its spec.template as a manifest of kind Pod`;
+  }
+  const meant = didYouMean(kind, [...Object.keys(schemas), ...Object.keys(itemKinds)]);
+  const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
+  return `Unsupported value: ${quote(kind)}: podwright takes Pod, ConfigMap, Secret and Lists of them${hint}`;
+}

@@ -1,0 +1,78 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+
+/** A field of a manifest from its root: `["spec", "containers", 1, "image"]`. */
+export type FieldPath = readonly (string | number)[];
+
+/** A place in a text; both count from 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Where an object came from, so that anything said about it later can name file and line. */
+export interface Origin {
+  /** Path or URL, or `<standard input>`. */
+  readonly file: string;
+  /** Where a field stands; of a missing one, where its nearest existing parent does. */
+  locate(path: FieldPath): Position;
+}
+
+/**
+ * One thing that is wrong with a manifest. The message starts with where (`pod.yaml:7:12: spec.containers[0].image: …`)
+ * and never holds values of environment variables or of Secrets.
+ */
+export class ManifestError extends PodwrightError {
+  readonly file: string;
+  readonly position: Position | undefined;
+  /** `spec.containers[1].image`; undefined when it is about the file or document as a whole. */
+  readonly field: string | undefined;
+  /** What is wrong, without where. */
+  readonly detail: string;
+
+  constructor(where: { file: string; position?: Position | undefined; field?: string | undefined }, detail: string) {
+    const place = where.position === undefined ? "" : `:${where.position.line}:${where.position.column}`;
+    const field = where.field === undefined ? "" : `${where.field}: `;
+    super(ExitCode.badInput, `${printable(where.file)}${place}: ${field}${detail}`);
+    this.name = "ManifestError";
+    this.file = where.file;
+    this.position = where.position;
+    this.field = where.field;
+    this.detail = detail;
+  }
+
+  /** The error of one field of an object. */
+  static at(origin: Origin, path: FieldPath, detail: string): ManifestError {
+    const field = path.length === 0 ? undefined : formatPath(path);
+    return new ManifestError({ file: origin.file, position: origin.locate(path), field }, detail);
+  }
+}
+
+const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+
+/** `spec.containers[1].image`; a key that is no plain word stands in brackets: `metadata.labels[a.b/c]`. */
+export function formatPath(path: FieldPath): string {
+  let text = "";
+  for (const part of path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else if (!plainKey.test(part)) text += `[${printable(part)}]`;
+    else text += text === "" ? part : `.${part}`;
+  }
+  return text;
+}
+
+const maxQuotedLength = 80;
+// Control characters, and those that change the direction or hide in a terminal's line.
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu;
+
+/** Text from a manifest made fit for a terminal: control characters escaped, long ones cut. */
+export function printable(text: string): string {
+  const cut = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text;
+  return cut.replaceAll(unprintable, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** The same in double quotes. */
+export function quote(text: string): string {
+  return `"${printable(text.replaceAll('"', '\\"'))}"`;
+}

@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { quote, type FieldPath } from "./manifest-error.ts";
+import { didYouMean } from "./suggest.ts";
+
+/** One field that does not fit the schema, in words for the author of the manifest. */
+export interface SchemaError {
+  readonly path: FieldPath;
+  readonly detail: string;
+}
+
+/**
+ * Says in our own words what a schema found wrong with `value`. Names types and field names only, never the value of a
+ * text or number: it may be a secret.
+ */
+export function describeSchemaErrors(schema: z.ZodType, value: unknown, error: z.ZodError): SchemaError[] {
+  return error.issues.flatMap((issue) => describeIssue(schema, value, issue));
+}
+
+function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue): SchemaError[] {
+  const path = issue.path.filter((part) => typeof part !== "symbol");
+  const value = valueAt(root, path);
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => unknownField(schema, path, key));
+    case "invalid_value": {
+      const allowed = issue.values.map((each) => quote(String(each))).join(", ");
+      if (value === undefined) return [{ path, detail: `Required value: one of ${allowed}` }];
+      if (typeof value !== "string") return [{ path, detail: `expected one of ${allowed}, got ${typeName(value)}` }];
+      const meant = didYouMean(value, issue.values.map(String));
+      const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
+      return [{ path, detail: `Unsupported value: ${quote(value)}: supported values: ${allowed}${hint}` }];
+    }
+    case "invalid_type":
+      if (value === undefined) return [{ path, detail: "Required value" }];
+      return [{ path, detail: wrongType(expectedName(issue.expected), value) }];
+    case "too_big":
+    case "too_small":
+      return [{ path, detail: "the number is too large to be exact" }];
+    case "invalid_union":
+      if (value === undefined) return [{ path, detail: "Required value" }];
+      return [{ path, detail: wrongType("a text or a number", value) }];
+    default:
+      return [{ path, detail: "does not fit" }];
+  }
+}
+
+function wrongType(expected: string, value: unknown): string {
+  return `expected ${expected}, got ${typeName(value)}${quotingHint(expected, value)}`;
+}
+
+function quotingHint(expected: string, value: unknown): string {
+  if (typeof value === "string") return /number|true/u.test(expected) ? "; leave out the quotes" : "";
+  if (expected !== "a text") return "";
+  if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
+  return typeof value === "number" ? "; put it in quotes" : "";
+}
+
+function unknownField(schema: z.ZodType, path: FieldPath, key: string): SchemaError {
+  const known = knownFields(schema, path);
+  const meant = didYouMean(key, known);
+  const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
+  return { path: [...path, key], detail: `unknown field ${quote(key)}${hint}` };
+}
+
+/** The names that the schema has at a path. */
+function knownFields(schema: z.ZodType, path: FieldPath): string[] {
+  let here: unknown = schema;
+  for (const part of path) {
+    here = unwrap(here);
+    if (here instanceof z.ZodObject) here = (here.shape as Record<string, unknown>)[String(part)];
+    else if (here instanceof z.ZodArray) here = here.element;
+    else if (here instanceof z.ZodRecord) here = here.valueType;
+    else return [];
+  }
+  here = unwrap(here);
+  return here instanceof z.ZodObject ? Object.keys(here.shape) : [];
+}
+
+function unwrap(schema: unknown): unknown {
+  return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
+}
+
+function valueAt(root: unknown, path: FieldPath): unknown {
+  let value = root;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = Reflect.get(value, part);
+  }
+  return value;
+}
+
+function expectedName(expected: string): string {
+  switch (expected) {
+    case "object":
+    case "record":
+      return "a map";
+    case "array":
+      return "a list";
+    case "string":
+      return "a text";
+    case "int":
+      return "a whole number";
+    case "number":
+      return "a number";
+    case "boolean":
+      return "true or false";
+    default:
+      return `a ${expected}`;
+  }
+}
+
+/** What a value is, in YAML's words. */
+export function typeName(value: unknown): string {
+  if (value === null) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  switch (typeof value) {
+    case "object":
+      return "a map";
+    case "string":
+      return "a text";
+    case "boolean":
+      return "true or false";
+    case "number":
+      return Number.isInteger(value) ? "a number" : "a number with a fraction";
+    default:
+      return "nothing";
+  }
+}
