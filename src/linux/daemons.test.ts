@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { linuxDaemons } from "./daemons.ts";
+import { systemDaemons } from "./daemons.ts";
 
 test("a daemon leads a session of its own and writes to its log", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-daemon-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
-  const { pid } = await linuxDaemons.start({
+  const { pid } = await systemDaemons.start({
     program: "/bin/sh",
     arguments: ["-c", 'echo "greeting $GREETING in $PWD"; echo problem >&2; exec sleep 60'],
     logPath: join(directory, "log"),
@@ -32,7 +32,7 @@ test("a daemon leads a session of its own and writes to its log", async (t) => {
 test("a program that is not there is an error, not a daemon", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "podwright-daemon-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
-  const start = linuxDaemons.start({
+  const start = systemDaemons.start({
     program: "/no/such/program",
     arguments: [],
     logPath: join(directory, "log"),

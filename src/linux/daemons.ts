@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import type { Daemons } from "../ports/daemons.ts";
 
 /** Daemons by setsid(2): `detached` makes the child the leader of a session of its own. */
-export const linuxDaemons: Daemons = {
+export const systemDaemons: Daemons = {
   async start(daemon) {
     const log = await open(daemon.logPath, "a", 0o600);
     try {

@@ -2,6 +2,6 @@ import { createHash } from "node:crypto";
 import type { Hashing } from "../ports/hashing.ts";
 
 /** Digests by Node's OpenSSL. */
-export const linuxHashing: Hashing = {
+export const systemHashing: Hashing = {
   sha256: (data) => createHash("sha256").update(data).digest("hex"),
 };

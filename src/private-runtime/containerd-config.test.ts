@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linuxHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/hashing.ts";
 import { cniConfig, containerdConfig } from "./containerd-config.ts";
 import type { ContainerdSettings } from "./containerd-config.ts";
 import { runtimeLayout } from "./layout.ts";
 
-const layout = runtimeLayout('/srv/odd "name"', linuxHashing);
+const layout = runtimeLayout('/srv/odd "name"', systemHashing);
 const settings: ContainerdSettings = {
   sandboxImage: "podwright.local/pause:1",
   cniPluginDirectory: "/usr/lib/cni",

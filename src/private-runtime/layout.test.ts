@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linuxHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/hashing.ts";
 import { DEFAULT_STATE_DIRECTORY, checkedSocketPath, runtimeLayout } from "./layout.ts";
 import type { RuntimeLayout } from "./layout.ts";
 
-const layout = (path: string): RuntimeLayout => runtimeLayout(path, linuxHashing);
+const layout = (path: string): RuntimeLayout => runtimeLayout(path, systemHashing);
 
 /** Every leaf of a layout. */
 function leaves(value: unknown): string[] {

@@ -23,25 +23,6 @@ const mediaTypes = {
   layer: "application/vnd.oci.image.layer.v1.tar",
 } as const;
 
-/** The node's architecture by the machine field of an ELF program; undefined when it is none or another one. */
-export function elfArchitecture(program: Uint8Array): string | undefined {
-  const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
-  if (program.byteLength < 20 || view.getUint32(0) !== 0x7f454c46) return undefined;
-  const littleEndian = view.getUint8(5) === 1;
-  return elfMachines[view.getUint16(18, littleEndian)];
-}
-
-/** e_machine of elf(5) → GOARCH; ppc64 is taken for the little-endian one that distributions build. */
-const elfMachines: Readonly<Record<number, string>> = {
-  3: "386",
-  21: "ppc64le",
-  22: "s390x",
-  40: "arm",
-  62: "amd64",
-  183: "arm64",
-  243: "riscv64",
-};
-
 /**
  * The image as a tar of an OCI image layout, ready for `ctr images import`. Equal input gives equal bytes and digests.
  * (https://github.com/opencontainers/image-spec/blob/main/image-layout.md)

@@ -1,0 +1,77 @@
+import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
+import type { ContainerdSettings, NetworkSettings } from "../containerd-config.ts";
+import { findPrograms } from "../programs.ts";
+import type { Programs } from "../programs.ts";
+import { failed, oneLine } from "./check.ts";
+import type { Check, CheckContext } from "./check.ts";
+import { checkCapabilities, checkCgroups, checkPlatform, checkRoot, hasCapability, readOwnStatus } from "./machine.ts";
+import { checkIptables, checkPrograms } from "./programs.ts";
+import { checkDisk, checkOverlay, checkStateDirectory } from "./storage.ts";
+
+/** What the checks learned that the private runtime is set up with. */
+export type MachineFacts = Pick<ContainerdSettings, "mayLowerOomScore"> &
+  Pick<NetworkSettings, "openForwarding"> & { readonly programs: Programs };
+
+/** The findings in the order of looking, and, when none has failed, what was learned. */
+export interface Preflight {
+  readonly checks: readonly Check[];
+  readonly facts: MachineFacts | undefined;
+}
+
+/**
+ * Looks whether this machine can run pods, before anything is started. Changes nothing but for creating the state
+ * directory. A check whose outcome follows from an earlier failure is left out, so that each cause is told once.
+ */
+export async function preflight(context: CheckContext): Promise<Preflight> {
+  const checks: Check[] = [];
+  const add = async (name: string, check: () => Check | Promise<Check>): Promise<boolean> => {
+    const result = await settle(name, check);
+    checks.push(result);
+    return result.ok !== "failed";
+  };
+  const status = await readOwnStatus(context);
+  await add("platform", () => checkPlatform(status));
+  if (status === undefined) return { checks, facts: undefined };
+
+  const isRoot = await add("user", () => checkRoot(status));
+  const isAble = isRoot && (await add("capabilities", () => checkCapabilities(status)));
+  await add("control groups", () => checkCgroups(context));
+  const found = await findPrograms(context.files, context.searchPath);
+  await add("programs", () => checkPrograms(context, found));
+  if (!isAble) return { checks, facts: undefined };
+
+  if (await add("state directory", () => checkStateDirectory(context))) {
+    await add("overlayfs", () => checkOverlay(context));
+    await add("disk space", () => checkDisk(context));
+  }
+  let openForwarding = false;
+  if ("programs" in found) {
+    await add("iptables", async () => {
+      const { check, dropsForwarded } = await checkIptables(context, found.programs);
+      openForwarding = dropsForwarded;
+      return check;
+    });
+  }
+  const isComplete = "programs" in found && checks.every(({ ok }) => ok !== "failed");
+  if (!isComplete) return { checks, facts: undefined };
+  const mayLowerOomScore = hasCapability(status, "SYS_RESOURCE");
+  return { checks, facts: { programs: found.programs, mayLowerOomScore, openForwarding } };
+}
+
+/** The facts; throws a PodwrightError (environment) with one line a failed check when there is one. */
+export function requireReady({ checks, facts }: Preflight): MachineFacts {
+  if (facts !== undefined) return facts;
+  const lines = checks
+    .filter(({ ok }) => ok === "failed")
+    .map(({ name, detail, remedy }) => `${name}: ${detail}; ${remedy ?? "see podwright doctor"}`);
+  throw new PodwrightError(ExitCode.environment, lines.join("\n"));
+}
+
+/** A check that throws has failed. */
+async function settle(name: string, check: () => Check | Promise<Check>): Promise<Check> {
+  try {
+    return await check();
+  } catch (error) {
+    return failed(name, `could not be checked: ${oneLine(errorMessage(error))}`, "run podwright doctor again, and report it when it stays");
+  }
+}

@@ -1,0 +1,58 @@
+import { ELF_HEAD_BYTES, parseElf } from "../elf.ts";
+import { installationAdvice } from "../programs.ts";
+import type { findPrograms, ProgramName, Programs } from "../programs.ts";
+import { failed, oneLine, passed, readText } from "./check.ts";
+import type { Check, CheckContext } from "./check.ts";
+
+/** Names what is missing, and what to install. */
+export async function checkPrograms(
+  { files }: CheckContext,
+  found: Awaited<ReturnType<typeof findPrograms>>,
+): Promise<Check> {
+  const name = "programs";
+  const isDebian = isDebianLike((await readText(files, "/etc/os-release")) ?? "");
+  if ("missing" in found) {
+    const missing = found.missing.map((program) => (program === "cniPlugins" ? "CNI plugins" : program)).join(", ");
+    return failed(name, `missing: ${missing}`, installationAdvice(found.missing, isDebian));
+  }
+  const unusable = await nonStaticPrograms({ files }, found.programs);
+  if (unusable.length > 0) {
+    const paths = unusable.map((program) => found.programs[program]).join(", ");
+    return failed(name, `not a statically linked program: ${paths}`, installationAdvice(unusable, isDebian));
+  }
+  return passed(name, `containerd is ${found.programs.containerd}, runc is ${found.programs.runc}`);
+}
+
+/** Debian and what derives from it (os-release(5)). */
+export function isDebianLike(osRelease: string): boolean {
+  return /^ID(?:_LIKE)?=.*\b(?:debian|ubuntu)\b/m.test(osRelease);
+}
+
+/** The pause and demo images hold these programs and no library. */
+async function nonStaticPrograms({ files }: Pick<CheckContext, "files">, programs: Programs): Promise<ProgramName[]> {
+  const unusable: ProgramName[] = [];
+  for (const name of ["catatonit", "busybox"] as const) {
+    const program = parseElf(await files.readRange(programs[name], 0, ELF_HEAD_BYTES));
+    if (program?.static !== true || program.architecture === undefined) unusable.push(name);
+  }
+  return unusable;
+}
+
+const IPTABLES_TIMEOUT_MS = 30_000;
+
+/** Asks iptables for the tables that CNI writes to. The second result: whether the host drops what it forwards. */
+export async function checkIptables(
+  { processes, signal }: CheckContext,
+  { iptables }: Programs,
+): Promise<{ readonly check: Check; readonly dropsForwarded: boolean }> {
+  const name = "iptables";
+  const options = { timeoutMs: IPTABLES_TIMEOUT_MS, ...(signal && { signal }) };
+  const nat = await processes.run(iptables, ["-w", "10", "-t", "nat", "-S", "POSTROUTING"], options);
+  const forward = await processes.run(iptables, ["-w", "10", "-S", "FORWARD"], options);
+  const broken = [nat, forward].find(({ exitCode }) => exitCode !== 0);
+  if (broken === undefined) {
+    return { check: passed(name, "works"), dropsForwarded: /^-P FORWARD DROP$/m.test(forward.stdout) };
+  }
+  const remedy = "load the kernel's modules (modprobe iptable_nat nf_nat), or switch: update-alternatives --config iptables";
+  return { check: failed(name, `does not work: ${oneLine(broken.stderr)}`, remedy), dropsForwarded: false };
+}

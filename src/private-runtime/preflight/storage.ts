@@ -1,0 +1,124 @@
+import { errorMessage } from "../../base/errors.ts";
+import type { MountPoint } from "../../ports/mounts.ts";
+import { failed, oneLine, passed, warned } from "./check.ts";
+import type { Check, CheckContext } from "./check.ts";
+
+const MIB = 1024 * 1024;
+/** Below this not even small images unpack. */
+const MIN_FREE_BYTES = 200 * MIB;
+/** Below this an image of usual size may not fit. */
+const COMFORTABLE_FREE_BYTES = 2048 * MIB;
+
+const COMMAND_TIMEOUT_MS = 30_000;
+
+/** Creates the state directory, and looks at the file system that it is on. */
+export async function checkStateDirectory({ files, mounts, layout }: CheckContext): Promise<Check> {
+  const name = "state directory";
+  const path = layout.stateDirectory;
+  const elsewhere = "choose another with --state-dir";
+  try {
+    // Not 0700: with user namespaces, containers reach their root file systems through it as other users.
+    await files.makeDirectory(path, 0o711);
+  } catch (error) {
+    return failed(name, `${path} can't be created: ${oneLine(errorMessage(error))}`, elsewhere);
+  }
+  const mount = holdingMount(await mounts.list(), await files.realPath(path));
+  const has = (option: string): boolean => mount?.options.includes(option) === true;
+  const forbidding = ["ro", "noexec", "nodev"].filter(has);
+  if (mount !== undefined && forbidding.length > 0) {
+    const remedy = `remount ${mount.target} without ${forbidding.join(", ")}, or ${elsewhere}`;
+    return failed(name, `${path} is on ${mount.target}, mounted with ${forbidding.join(", ")}`, remedy);
+  }
+  if (mount !== undefined && has("nosuid")) {
+    const detail = `${path} is on ${mount.target}, mounted with nosuid: set-user-id programs in containers stay powerless`;
+    return warned(name, detail, `remount ${mount.target} without nosuid`);
+  }
+  return passed(name, mount === undefined ? path : `${path} on ${mount.fileSystem}`);
+}
+
+/** The mount that a path is on: the last one of those with the longest target above the path. */
+export function holdingMount(mounts: readonly MountPoint[], path: string): MountPoint | undefined {
+  return mounts
+    .filter(({ target }) => target === "/" || path === target || path.startsWith(`${target}/`))
+    .reduce<MountPoint | undefined>(
+      (best, mount) => (best === undefined || mount.target.length >= best.target.length ? mount : best),
+      undefined,
+    );
+}
+
+/** Mounts an overlay in the state directory, writes through it and takes it away again. */
+export async function checkOverlay(context: CheckContext): Promise<Check> {
+  const { files, mounts, layout, processes } = context;
+  const name = "overlayfs";
+  await sweepLeftovers(context);
+  const base = `${layout.stateDirectory}/${TRIAL_PREFIX}${processes.ownPid}`;
+  const [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map((part) => `${base}/${part}`);
+  if (lower === undefined || upper === undefined || work === undefined || merged === undefined) throw new Error(name);
+  try {
+    for (const directory of [lower, upper, work, merged]) await files.makeDirectory(directory, 0o700);
+    await files.write(`${lower}/file`, "lower", 0o600);
+    const options = [`lowerdir=${lower}`, `upperdir=${upper}`, `workdir=${work}`];
+    await mounts.mount({ target: merged, source: "overlay", fileSystem: "overlay", options });
+    await files.write(`${merged}/file`, "upper", 0o600);
+    return passed(name, "works in the state directory");
+  } catch (error) {
+    return failed(
+      name,
+      `does not work in ${layout.stateDirectory}: ${oneLine(errorMessage(error))}`,
+      "choose a state directory on ext4, xfs or btrfs with --state-dir (inside a container: on a volume)",
+    );
+  } finally {
+    await removeTrial(context, base);
+  }
+}
+
+const TRIAL_PREFIX = "overlay-trial-";
+
+/** Takes away what trials of ended processes left. */
+async function sweepLeftovers(context: CheckContext): Promise<void> {
+  const { files, layout, processes } = context;
+  for (const { name } of await files.list(layout.stateDirectory)) {
+    const pid = name.startsWith(TRIAL_PREFIX) ? Number(name.slice(TRIAL_PREFIX.length)) : Number.NaN;
+    if (Number.isSafeInteger(pid) && pid > 0 && (pid === processes.ownPid || !processes.isAlive(pid))) {
+      await removeTrial(context, `${layout.stateDirectory}/${name}`);
+    }
+  }
+}
+
+/** A trial that can't be removed is no reason to refuse to work: the next one sweeps it. */
+async function removeTrial({ files, mounts }: CheckContext, base: string): Promise<void> {
+  try {
+    await mounts.unmount(`${base}/merged`);
+    await files.removeTree(base);
+  } catch {}
+}
+
+/** Looks at the free space of the state directory's file system. */
+export async function checkDisk({ processes, layout, signal }: CheckContext): Promise<Check> {
+  const name = "disk space";
+  const result = await processes
+    .run("df", ["-Pk", layout.stateDirectory], {
+      timeoutMs: COMMAND_TIMEOUT_MS,
+      environment: { LC_ALL: "C" },
+      ...(signal && { signal }),
+    })
+    .catch((error: unknown) => errorMessage(error));
+  const free = typeof result === "string" ? undefined : parseFreeBytes(result.stdout);
+  if (free === undefined) {
+    return warned(name, "free space is unknown: df(1) did not tell", `see that ${layout.stateDirectory} has some GiB free`);
+  }
+  const detail = `${formatSize(free)} free for ${layout.stateDirectory}`;
+  if (free < MIN_FREE_BYTES) return failed(name, detail, `free at least ${formatSize(MIN_FREE_BYTES)}`);
+  if (free < COMFORTABLE_FREE_BYTES) return warned(name, detail, "free some space before large images are pulled");
+  return passed(name, detail);
+}
+
+/** The fourth column of `df -P -k`: free KiB for ordinary users. */
+function parseFreeBytes(output: string): number | undefined {
+  const kibibytes = /\s\d+\s+\d+\s+(\d+)\s+\d+%\s/.exec(output)?.[1];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+}
+
+function formatSize(bytes: number): string {
+  return bytes >= 1024 * MIB ? `${(bytes / (1024 * MIB)).toFixed(1)} GiB` : `${Math.floor(bytes / MIB)} MiB`;
+}
