@@ -4,8 +4,8 @@ import type { JournalEntry, JournalKind, PodRef } from "./entry.ts";
 export interface EntryFilter {
   /** The fields given must be equal: `{ uid }` for one incarnation, `{ namespace, name }` for all of a name. */
   readonly pod?: Partial<PodRef>;
-  /** With `pod`: also podwright's own notes (started, lost the runtime …), which belong to no pod. */
-  readonly withNotes?: boolean;
+  /** With `pod`: also what is about the node itself (podwright started, the runtime was lost …). */
+  readonly withNode?: boolean;
   readonly container?: string;
   readonly kinds?: readonly JournalKind[];
   /** The smallest sequence number wanted. */
@@ -18,7 +18,7 @@ export interface EntryFilter {
 export function matches(filter: EntryFilter, entry: JournalEntry): boolean {
   if (filter.sinceSeq !== undefined && entry.seq < filter.sinceSeq) return false;
   if (filter.kinds !== undefined && !filter.kinds.includes(entry.kind)) return false;
-  if (filter.withNotes === true && entry.pod === undefined && entry.kind === "note") return true;
+  if (filter.withNode === true && entry.pod === undefined) return true;
   if (filter.container !== undefined && entry.container !== filter.container) return false;
   const { pod } = filter;
   if (pod === undefined) return true;
@@ -114,7 +114,7 @@ export class JournalMemory {
 
   #candidates(filter: EntryFilter): Iterable<Stored> {
     const uid = filter.pod?.uid;
-    if (uid === undefined || filter.withNotes === true) return this.#entries.values();
+    if (uid === undefined || filter.withNode === true) return this.#entries.values();
     const seqs = this.#byPod.get(uid) ?? [];
     return Iterator.from(seqs).flatMap((seq) => {
       const stored = this.#entries.get(seq);

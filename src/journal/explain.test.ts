@@ -1,0 +1,321 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { Cause, JournalEntry, JournalInput } from "./entry.ts";
+import { timeline, why } from "./explain.ts";
+import { renderTimeline, renderWhy } from "./render.ts";
+import { plainPaint } from "./text.ts";
+
+const start = Date.UTC(2026, 10, 20, 14, 1, 50);
+const web = { namespace: "default", name: "web", uid: "uid-2" };
+const db = { namespace: "default", name: "db", uid: "uid-db" };
+const options = { now: start + 13_000, timeZone: "UTC", width: 100 };
+
+/** Entries numbered from 1 at `start` plus the given milliseconds. */
+function journal(...inputs: ReadonlyArray<readonly [number, Partial<JournalInput>]>): JournalEntry[] {
+  return inputs.map(([atMs, input], index) => {
+    const defaults = { kind: "observation", what: "Seen", message: "", seq: index + 1, time: start + atMs } as const;
+    return Object.assign({}, defaults, input);
+  });
+}
+
+const because = (code: string, message: string, entry?: number, more?: Cause): Cause => ({
+  code,
+  message,
+  ...(entry !== undefined && { entry }),
+  ...(more !== undefined && { because: more }),
+});
+
+/** A pod whose container is killed by its liveness probe and waits for its restart, over a restart of podwright. */
+function story(): JournalEntry[] {
+  const app = { pod: web, container: "app" };
+  const died = { kind: "observation", what: "ContainerDied" } as const;
+  return journal(
+    [-90_000, { kind: "input", what: "PodAdded", message: "first version", pod: { ...web, uid: "uid-1" } }],
+    [-9_000, { kind: "decision", what: "PodTerminated", message: "the pod is gone", pod: { ...web, uid: "uid-1" } }],
+    [0, { kind: "input", what: "PodAdded", message: "/etc/podwright/manifests/web.yaml holds a new pod", pod: web }],
+    [
+      2,
+      {
+        kind: "action",
+        what: "RunPodSandbox",
+        message: "create the sandbox",
+        pod: web,
+        cause: because(
+          "SandboxMissing",
+          "the pod has no sandbox",
+          undefined,
+          because("PodAdded", "the manifest was added", 3),
+        ),
+      },
+    ],
+    [50, { kind: "input", what: "PodAdded", message: "another pod", pod: db }],
+    [
+      227,
+      {
+        kind: "outcome",
+        what: "RunPodSandbox",
+        message: "create the sandbox: done",
+        pod: web,
+        of: 4,
+        result: "done",
+        durationMs: 225,
+      },
+    ],
+    [
+      230,
+      {
+        kind: "action",
+        what: "PullImage",
+        message: 'Pulling image "registry.example/app:2"',
+        ...app,
+        cause: because("ContainerMissing", "container app has not been started yet"),
+      },
+    ],
+    [
+      2_430,
+      {
+        kind: "outcome",
+        what: "PullImage",
+        message:
+          'Successfully pulled image "registry.example/app:2" in 2.2s (2.2s including waiting). Image size: 1048576 bytes.',
+        ...app,
+        of: 7,
+        result: "done",
+        durationMs: 2_200,
+      },
+    ],
+    [
+      2_440,
+      {
+        kind: "action",
+        what: "StartContainer",
+        message: "start container app (4f2a)",
+        ...app,
+        cause: because("ContainerMissing", "container app has not been started yet"),
+      },
+    ],
+    [
+      2_510,
+      {
+        kind: "outcome",
+        what: "StartContainer",
+        message: "start container app (4f2a): done",
+        ...app,
+        of: 9,
+        result: "done",
+        durationMs: 70,
+      },
+    ],
+    [2_520, { what: "ContainerStarted", message: "container app is running", ...app }],
+    [4_000, { kind: "note", what: "PodwrightStarted", message: "podwright started; entry 11 is the last before" }],
+    [9_000, { what: "ProbeFailed", message: "liveness GET :8080/healthz: no answer in 1 s", ...app }],
+    [
+      9_010,
+      {
+        kind: "action",
+        what: "StopContainer",
+        message: "stop container app (4f2a), grace 2 s",
+        ...app,
+        cause: because("LivenessFailed", "liveness probe failed 3 times in a row", 13),
+      },
+    ],
+    [
+      11_050,
+      {
+        kind: "outcome",
+        what: "StopContainer",
+        message: "stop container app (4f2a), grace 2 s: done",
+        ...app,
+        of: 14,
+        result: "done",
+        durationMs: 2_040,
+      },
+    ],
+    [11_060, { ...died, message: "container app exited with code 137 (Error)", ...app }],
+    [
+      11_070,
+      {
+        kind: "decision",
+        what: "BackOff",
+        message: "back-off 10s restarting failed container=app",
+        ...app,
+        until: start + 21_070,
+        cause: because("ContainerExited", "container app exited with code 137 (Error)", 16),
+      },
+    ],
+    [12_000, { kind: "note", what: "RelistFailed", message: "the runtime can't be listed: no answer in 120 s" }],
+  );
+}
+
+test("why names the last thing that happened, its causes with their evidence, what is next, and earlier pods", () => {
+  const explanation = why(story(), { namespace: "default", name: "web" });
+  assert.ok(explanation);
+  assert.deepEqual(explanation.incarnation.pod, web);
+  const [pod, app] = explanation.subjects;
+  assert.equal(pod?.container, undefined);
+  assert.deepEqual(
+    pod?.causes.map((cause) => [cause.code, cause.evidence?.seq]),
+    [
+      ["SandboxMissing", undefined],
+      ["PodAdded", 3],
+    ],
+  );
+  assert.equal(app?.last.what, "ContainerDied");
+  assert.equal(app?.after?.what, "StopContainer");
+  assert.equal(app?.next?.until, start + 21_070);
+  assert.deepEqual(
+    explanation.older.map((incarnation) => incarnation.pod.uid),
+    ["uid-1"],
+  );
+  assert.deepEqual(
+    explanation.notes.map((note) => note.what),
+    ["RelistFailed"],
+  );
+  const json = JSON.stringify(explanation);
+  assert.deepEqual(JSON.parse(json), explanation, "it is JSON-able");
+});
+
+test("why as text", () => {
+  const explanation = why(story(), { uid: "uid-2" });
+  assert.ok(explanation);
+  assert.equal(
+    renderWhy(explanation, options),
+    `default/web  uid uid-2, first seen 2026-11-20 14:01:50.000
+
+the pod
+  last     create the sandbox → done in 225 ms                                          14:01:50.002
+  because  the pod has no sandbox
+  because  the manifest was added (/etc/podwright/manifests/web.yaml holds a new pod)   14:01:50.000
+
+container app
+  last     container app exited with code 137 (Error)                                   14:02:01.060
+  after    stop container app (4f2a), grace 2 s → done in 2.0 s                         14:01:59.010
+  because  liveness probe failed 3 times in a row (liveness GET :8080/healthz: no       14:01:59.000
+           answer in 1 s)
+  next     back-off 10s restarting failed container=app (in 8.1 s)                      14:02:11.070
+
+  note     the runtime can't be listed: no answer in 120 s                              14:02:02.000
+`,
+  );
+});
+
+test("timeline as text", () => {
+  const found = timeline(story(), { namespace: "default", name: "web" });
+  assert.ok(found);
+  assert.equal(
+    renderTimeline(found, options),
+    `default/web  uid uid-2, first seen 2026-11-20 14:01:50.000
+
+14:01:50.000       +0 ms       PodAdded          /etc/podwright/manifests/web.yaml holds a new pod
+14:01:50.002       +2 ms       RunPodSandbox     create the sandbox → done in 225 ms
+                                                   because the pod has no sandbox
+                                                   because the manifest was added
+                                                   (/etc/podwright/manifests/web.yaml holds a new
+                                                   pod)
+14:01:50.230     +230 ms  app  PullImage         Pulling image "registry.example/app:2" → done in
+                                                 2.2 s: Successfully pulled image
+                                                 "registry.example/app:2" in 2.2s (2.2s including
+                                                 waiting). Image size: 1048576 bytes.
+                                                   because container app has not been started yet
+14:01:52.440      +2.4 s  app  StartContainer    start container app (4f2a) → done in 70 ms
+                                                   because container app has not been started yet
+14:01:52.520      +2.5 s  app  ContainerStarted  container app is running
+14:01:54.000      +4.0 s       PodwrightStarted  podwright started; entry 11 is the last before
+14:01:59.000      +9.0 s  app  ProbeFailed       liveness GET :8080/healthz: no answer in 1 s
+14:01:59.010      +9.0 s  app  StopContainer     stop container app (4f2a), grace 2 s → done in 2.0
+                                                 s
+                                                   because liveness probe failed 3 times in a row
+                                                   (liveness GET :8080/healthz: no answer in 1 s)
+14:02:01.060     +11.1 s  app  ContainerDied     container app exited with code 137 (Error)
+14:02:01.070     +11.1 s  app  BackOff           back-off 10s restarting failed container=app
+                                                   because container app exited with code 137
+                                                   (Error)
+
+earlier pods of this name:
+  uid-1  2026-11-20 14:00:20.000, for 1 min 21 s: the pod is gone
+`,
+  );
+});
+
+test("an action without an outcome is still running, or was interrupted when podwright has started since", () => {
+  const pull = { kind: "action", what: "PullImage", message: "Pulling", pod: web, cause: because("A", "a") } as const;
+  const lost = why(journal([0, pull], [1, { kind: "note", what: "PodwrightStarted", message: "" }], [2, pull]), web);
+  assert.equal(lost?.subjects[0]?.last.ending?.result, "running");
+  const lines = timeline(journal([0, pull], [1, { kind: "note", what: "PodwrightStarted" }], [2, pull]), web)?.lines;
+  assert.deepEqual(
+    lines?.map((line) => line.step.ending?.result),
+    ["interrupted", undefined, "running"],
+  );
+});
+
+test("a chain goes on through the evidence's own causes, and a circle of evidence ends", () => {
+  const entries = journal(
+    [0, { kind: "decision", what: "A", message: "a", pod: web, cause: because("B", "b", 2) }],
+    [1, { kind: "decision", what: "B", message: "b", pod: web, cause: because("C", "c", 1) }],
+  );
+  const codes = why(entries, web)?.subjects[0]?.causes.map((cause) => cause.code);
+  assert.deepEqual(codes, ["C", "B"]);
+});
+
+test("evidence that is an outcome leads to its action's causes", () => {
+  const entries = journal(
+    [0, { kind: "action", what: "PullImage", message: "pull", pod: web, cause: because("First", "first start") }],
+    [1, { kind: "outcome", what: "PullImage", message: "no such host", pod: web, of: 1, result: "failed" }],
+    [2, { kind: "decision", what: "BackOff", message: "wait", pod: web, cause: because("ErrImagePull", "failed", 2) }],
+  );
+  assert.deepEqual(
+    why(entries, web)?.subjects[0]?.causes.map((cause) => cause.code),
+    ["ErrImagePull", "First"],
+  );
+});
+
+test("a pod without entries has no explanation and no timeline", () => {
+  assert.equal(why(story(), { name: "nobody" }), undefined);
+  assert.equal(timeline([], web), undefined);
+});
+
+test("what a pod says can't steer the terminal, and lines keep to the width", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.integer({ min: 60, max: 140 }), (text, width) => {
+      const hostile = journal([0, { what: text, message: `\u001b[2J\u202e${text}`, pod: web, container: text }]);
+      const found = why(hostile, web);
+      const lived = timeline(hostile, web);
+      assert.ok(found && lived);
+      const rendered = renderWhy(found, { ...options, width }) + renderTimeline(lived, { ...options, width });
+      assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/.test(rendered));
+    }),
+  );
+  const found = timeline(story(), web);
+  assert.ok(found);
+  const widest = Math.max(
+    ...renderTimeline(found, { ...options, width: 80 })
+      .split("\n")
+      .map((line) => line.length),
+  );
+  assert.ok(widest <= 80, String(widest));
+});
+
+test("colours mark how things ended", () => {
+  const found = timeline(
+    journal(
+      [0, { kind: "action", what: "StartContainer", message: "start", pod: web, cause: because("A", "a") }],
+      [
+        9,
+        {
+          kind: "outcome",
+          what: "StartContainer",
+          message: "no such file",
+          pod: web,
+          of: 1,
+          result: "failed",
+          durationMs: 9,
+        },
+      ],
+    ),
+    web,
+  );
+  assert.ok(found);
+  const text = renderTimeline(found, { ...options, paint: { ...plainPaint, bad: (bad) => `<${bad}>` } });
+  assert.match(text, /<start → failed after 9 ms: no such file>/);
+});

@@ -1,0 +1,153 @@
+import type { JournalEntry, PodRef } from "./entry.ts";
+import { matches } from "./memory.ts";
+import { type CauseLink, endSeq, type Step, stepsOf } from "./steps.ts";
+
+/** One life of a pod name: a pod that is deleted and made again has a new UID. Times are wall-clock milliseconds. */
+export interface Incarnation {
+  readonly pod: PodRef;
+  readonly firstTime: number;
+  readonly lastTime: number;
+  readonly entryCount: number;
+  /** The message of the newest entry. */
+  readonly lastMessage: string;
+}
+
+/** What is known of one container, or of the pod itself where `container` is missing. */
+export interface Subject {
+  readonly container?: string;
+  /** The last thing that happened to it. */
+  readonly last: Step;
+  /** When `last` was only observed: podwright's last own act on it before, which may be what brought it about. */
+  readonly after?: Step;
+  /** Why: the causes of `last`, or of `after` when `last` was observed. Nearest first. */
+  readonly causes: readonly CauseLink[];
+  /** What is waited for before the next act. */
+  readonly next?: Step;
+}
+
+/** The answer to "why is this pod as it is". JSON-able. */
+export interface Explanation {
+  readonly incarnation: Incarnation;
+  /** The pod itself, then its containers in the order in which they came up. */
+  readonly subjects: readonly Subject[];
+  /** Notes about podwright itself since the pod's last entry: it may be what everything waits for. The newest few. */
+  readonly notes: readonly Step[];
+  /** Earlier pods of the same name, newest first. */
+  readonly older: readonly Incarnation[];
+}
+
+export interface TimelineLine {
+  readonly step: Step;
+  /** Milliseconds since the pod's first entry. */
+  readonly sinceStartMs: number;
+  /** Milliseconds since the line before. */
+  readonly sincePreviousMs: number;
+}
+
+/** Everything that happened to a pod, in order. JSON-able. */
+export interface Timeline {
+  readonly incarnation: Incarnation;
+  readonly lines: readonly TimelineLine[];
+  /** Earlier pods of the same name, newest first. */
+  readonly older: readonly Incarnation[];
+}
+
+const maxNotes = 3;
+
+/**
+ * Explains the newest pod that `pod` names (a UID, or namespace and name), from entries in ascending order that include
+ * the node's own (`withNode`). Undefined when no entry is about such a pod.
+ */
+export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Explanation | undefined {
+  const [incarnation, ...older] = incarnations(entries, pod);
+  if (incarnation === undefined) return undefined;
+  const steps = stepsOf(entries);
+  const own = steps.filter((step) => step.pod?.uid === incarnation.pod.uid);
+  const lastSeq = Math.max(...own.map(endSeq));
+  const bySubject = Map.groupBy(
+    own.filter((step) => step.kind !== "note"),
+    (step) => step.container,
+  );
+  const podItself = bySubject.get(undefined);
+  bySubject.delete(undefined);
+  return {
+    incarnation,
+    subjects: [podItself ?? [], ...bySubject.values()].map(explainSubject).filter((subject) => subject !== undefined),
+    notes: steps
+      .filter((step) => step.pod === undefined && step.kind === "note" && step.seq > lastSeq)
+      .slice(-maxNotes),
+    older,
+  };
+}
+
+/** The timeline of the newest pod that `pod` names; the entries are as for {@link why}. */
+export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>): Timeline | undefined {
+  const [incarnation, ...older] = incarnations(entries, pod);
+  if (incarnation === undefined) return undefined;
+  const { uid } = incarnation.pod;
+  const steps = stepsOf(entries);
+  const isOwn = (step: Step): boolean => step.pod?.uid === uid;
+  const first = steps.findIndex(isOwn);
+  const last = steps.findLastIndex(isOwn);
+  let previousTime = incarnation.firstTime;
+  const lines = steps
+    .slice(first, last + 1)
+    .filter((step) => isOwn(step) || (step.pod === undefined && step.kind === "note"))
+    .map((step) => {
+      const line = {
+        step,
+        sinceStartMs: step.time - incarnation.firstTime,
+        sincePreviousMs: step.time - previousTime,
+      };
+      previousTime = step.time;
+      return line;
+    });
+  return { incarnation, lines, older };
+}
+
+/** The pods that `pod` names, newest first. */
+export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodRef>): Incarnation[] {
+  const byUid = Map.groupBy(
+    entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
+    (entry) => entry.pod?.uid,
+  );
+  return [...byUid.values()]
+    .flatMap((own) => {
+      const first = own[0];
+      const last = own.at(-1);
+      if (first?.pod === undefined || last === undefined) return [];
+      const lastTime = Math.max(last.time, last.repeated?.lastTime ?? 0);
+      const incarnation: Incarnation = {
+        pod: first.pod,
+        firstTime: first.time,
+        lastTime,
+        entryCount: own.length,
+        lastMessage: last.message,
+      };
+      return [{ incarnation, firstSeq: first.seq }];
+    })
+    .toSorted((a, b) => b.firstSeq - a.firstSeq)
+    .map(({ incarnation }) => incarnation);
+}
+
+function explainSubject(steps: readonly Step[]): Subject | undefined {
+  const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
+  const last = inOrder.findLast((step) => !isWait(step)) ?? inOrder.at(-1);
+  if (last === undefined) return undefined;
+  const after =
+    last.kind === "observation" && last.causes.length === 0
+      ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq)
+      : undefined;
+  const wait = inOrder.findLast((step) => isWait(step) && step.seq > last.seq);
+  return {
+    ...(last.container !== undefined && { container: last.container }),
+    last,
+    ...(after !== undefined && { after }),
+    causes: (after ?? last).causes,
+    ...(wait !== undefined && { next: wait }),
+  };
+}
+
+function isWait(step: Step): boolean {
+  return step.kind === "decision" && step.until !== undefined;
+}

@@ -1,0 +1,125 @@
+import { type Cause, type JournalEntry, type JournalKind, lifeStarted, type PodRef, type Repeated } from "./entry.ts";
+
+/** One reason in a chain, nearest first, with the entry that proves it when that entry is known. */
+export interface CauseLink {
+  readonly code: string;
+  readonly message: string;
+  readonly evidence?: { readonly seq: number; readonly time: number; readonly message: string };
+}
+
+/**
+ * How an action ended. running: it has not. interrupted: podwright ended before it did, so nobody knows from here. The
+ * other words are the outcome's own.
+ */
+export interface Ending {
+  readonly result: "done" | "failed" | "unknown" | "running" | "interrupted";
+  /** Of the outcome. */
+  readonly seq?: number;
+  readonly time?: number;
+  readonly message?: string;
+  readonly durationMs?: number;
+}
+
+/** One thing that happened: an entry, or an action together with its outcome. Times are wall-clock milliseconds. */
+export interface Step {
+  readonly seq: number;
+  readonly time: number;
+  readonly kind: JournalKind;
+  readonly what: string;
+  readonly message: string;
+  readonly pod?: PodRef;
+  readonly container?: string;
+  readonly ending?: Ending;
+  /** A wait: when it ends. */
+  readonly until?: number;
+  readonly repeated?: Repeated;
+  readonly causes: readonly CauseLink[];
+}
+
+const maxCauses = 16;
+
+/** The steps that the entries (by ascending sequence number) tell of, each action with its outcome, in order of begin. */
+export function stepsOf(entries: readonly JournalEntry[]): Step[] {
+  const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
+  const outcomes = new Map<number, JournalEntry>();
+  for (const entry of entries) {
+    if (entry.kind === "outcome" && entry.of !== undefined && bySeq.get(entry.of)?.kind === "action") {
+      outcomes.set(entry.of, entry);
+    }
+  }
+  const lastLife = entries.findLast((entry) => entry.what === lifeStarted)?.seq ?? 0;
+  return entries
+    .filter((entry) => entry.kind !== "outcome" || outcomes.get(entry.of ?? 0) !== entry)
+    .map((entry) => stepOf(entry, endingOf(entry, outcomes.get(entry.seq), lastLife), bySeq));
+}
+
+/** Where the step stands in the order of events: at its end when it has one. */
+export function endSeq(step: Step): number {
+  return step.ending?.seq ?? step.seq;
+}
+
+function stepOf(entry: JournalEntry, ending: Ending | undefined, bySeq: ReadonlyMap<number, JournalEntry>): Step {
+  const { seq, time, kind, what, message, pod, container, until, repeated } = entry;
+  return {
+    seq,
+    time,
+    kind,
+    what,
+    message,
+    ...(pod !== undefined && { pod }),
+    ...(container !== undefined && { container }),
+    ...(ending !== undefined && { ending }),
+    ...(until !== undefined && { until }),
+    ...(repeated !== undefined && { repeated }),
+    causes: causesOf(entry, bySeq),
+  };
+}
+
+function endingOf(entry: JournalEntry, outcome: JournalEntry | undefined, lastLife: number): Ending | undefined {
+  if (entry.kind === "outcome") {
+    return {
+      result: entry.result ?? "unknown",
+      seq: entry.seq,
+      time: entry.time,
+      ...(entry.durationMs !== undefined && { durationMs: entry.durationMs }),
+    };
+  }
+  if (entry.kind !== "action") return undefined;
+  if (outcome === undefined) return { result: entry.seq < lastLife ? "interrupted" : "running" };
+  return {
+    result: outcome.result ?? "unknown",
+    seq: outcome.seq,
+    time: outcome.time,
+    message: outcome.message,
+    durationMs: outcome.durationMs ?? outcome.time - entry.time,
+  };
+}
+
+/** The entry's chain of causes; where it ends at evidence that has causes of its own, the chain goes on there. */
+function causesOf(entry: JournalEntry, bySeq: ReadonlyMap<number, JournalEntry>): CauseLink[] {
+  const links: CauseLink[] = [];
+  const visited = new Set([entry.seq]);
+  let cause = entry.cause;
+  while (cause !== undefined && links.length < maxCauses) {
+    const evidence = cause.entry === undefined ? undefined : bySeq.get(cause.entry);
+    links.push(linkOf(cause, evidence));
+    cause = cause.because ?? causeBehind(evidence, visited, bySeq);
+  }
+  return links;
+}
+
+function linkOf({ code, message }: Cause, evidence: JournalEntry | undefined): CauseLink {
+  if (evidence === undefined) return { code, message };
+  return { code, message, evidence: { seq: evidence.seq, time: evidence.time, message: evidence.message } };
+}
+
+function causeBehind(
+  evidence: JournalEntry | undefined,
+  visited: Set<number>,
+  bySeq: ReadonlyMap<number, JournalEntry>,
+): Cause | undefined {
+  if (evidence === undefined || visited.has(evidence.seq)) return undefined;
+  visited.add(evidence.seq);
+  if (evidence.cause !== undefined || evidence.of === undefined) return evidence.cause;
+  return causeBehind(bySeq.get(evidence.of), visited, bySeq);
+}
