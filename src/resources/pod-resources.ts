@@ -1,0 +1,65 @@
+import type { Pod } from "../api/pod.ts";
+import type { CgroupResources } from "../ports/cgroups.ts";
+import { milliCpuToQuota, milliCpuToShares, minShares } from "./cpu.ts";
+import { limitIsDeclared, podLimits, podRequests } from "./pod-totals.ts";
+import { qosClass } from "./qos.ts";
+
+export interface PodCgroupSettings {
+  /** KubeletConfiguration's cpuCFSQuota. */
+  readonly cpuQuota: boolean;
+  /** KubeletConfiguration's cpuCFSQuotaPeriod in microseconds. */
+  readonly cpuPeriodMicroseconds: bigint;
+  /** KubeletConfiguration's podPidsLimit; −1: no limit. */
+  readonly podPidsLimit: number;
+}
+
+/**
+ * What a pod's cgroup may hold, overhead included. A limit applies only when it bounds every container: the sum of some
+ * limits would hold the others back too.
+ */
+export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): CgroupResources {
+  const qos = qosClass(pod);
+  const pids = settings.podPidsLimit > 0 ? { pidsLimit: settings.podPidsLimit } : {};
+  if (qos === "BestEffort") return { cpuShares: Number(minShares), ...pids };
+  const limits = podLimits(pod);
+  const cpuLimited = qos === "Guaranteed" || limitIsDeclared(pod, "cpu");
+  const memoryLimited = qos === "Guaranteed" || limitIsDeclared(pod, "memory");
+  const quota = milliCpuToQuota(limits.get("cpu")?.milliValue() ?? 0n, settings.cpuPeriodMicroseconds);
+  return {
+    cpuShares: Number(milliCpuToShares(podRequests(pod).get("cpu")?.milliValue() ?? 0n)),
+    ...(cpuLimited && {
+      cpuQuotaMicroseconds: settings.cpuQuota ? Number(quota) : -1,
+      cpuPeriodMicroseconds: Number(settings.cpuPeriodMicroseconds),
+    }),
+    ...(memoryLimited && { memoryLimitBytes: Number(limits.get("memory")?.value() ?? 0n) }),
+    ...pids,
+  };
+}
+
+/** CPU weights of the QoS cgroups: burstable gets what its pods ask for together, best effort the least there is. */
+export function qosCgroupResources(activePods: readonly Pod[]): {
+  readonly burstable: CgroupResources;
+  readonly bestEffort: CgroupResources;
+} {
+  const requested = activePods
+    .filter((pod) => qosClass(pod) === "Burstable")
+    .reduce((sum, pod) => sum + (podRequests(pod).get("cpu")?.milliValue() ?? 0n), 0n);
+  return {
+    burstable: { cpuShares: Number(milliCpuToShares(requested)) },
+    bestEffort: { cpuShares: Number(minShares) },
+  };
+}
+
+/**
+ * What the cgroup of all pods may hold: the machine's capacity less what is reserved for the system and the kubelet
+ * (eviction thresholds are not taken off, KEP "node allocatable").
+ */
+export function kubepodsResources(available: {
+  readonly milliCpu: bigint;
+  readonly memoryBytes: bigint;
+}): CgroupResources {
+  return {
+    cpuShares: Number(milliCpuToShares(available.milliCpu)),
+    memoryLimitBytes: Number(available.memoryBytes),
+  };
+}

@@ -1,0 +1,117 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { parseQuantity, type Quantity } from "./quantity.ts";
+
+/** Quantities by resource name. */
+export type Quantities = ReadonlyMap<string, Quantity>;
+
+/** What a total is made of. */
+export interface PodTotalOptions {
+  /** Leave the runtime class' overhead out: the runtime adds it itself to the sandbox. */
+  readonly excludeOverhead?: boolean;
+}
+
+/** Resources that a pod may ask for as a whole (KEP-2837). */
+export function isSupportedPodResource(name: string): boolean {
+  return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+}
+
+/** Init containers that keep running beside the regular ones (KEP-753). */
+export function isSidecar(container: Container): boolean {
+  return container.restartPolicy === "Always";
+}
+
+export function parseList(list: Readonly<Record<string, string | number>> | undefined): Quantities {
+  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
+}
+
+export function sumLists(lists: readonly Quantities[]): Quantities {
+  return combine(lists, (a, b) => a.add(b));
+}
+
+function maxLists(lists: readonly Quantities[]): Quantities {
+  return combine(lists, (a, b) => (a.compare(b) < 0 ? b : a));
+}
+
+function combine(lists: readonly Quantities[], merge: (a: Quantity, b: Quantity) => Quantity): Quantities {
+  const result = new Map<string, Quantity>();
+  for (const list of lists) {
+    for (const [name, quantity] of list) {
+      const present = result.get(name);
+      result.set(name, present === undefined ? quantity : merge(present, quantity));
+    }
+  }
+  return result;
+}
+
+/** What each phase of a pod's life uses: all regular containers and sidecars, then each init container's turn. */
+interface Usage {
+  readonly running: Quantities;
+  readonly initializing: readonly Quantities[];
+}
+
+/**
+ * An init container runs beside the sidecars that come before it:
+ * `InitContainerUse(i) = sum(sidecars with index < i) + resources of i` (KEP-753).
+ */
+function usage(pod: Pod, kind: "requests" | "limits"): Usage {
+  const sidecars: Quantities[] = [];
+  const initializing: Quantities[] = [];
+  for (const container of pod.spec.initContainers ?? []) {
+    const own = parseList(container.resources?.[kind]);
+    initializing.push(sumLists([...sidecars, own]));
+    if (isSidecar(container)) sidecars.push(own);
+  }
+  const regular = pod.spec.containers.map((container) => parseList(container.resources?.[kind]));
+  return { running: sumLists([...regular, ...sidecars]), initializing };
+}
+
+/** What the containers ask for together, without regard to the pod's own resources or overhead. */
+export function containerRequests(pod: Pod): Quantities {
+  const { running, initializing } = usage(pod, "requests");
+  return maxLists([running, ...initializing]);
+}
+
+/** What the pod asks for as a whole. */
+export function podRequests(pod: Pod, options: PodTotalOptions = {}): Quantities {
+  const totals = new Map(containerRequests(pod));
+  applyPodLevel(totals, pod.spec.resources?.requests);
+  return options.excludeOverhead ? totals : sumLists([totals, parseList(pod.spec.overhead)]);
+}
+
+/** The limits of the pod as a whole: a sum of those that are set, so a container without one may still pass it. */
+export function podLimits(pod: Pod, options: PodTotalOptions = {}): Quantities {
+  const { running, initializing } = usage(pod, "limits");
+  const totals = new Map(maxLists([running, ...initializing]));
+  applyPodLevel(totals, pod.spec.resources?.limits);
+  if (options.excludeOverhead) return totals;
+  for (const [name, overhead] of parseList(pod.spec.overhead)) {
+    const limit = totals.get(name);
+    if (limit !== undefined && !limit.isZero) totals.set(name, limit.add(overhead));
+  }
+  return totals;
+}
+
+function applyPodLevel(
+  totals: Map<string, Quantity>,
+  list: Readonly<Record<string, string | number>> | undefined,
+): void {
+  for (const [name, quantity] of parseList(list)) {
+    if (isSupportedPodResource(name)) totals.set(name, quantity);
+  }
+}
+
+/**
+ * Whether the pod's total limit of a resource really bounds it: each container has one in its turn, or the pod as a
+ * whole has.
+ */
+export function limitIsDeclared(pod: Pod, resource: "cpu" | "memory"): boolean {
+  if (parseList(pod.spec.resources?.limits).get(resource)?.isZero === false) return true;
+  const regular = pod.spec.containers.map((container) => parseList(container.resources?.limits));
+  return [...regular, ...usage(pod, "limits").initializing].every((list) => list.get(resource)?.isZero === false);
+}
+
+/** Quantities as the API writes them. */
+export function formatList(list: Quantities): Record<string, string> {
+  return Object.fromEntries([...list].map(([name, quantity]) => [name, quantity.toString()]));
+}

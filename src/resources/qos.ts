@@ -1,0 +1,36 @@
+import type { Pod } from "../api/pod.ts";
+import { isSupportedPodResource, parseList, sumLists, type Quantities } from "./pod-totals.ts";
+
+export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+
+/**
+ * The pod's quality of service class. Only CPU and memory count, init containers as much as regular ones, ephemeral
+ * containers not at all; resources of the pod as a whole replace those of its containers (KEP-2837).
+ */
+export function qosClass(pod: Pod): QosClass {
+  const parts =
+    pod.spec.resources === undefined
+      ? [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources)
+      : [pod.spec.resources];
+  const requests = sumLists(parts.map((part) => computeResources(part?.requests)));
+  const limitLists = parts.map((part) => computeResources(part?.limits));
+  const limits = sumLists(limitLists);
+  if (requests.size === 0 && limits.size === 0) return "BestEffort";
+  const allLimited = limitLists.every((list) => list.has("cpu") && list.has("memory"));
+  const matching = [...requests].every(([name, request]) => limits.get(name)?.compare(request) === 0);
+  return allLimited && matching && requests.size === limits.size ? "Guaranteed" : "Burstable";
+}
+
+/** The positive ones among CPU and memory. */
+function computeResources(list: Readonly<Record<string, string | number>> | undefined): Quantities {
+  const quantities = [...parseList(list)].filter(
+    ([name, quantity]) => (name === "cpu" || name === "memory") && quantity.nanos > 0n,
+  );
+  return new Map(quantities);
+}
+
+/** Whether the pod asks for resources as a whole (KEP-2837). */
+export function hasPodLevelResources(pod: Pod): boolean {
+  const { requests, limits } = pod.spec.resources ?? {};
+  return [requests, limits].some((list) => Object.keys(list ?? {}).some(isSupportedPodResource));
+}

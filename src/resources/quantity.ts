@@ -1,0 +1,155 @@
+/** How a quantity was written, and so how it is written again: `64Mi`, `100m`, `1e3`. */
+export type QuantityFormat = "BinarySI" | "DecimalSI" | "DecimalExponent";
+
+/** A quantity that can't be read. */
+export class QuantityError extends Error {
+  constructor(text: string, problem: string) {
+    super(`${JSON.stringify(text.slice(0, 64))} is no quantity: ${problem}`);
+    this.name = "QuantityError";
+  }
+}
+
+const nanosPerUnit = 1_000_000_000n;
+const maxInt64 = 2n ** 63n - 1n;
+/** Longer ones are hostile: they would cost memory and mean nothing. Upstream takes them. */
+const maxTextLength = 128;
+const maxExponent = 64;
+
+const decimalSuffixes = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const binarySuffixes = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const quantityPattern = /^([+-]?)(\d*)(?:\.(\d*))?((?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?)$/;
+
+/**
+ * A resource quantity (apimachinery's resource.Quantity): exact to a billionth, of any size. Immutable.
+ *
+ * @example parseQuantity("1.5Gi").value() // 1610612736n
+ * @example parseQuantity("100m").milliValue() // 100n
+ */
+export class Quantity {
+  readonly nanos: bigint;
+  readonly format: QuantityFormat;
+
+  constructor(nanos: bigint, format: QuantityFormat) {
+    this.nanos = nanos;
+    this.format = format;
+  }
+
+  /** Whole units, fractions rounded away from zero; at most an int64 holds. */
+  value(): bigint {
+    return clampInt64(divideAwayFromZero(this.nanos, nanosPerUnit));
+  }
+
+  /** Thousandths, what is finer rounded away from zero; at most an int64 holds. */
+  milliValue(): bigint {
+    return clampInt64(divideAwayFromZero(this.nanos, nanosPerUnit / 1000n));
+  }
+
+  get isZero(): boolean {
+    return this.nanos === 0n;
+  }
+
+  /** The sum, in this quantity's format; a zero takes the other's. */
+  add(other: Quantity): Quantity {
+    return new Quantity(this.nanos + other.nanos, this.isZero ? other.format : this.format);
+  }
+
+  /** Negative, zero or positive as this is less than, equal to or more than the other. */
+  compare(other: Quantity): number {
+    return this.nanos < other.nanos ? -1 : this.nanos > other.nanos ? 1 : 0;
+  }
+
+  /** This in units of `divisor`, rounded up: what the downward API shows. */
+  dividedBy(divisor: Quantity): bigint {
+    return divideAwayFromZero(this.nanos, divisor.nanos);
+  }
+
+  /**
+   * Canonical form: no fraction, no more digits than needed, the largest suffix that loses nothing. A BinarySI quantity
+   * below 1024 or with a fraction is written as DecimalSI.
+   */
+  toString(): string {
+    if (this.isZero) return "0";
+    if (this.format === "BinarySI" && this.nanos % nanosPerUnit === 0n) {
+      const units = this.nanos / nanosPerUnit;
+      if (units <= -1024n || units >= 1024n) return formatBinary(units);
+    }
+    return formatDecimal(this.nanos, this.format === "DecimalExponent");
+  }
+}
+
+export const zeroQuantity = new Quantity(0n, "DecimalSI");
+
+/** A quantity of whole units. */
+export function quantityOf(units: bigint, format: QuantityFormat): Quantity {
+  return new Quantity(units * nanosPerUnit, format);
+}
+
+/** A quantity of thousandths: CPU. */
+export function milliQuantity(millis: bigint): Quantity {
+  return new Quantity((millis * nanosPerUnit) / 1000n, "DecimalSI");
+}
+
+/**
+ * Reads a quantity as the API takes it: a sign, digits with at most one point, and one of n u m k M G T P E, Ki … Ei or
+ * a decimal exponent (e3, E-3). What is finer than a billionth is rounded away from zero.
+ * @throws QuantityError
+ */
+export function parseQuantity(text: string | number): Quantity {
+  const written = String(text);
+  if (written === "") throw new QuantityError(written, "it is empty");
+  if (written.length > maxTextLength) throw new QuantityError(written, `it is longer than ${maxTextLength} characters`);
+  const match = quantityPattern.exec(written);
+  if (match === null) throw new QuantityError(written, "write it like 2, 500m or 64Mi");
+  const [, sign, whole = "", fraction = "", suffix = ""] = match;
+  if (whole === "" && fraction === "") throw new QuantityError(written, "it has no digits");
+  const { base, exponent, format } = interpretSuffix(written, suffix);
+  const digits = BigInt(whole + fraction);
+  const scaled = base === 2 ? digits * 2n ** BigInt(exponent) * nanosPerUnit : digits;
+  const shift = base === 2 ? -fraction.length : exponent + 9 - fraction.length;
+  let nanos = shift >= 0 ? scaled * 10n ** BigInt(shift) : divideAwayFromZero(scaled, 10n ** BigInt(-shift));
+  // Upstream caps binary quantities alone, and writes binary fractions of one as decimals.
+  if (format === "BinarySI" && nanos > maxInt64 * nanosPerUnit) nanos = maxInt64 * nanosPerUnit;
+  const fine = format === "BinarySI" && nanos < nanosPerUnit;
+  return new Quantity(sign === "-" ? -nanos : nanos, fine ? "DecimalSI" : format);
+}
+
+function interpretSuffix(text: string, suffix: string): { base: 2 | 10; exponent: number; format: QuantityFormat } {
+  const decimal = decimalSuffixes.indexOf(suffix);
+  if (decimal >= 0) return { base: 10, exponent: decimal * 3 - 9, format: "DecimalSI" };
+  const binary = binarySuffixes.indexOf(suffix);
+  if (binary >= 0) return { base: 2, exponent: (binary + 1) * 10, format: "BinarySI" };
+  const exponent = Number(suffix.slice(1));
+  if (Math.abs(exponent) > maxExponent) throw new QuantityError(text, `its exponent is beyond ${maxExponent}`);
+  return { base: 10, exponent, format: "DecimalExponent" };
+}
+
+function formatBinary(units: bigint): string {
+  let mantissa = units;
+  let index = -1;
+  while (mantissa % 1024n === 0n && index < binarySuffixes.length - 1) {
+    mantissa /= 1024n;
+    index++;
+  }
+  return `${mantissa}${binarySuffixes[index] ?? ""}`;
+}
+
+function formatDecimal(nanos: bigint, asExponent: boolean): string {
+  let mantissa = nanos;
+  let exponent = -9;
+  while (mantissa % 1000n === 0n && (asExponent || exponent < 18)) {
+    mantissa /= 1000n;
+    exponent += 3;
+  }
+  if (asExponent) return exponent === 0 ? `${mantissa}` : `${mantissa}e${exponent}`;
+  return `${mantissa}${decimalSuffixes[exponent / 3 + 3] ?? ""}`;
+}
+
+function divideAwayFromZero(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor;
+  if (dividend % divisor === 0n) return quotient;
+  return dividend < 0n === divisor < 0n ? quotient + 1n : quotient - 1n;
+}
+
+function clampInt64(value: bigint): bigint {
+  return value > maxInt64 ? maxInt64 : value < -maxInt64 ? -maxInt64 : value;
+}
