@@ -13,10 +13,12 @@ const options = { now: start + 13_000, timeZone: "UTC", width: 100 };
 
 /** Entries numbered from 1 at `start` plus the given milliseconds. */
 function journal(...inputs: ReadonlyArray<readonly [number, Partial<JournalInput>]>): JournalEntry[] {
-  return inputs.map(([atMs, input], index) => {
-    const defaults = { kind: "observation", what: "Seen", message: "", seq: index + 1, time: start + atMs } as const;
-    return Object.assign({}, defaults, input);
-  });
+  const entries: JournalEntry[] = [];
+  for (const [atMs, input] of inputs) {
+    const seq = entries.length + 1;
+    entries.push({ kind: "observation", what: "Seen", message: "", ...input, seq, time: start + atMs });
+  }
+  return entries;
 }
 
 const because = (code: string, message: string, entry?: number, more?: Cause): Cause => ({
