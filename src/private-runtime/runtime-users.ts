@@ -1,0 +1,137 @@
+import { parse } from "yaml";
+import type { Files } from "../ports/files.ts";
+import type { ProcessInfo } from "../ports/processes.ts";
+
+/** A live process that drives pods on a runtime. */
+export interface RuntimeUser {
+  readonly process: ProcessInfo;
+  /** CRI endpoint as it was given, e.g. `unix:///run/containerd/containerd.sock`. */
+  readonly endpoint: string;
+}
+
+/** A kind of node agent: how to know it, and the runtime that it uses unless told otherwise. */
+interface NodeAgent {
+  readonly isIt: (program: string, firstArgument: string | undefined) => boolean;
+  readonly endpointFlags: readonly string[];
+  readonly defaultEndpoint: string;
+}
+
+const CONTAINERD = "unix:///run/containerd/containerd.sock";
+
+const nodeAgents: readonly NodeAgent[] = [
+  {
+    isIt: (program) => program === "kubelet",
+    endpointFlags: ["--container-runtime-endpoint"],
+    defaultEndpoint: CONTAINERD,
+  },
+  {
+    isIt: (program, first) => /^(?:k3s|rke2)$/.test(program) && /^(?:server|agent)$/.test(first ?? ""),
+    endpointFlags: ["--container-runtime-endpoint"],
+    defaultEndpoint: "unix:///run/k3s/containerd/containerd.sock",
+  },
+  {
+    // k3s and rke2 put these names into their process titles.
+    isIt: (program) => /^(?:k3s|rke2)-(?:server|agent)$/.test(program),
+    endpointFlags: ["--container-runtime-endpoint"],
+    defaultEndpoint: "unix:///run/k3s/containerd/containerd.sock",
+  },
+  {
+    isIt: (program, first) => program === "k0s" && /^(?:worker|controller)$/.test(first ?? ""),
+    endpointFlags: ["--cri-socket"],
+    defaultEndpoint: "unix:///run/k0s/containerd.sock",
+  },
+  {
+    isIt: (program, first) => program === "microshift" && first === "run",
+    endpointFlags: [],
+    defaultEndpoint: "unix:///run/crio/crio.sock",
+  },
+];
+
+/**
+ * The node agents among the processes, with the runtime that each uses: by its flag, else by its KubeletConfiguration,
+ * else by its default.
+ */
+export async function runtimeUsers(files: Files, processes: readonly ProcessInfo[]): Promise<RuntimeUser[]> {
+  const users: RuntimeUser[] = [];
+  for (const process of processes) {
+    const endpoint = (await nodeAgentEndpoint(files, process)) ?? podwrightEndpoint(process);
+    if (endpoint !== undefined) users.push({ process, endpoint });
+  }
+  return users;
+}
+
+async function nodeAgentEndpoint(files: Files, process: ProcessInfo): Promise<string | undefined> {
+  const [command, ...rest] = process.arguments;
+  if (command === undefined) return undefined;
+  // Some rewrite their title to one argument, `/usr/local/bin/k3s server`.
+  const [program, ...words] = [...command.split(" "), ...rest];
+  const agent = nodeAgents.find(({ isIt }) => isIt(baseName(program ?? ""), words[0]));
+  if (agent === undefined) return undefined;
+  const fromFlag = agent.endpointFlags.map((flag) => flagValue(process.arguments, flag)).find(Boolean);
+  // k0s writes `remote:unix:///path`.
+  if (fromFlag !== undefined) return fromFlag.replace(/^remote:/, "");
+  return (await configuredEndpoint(files, process)) ?? agent.defaultEndpoint;
+}
+
+/**
+ * The runtime that another podwright was told to use. One that uses its private runtime is not looked for: nobody else
+ * is offered that.
+ */
+function podwrightEndpoint(process: ProcessInfo): string | undefined {
+  const [command, ...rest] = process.arguments;
+  const program = baseName(command ?? "");
+  const isPodwright =
+    program === "podwright" || (program === "node" && rest.some((word) => /(?:^|\/)podwright(?:\.m?js)?$/.test(word)));
+  if (!isPodwright) return undefined;
+  if (rest.includes("run")) return flagValue(rest, "--runtime-endpoint");
+  return rest.includes("kubelet") ? (flagValue(rest, "--container-runtime-endpoint") ?? CONTAINERD) : undefined;
+}
+
+/** `containerRuntimeEndpoint` of a kubelet's `--config` and `--config-dir` (KEP-3983: sorted `.conf` files, the last wins). */
+async function configuredEndpoint(files: Files, process: ProcessInfo): Promise<string | undefined> {
+  const paths: string[] = [];
+  const config = flagValue(process.arguments, "--config");
+  if (config !== undefined) paths.push(pathOf(process.pid, config));
+  const directory = flagValue(process.arguments, "--config-dir");
+  if (directory !== undefined) {
+    const parent = pathOf(process.pid, directory);
+    const entries = await files.list(parent).catch(() => []);
+    const names = entries.map(({ name }) => name).filter((name) => name.endsWith(".conf"));
+    paths.push(...names.toSorted().map((name) => `${parent}/${name}`));
+  }
+  let endpoint: string | undefined;
+  for (const path of paths) endpoint = (await endpointInFile(files, path)) ?? endpoint;
+  return endpoint;
+}
+
+const MAX_CONFIG_BYTES = 1024 * 1024;
+
+async function endpointInFile(files: Files, path: string): Promise<string | undefined> {
+  try {
+    const document: unknown = parse(Buffer.from(await files.read(path, MAX_CONFIG_BYTES)).toString("utf8"));
+    if (typeof document !== "object" || document === null) return undefined;
+    const value = "containerRuntimeEndpoint" in document ? document.containerRuntimeEndpoint : undefined;
+    return typeof value === "string" && value !== "" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A path as the process means it: below its own root, which is another one for a process in a container. */
+function pathOf(pid: number, path: string): string {
+  return path.startsWith("/") ? `/proc/${pid}/root${path}` : `/proc/${pid}/cwd/${path}`;
+}
+
+/** The last value of `--flag value` or `--flag=value`. */
+function flagValue(arguments_: readonly string[], flag: string): string | undefined {
+  let value: string | undefined;
+  for (const [index, word] of arguments_.entries()) {
+    if (word === flag) value = arguments_[index + 1];
+    else if (word.startsWith(`${flag}=`)) value = word.slice(flag.length + 1);
+  }
+  return value;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
