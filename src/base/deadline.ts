@@ -1,4 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
+import { onAbort } from "./abort.ts";
 
 /** A wait that passed its deadline: says which. */
 export class DeadlineError extends Error {
@@ -26,17 +27,12 @@ export async function withDeadline<T>(
   signal?.throwIfAborted();
   const controller = new AbortController();
   const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => {});
   const abort = (reason: unknown): void => {
     controller.abort(reason);
     aborted.reject(reason);
   };
-  const onAbort = (): void => abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  using _signal = onAbort(signal, () => abort(signal?.reason));
   using _timer = clock.timer(wait, limitMs, () => abort(new DeadlineError(wait, limitMs)));
-  try {
-    return await Promise.race([work(controller.signal), aborted.promise]);
-  } finally {
-    signal?.removeEventListener("abort", onAbort);
-    aborted.promise.catch(() => {});
-  }
+  return await Promise.race([work(controller.signal), aborted.promise]);
 }

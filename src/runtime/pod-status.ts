@@ -27,6 +27,14 @@ export interface ContainerStatus {
   readonly terminationGracePeriodSeconds: number | undefined;
   readonly terminationMessagePath: string;
   readonly terminationMessagePolicy: string;
+  /** The identity its first process started with; undefined where the runtime does not tell (before CRI 1.31). */
+  readonly user: ContainerUser | undefined;
+}
+
+export interface ContainerUser {
+  readonly uid: bigint;
+  readonly gid: bigint;
+  readonly supplementalGroups: readonly bigint[];
 }
 
 /** One pod sandbox as the runtime shows it. */
@@ -38,7 +46,6 @@ export interface SandboxStatus {
   readonly hostNetwork: boolean;
   /** Empty for hostNetwork pods and for sandboxes without a network. */
   readonly ips: readonly string[];
-  readonly cgroupParent: string;
 }
 
 /**

@@ -1,0 +1,20 @@
+/** Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
+  if (signal?.aborted) callback();
+  signal?.addEventListener("abort", callback, { once: true });
+  return { [Symbol.dispose]: () => signal?.removeEventListener("abort", callback) };
+}
+
+/** A signal that aborts with either of the two; dispose of it to let go of both. */
+export function eitherSignal(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const first = onAbort(a, () => controller.abort(a.reason));
+  const second = onAbort(b, () => controller.abort(b.reason));
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      first[Symbol.dispose]();
+      second[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,300 @@
+import { onAbort } from "../base/abort.ts";
+import { EventChannel } from "../base/event-channel.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import { inspectPod, type ListedPod, listPods } from "../runtime/inspect.ts";
+import { exitText, shortId } from "../runtime/pod-actions.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { computeEvents, type PodLifecycleEvent } from "./events.ts";
+import type { Observation, PodCache } from "./pod-cache.ts";
+import { type PodRecord, type PodRecords, recordOf, sameRecord } from "./pod-records.ts";
+
+/** An event as it is delivered, with the journal entry that recorded it. */
+export interface DeliveredEvent extends PodLifecycleEvent {
+  readonly entry: number;
+}
+
+export interface PlegConfig {
+  /** Between two listings of the runtime while no event stream works: 1 s (genericPlegRelistPeriod). */
+  readonly relistPeriodMs: number;
+  /** Between two listings while events come: listing then only verifies. */
+  readonly eventedRelistPeriodMs: number;
+  /** Events that may wait for the sync loop: 1000. */
+  readonly channelCapacity: number;
+  /** Pods inspected at a time. */
+  readonly inspections: number;
+}
+
+export interface PlegDependencies {
+  readonly clock: Clock;
+  readonly cri: Cri;
+  readonly cache: PodCache;
+  readonly journal: Recorder;
+  readonly log: Logger;
+}
+
+/** What is going on with one pod that has to be looked at. */
+interface Inspection {
+  /** Asked for while it ran: look again. */
+  again: boolean;
+  /** Somebody waits for an event even when nothing changed. */
+  wanted: boolean;
+}
+
+/**
+ * The Pod Lifecycle Event Generator: finds out what happens to pods in the runtime, keeps the pod cache, and tells.
+ *
+ * One writer: only an inspection changes the cache and the records, one at a time for a pod, numbered in the order in
+ * which they began. Everything else (a listing that differs, an event of the runtime, a worker that has acted) is a hint
+ * that starts an inspection. So a hint may come late, twice, in any order or not at all; a listing finds it out.
+ *
+ * Other than upstream's, a listing never waits for an inspection: a pod that hangs the runtime delays nobody else, and an
+ * event that found the channel full stays with its pod and is offered again.
+ */
+export class Pleg {
+  readonly events: EventChannel<DeliveredEvent>;
+  readonly #deps: PlegDependencies;
+  readonly #config: PlegConfig;
+  readonly #records: PodRecords = new Map();
+  readonly #inspections = new Map<PodUid, Inspection>();
+  readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
+  readonly #places: Semaphore;
+  #observation: Observation = 0;
+  #lastRelistMs: number | undefined;
+  #relistError: string | undefined;
+  #discarded = 0;
+  #evented = false;
+  #relistNow: (() => void) | undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: PlegDependencies, config: PlegConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.events = new EventChannel(config.channelCapacity);
+    this.#places = new Semaphore(config.inspections);
+  }
+
+  /** Lists the runtime again and again until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    while (!signal.aborted) {
+      await this.relist(signal);
+      await this.#pause(signal);
+    }
+  }
+
+  /** The number of the latest observation: whatever was done before this call is seen by those with a higher one. */
+  now(): Observation {
+    return this.#observation;
+  }
+
+  /** Monotonic ms of the last listing that succeeded; undefined before the first. The age is what health looks at. */
+  get lastRelistMs(): number | undefined {
+    return this.#lastRelistMs;
+  }
+
+  /** Events that found the channel full so far. They were offered again later. */
+  get discarded(): number {
+    return this.#discarded;
+  }
+
+  /** True while the runtime's event stream works and listing is only there to verify. */
+  get evented(): boolean {
+    return this.#evented;
+  }
+
+  /** Says whether runtime events come; without them listing goes back to its short period at once. */
+  setEvented(evented: boolean): void {
+    if (this.#evented === evented) return;
+    this.#evented = evented;
+    this.#deps.journal.record({
+      kind: "note",
+      what: evented ? "RuntimeEventsConnected" : "RuntimeEventsLost",
+      message: evented ? "the runtime's event stream works" : "no runtime events: listing the runtime periodically instead",
+    });
+    this.#relistNow?.();
+  }
+
+  /** A hint that something of the pod may have changed: looks at it soon. */
+  hint(uid: PodUid): void {
+    this.#inspect(uid, false);
+  }
+
+  /** Like a hint, and a `PodSync` event comes even when nothing changed (upstream's RequestReinspect). */
+  requestInspect(uid: PodUid): void {
+    this.#inspect(uid, true);
+  }
+
+  /** One listing of the whole runtime: pods that differ from their record, or are owed an event, are inspected. */
+  async relist(signal: AbortSignal): Promise<void> {
+    const observed = ++this.#observation;
+    let listed: Map<PodUid, ListedPod>;
+    try {
+      listed = await listPods(this.#deps.cri, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#relistFailed(error);
+      return;
+    }
+    this.#relistSucceeded();
+    for (const uid of new Set([...this.#records.keys(), ...listed.keys()])) {
+      if (!sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)))) this.#inspect(uid, false);
+      else this.#redeliver(uid);
+    }
+    this.#deps.cache.updateTime(observed);
+  }
+
+  #inspect(uid: PodUid, wanted: boolean): void {
+    this.#deps.cache.markStale(uid);
+    const running = this.#inspections.get(uid);
+    if (running !== undefined) {
+      running.again = true;
+      running.wanted ||= wanted;
+      return;
+    }
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted) return;
+    const inspection = { again: false, wanted };
+    this.#inspections.set(uid, inspection);
+    void this.#inspectUntilSettled(uid, inspection, signal);
+  }
+
+  /** Never rejects: a failed look is stored as the pod's error, and the next listing or hint tries again. */
+  async #inspectUntilSettled(uid: PodUid, inspection: Inspection, signal: AbortSignal): Promise<void> {
+    try {
+      do {
+        inspection.again = false;
+        const wanted = inspection.wanted;
+        inspection.wanted = false;
+        using _place = await this.#places.acquire(signal);
+        await this.#look(uid, wanted, signal);
+        if (inspection.again) this.#deps.cache.markStale(uid);
+      } while (inspection.again && !signal.aborted);
+    } catch (error) {
+      if (!signal.aborted) this.#deps.log.error("inspecting a pod failed", { uid, error: errorMessage(error) });
+    } finally {
+      this.#inspections.delete(uid);
+    }
+  }
+
+  async #look(uid: PodUid, wanted: boolean, signal: AbortSignal): Promise<void> {
+    const observed = ++this.#observation;
+    let status: PodStatus;
+    try {
+      status = await inspectPod(this.#deps.cri, uid, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const last = this.#deps.cache.get(uid).status;
+      this.#deps.cache.set(uid, last, error instanceof Error ? error : new Error(String(error)), observed);
+      this.#records.delete(uid);
+      return;
+    }
+    const before = this.#records.get(uid);
+    const now = recordOf(status);
+    const gone = now.containers.size === 0;
+    if (gone) this.#records.delete(uid);
+    else this.#records.set(uid, now);
+    this.#deps.cache.set(uid, status, undefined, observed);
+    const events = computeEvents(uid, before, gone ? undefined : now).map((event) => this.#record(event, status, before));
+    if (events.length === 0 && wanted) events.push({ type: "PodSync", uid, id: "", container: "", entry: 0 });
+    this.#deliver(uid, events);
+  }
+
+  #deliver(uid: PodUid, events: readonly DeliveredEvent[]): void {
+    const owed = [...(this.#undelivered.get(uid) ?? []), ...events.filter((event) => event.type !== "ContainerChanged")];
+    while (owed[0] !== undefined && this.events.offer(owed[0])) owed.shift();
+    if (owed.length === 0) {
+      this.#undelivered.delete(uid);
+      return;
+    }
+    if (!this.#undelivered.has(uid)) {
+      this.#discarded++;
+      this.#deps.journal.record({
+        kind: "note",
+        what: "EventDiscarded",
+        message: `the event channel is full (${this.events.length}): pod ${uid} stays dirty and its events are offered again`,
+      });
+    }
+    // The reader needs the newest of them only: every event makes it look at the whole pod.
+    this.#undelivered.set(uid, owed.slice(-8));
+  }
+
+  #redeliver(uid: PodUid): void {
+    if (this.#undelivered.has(uid)) this.#deliver(uid, []);
+  }
+
+  #record(event: PodLifecycleEvent, status: PodStatus, before: PodRecord | undefined): DeliveredEvent {
+    const pod = { namespace: status.namespace || (before?.namespace ?? ""), name: status.name || (before?.name ?? ""), uid: event.uid };
+    const entry = this.#deps.journal.record({
+      kind: "observation",
+      what: event.container === "" ? event.type.replace("Container", "Sandbox") : event.type,
+      message: describe(event, status),
+      pod,
+      ...(event.container === "" ? {} : { container: event.container }),
+      ...eventData(event, status),
+    });
+    return { ...event, entry };
+  }
+
+  #relistFailed(error: unknown): void {
+    const message = errorMessage(error);
+    if (this.#relistError !== message) {
+      this.#relistError = message;
+      this.#deps.journal.record({ kind: "note", what: "RelistFailed", message: `the runtime can't be listed: ${message}` });
+      this.#deps.log.warn("listing the runtime failed", { error: message });
+    }
+  }
+
+  #relistSucceeded(): void {
+    this.#lastRelistMs = this.#deps.clock.monotonic();
+    if (this.#relistError === undefined) return;
+    this.#relistError = undefined;
+    this.#deps.journal.record({ kind: "note", what: "RelistRecovered", message: "the runtime answers again" });
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#relistNow = resolve;
+    const periodMs = this.#evented && this.#relistError === undefined ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs;
+    using _timer = this.#deps.clock.timer("relist", periodMs, resolve);
+    using _abort = onAbort(signal, resolve);
+    await promise;
+    this.#relistNow = undefined;
+  }
+}
+
+function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
+  if (pod === undefined) return undefined;
+  const containers = new Map<string, { readonly name: string; readonly state: "created" | "running" | "exited" | "unknown" }>();
+  for (const [id, sandbox] of pod.sandboxes) containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
+  for (const [id, container] of pod.containers) containers.set(id, container);
+  return { name: pod.name, namespace: pod.namespace, containers };
+}
+
+function describe(event: PodLifecycleEvent, status: PodStatus): string {
+  const container = status.containers.find((candidate) => candidate.id === event.id);
+  const what = event.container === "" ? `sandbox ${shortId(event.id)}` : `container ${event.container}`;
+  switch (event.type) {
+    case "ContainerStarted":
+      return `${what} is running`;
+    case "ContainerDied":
+      return container === undefined || event.container === "" ? `${what} is not running any more` : exitText(container);
+    case "ContainerRemoved":
+      return `${what} is gone from the runtime`;
+    case "ContainerChanged":
+      return `${what} is ${container?.state ?? "changed"}`;
+    case "PodSync":
+      return "the pod was looked at";
+  }
+}
+
+function eventData(event: PodLifecycleEvent, status: PodStatus): { data: { id: string; exitCode?: number; reason?: string } } {
+  const container = status.containers.find((candidate) => candidate.id === event.id);
+  if (event.type !== "ContainerDied" || container === undefined) return { data: { id: event.id } };
+  return { data: { id: event.id, exitCode: container.exitCode, reason: container.reason } };
+}
+

@@ -1,0 +1,124 @@
+import { withDeadline } from "../base/deadline.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+
+/**
+ * When something was observed: the number of the observation, counted by the one writer. The seeds and upstream use a
+ * wall-clock time here; two clocks that disagree are what broke Evented PLEG.
+ */
+export type Observation = number;
+
+interface Data {
+  readonly status: PodStatus;
+  /** Set when the last inspection failed; the status is then the last good one. */
+  readonly error: Error | undefined;
+  readonly observed: Observation;
+}
+
+interface Subscriber {
+  readonly newerThan: Observation;
+  readonly deliver: (data: Data) => void;
+}
+
+/**
+ * The runtime's state of every pod, as last observed (Pod Cache proposal). PLEG is the only writer.
+ *
+ * A pod without an entry is one that the runtime does not show: reading it gives an empty status, as fresh as the last
+ * full listing.
+ */
+export class PodCache {
+  readonly #clock: Clock;
+  readonly #pods = new Map<PodUid, Data>();
+  readonly #subscribers = new Map<PodUid, Subscriber[]>();
+  /** Pods that are known to have changed since they were last inspected: a full listing says nothing about them. */
+  readonly #stale = new Set<PodUid>();
+  /** Every pod that is not stale is as it is here since this observation. */
+  #allObserved: Observation = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The last known status and the error of the last inspection, if it failed. Never waits. */
+  get(uid: PodUid): { readonly status: PodStatus; readonly error: Error | undefined; readonly observed: Observation } {
+    return this.#read(uid);
+  }
+
+  /** Stores the result of an inspection that began as observation `observed`; an older one than the stored is dropped. */
+  set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
+    const known = this.#pods.get(uid);
+    if (known !== undefined && known.observed >= observed) return;
+    this.#stale.delete(uid);
+    this.#pods.set(uid, { status, error, observed });
+    this.#notify(uid);
+  }
+
+  /** Says that the pod has changed since its last inspection, so that listings do not make its entry look fresh. */
+  markStale(uid: PodUid): void {
+    this.#stale.add(uid);
+  }
+
+  /** Forgets a pod that is gone from the runtime and wanted by nobody. */
+  delete(uid: PodUid): void {
+    this.#pods.delete(uid);
+    this.#stale.delete(uid);
+  }
+
+  /** A full listing that began as `observed` showed no change of any pod but the stale ones. */
+  updateTime(observed: Observation): void {
+    if (observed <= this.#allObserved) return;
+    this.#allObserved = observed;
+    for (const uid of this.#subscribers.keys()) this.#notify(uid);
+  }
+
+  /** Uids with an entry. */
+  uids(): PodUid[] {
+    return [...this.#pods.keys()];
+  }
+
+  /**
+   * Waits for a status that was observed after `newerThan` and returns it; rejects with the inspection's error when
+   * that failed, with `DeadlineError` after `limitMs`, or with the signal's reason.
+   */
+  async getNewerThan(uid: PodUid, newerThan: Observation, limitMs: number, signal?: AbortSignal): Promise<PodStatus> {
+    const known = this.#read(uid);
+    const data = known.observed > newerThan ? known : await this.#wait(uid, newerThan, limitMs, signal);
+    if (data.error !== undefined) throw data.error;
+    return data.status;
+  }
+
+  async #wait(uid: PodUid, newerThan: Observation, limitMs: number, signal?: AbortSignal): Promise<Data> {
+    const { promise, resolve } = Promise.withResolvers<Data>();
+    const subscriber: Subscriber = { newerThan, deliver: resolve };
+    this.#subscribers.set(uid, [...(this.#subscribers.get(uid) ?? []), subscriber]);
+    try {
+      return await withDeadline(this.#clock, `a fresh look at pod ${uid}`, limitMs, signal, () => promise);
+    } finally {
+      this.#unsubscribe(uid, subscriber);
+    }
+  }
+
+  #notify(uid: PodUid): void {
+    const subscribers = this.#subscribers.get(uid);
+    if (subscribers === undefined) return;
+    const data = this.#read(uid);
+    for (const subscriber of subscribers) {
+      if (data.observed > subscriber.newerThan) subscriber.deliver(data);
+    }
+  }
+
+  #unsubscribe(uid: PodUid, subscriber: Subscriber): void {
+    const rest = (this.#subscribers.get(uid) ?? []).filter((other) => other !== subscriber);
+    if (rest.length === 0) this.#subscribers.delete(uid);
+    else this.#subscribers.set(uid, rest);
+  }
+
+  #read(uid: PodUid): Data {
+    const known = this.#pods.get(uid);
+    const status = known?.status ?? { uid, name: "", namespace: "", sandboxes: [], containers: [] };
+    const own = known?.observed ?? 0;
+    const observed = this.#stale.has(uid) ? own : Math.max(own, this.#allObserved);
+    return { status, error: known?.error, observed };
+  }
+}

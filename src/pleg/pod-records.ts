@@ -1,0 +1,41 @@
+import type { PodUid } from "../base/ids.ts";
+import type { ContainerState, PodStatus } from "../runtime/pod-status.ts";
+
+/** What one container or sandbox of a pod looked like. Sandboxes count as containers here, as upstream has it. */
+export interface RecordedContainer {
+  /** Empty for a sandbox. */
+  readonly name: string;
+  readonly state: ContainerState;
+}
+
+/** A pod's containers and sandboxes by runtime id: the little that events are computed from. */
+export interface PodRecord {
+  readonly name: string;
+  readonly namespace: string;
+  readonly containers: ReadonlyMap<string, RecordedContainer>;
+}
+
+/** The record that an inspection amounts to; comparable with one made from a listing. */
+export function recordOf(status: PodStatus): PodRecord {
+  const containers = new Map<string, RecordedContainer>();
+  for (const sandbox of status.sandboxes) {
+    containers.set(sandbox.id, { name: "", state: sandbox.ready ? "running" : "exited" });
+  }
+  for (const container of status.containers) {
+    containers.set(container.id, { name: container.name, state: container.state });
+  }
+  return { name: status.name, namespace: status.namespace, containers };
+}
+
+/** True when both show the same ids in the same states. */
+export function sameRecord(a: PodRecord | undefined, b: PodRecord | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (a.containers.size !== b.containers.size) return false;
+  for (const [id, container] of a.containers) {
+    if (b.containers.get(id)?.state !== container.state) return false;
+  }
+  return true;
+}
+
+/** What was last seen of every pod (the seeds' podRecords). */
+export type PodRecords = Map<PodUid, PodRecord>;

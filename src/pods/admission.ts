@@ -1,0 +1,43 @@
+import type { Pod } from "../api/pod.ts";
+
+/** Why a pod may not run on this node; reason and message as upstream has them. */
+export interface Rejection {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * Decides whether a pod may run beside those that are active (upstream's admission handlers, as far as they apply to a
+ * node without a scheduler). Pure.
+ */
+export function admit(pod: Pod, active: readonly Pod[]): Rejection | undefined {
+  for (const wanted of hostPorts(pod)) {
+    const holder = active.find((other) => hostPorts(other).some((taken) => conflict(wanted, taken)));
+    if (holder === undefined) continue;
+    const port = `${wanted.protocol} ${wanted.ip}:${wanted.port}`;
+    const message = `Pod was rejected: host port ${port} is taken by pod ${holder.metadata.namespace}/${holder.metadata.name}`;
+    return { reason: "NodePorts", message };
+  }
+  return undefined;
+}
+
+interface HostPort {
+  readonly protocol: string;
+  readonly ip: string;
+  readonly port: number;
+}
+
+function hostPorts(pod: Pod): HostPort[] {
+  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
+    .flatMap((container) => container.ports ?? [])
+    .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
+    .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));
+}
+
+function conflict(a: HostPort, b: HostPort): boolean {
+  return a.protocol === b.protocol && a.port === b.port && (a.ip === b.ip || anyAddress(a.ip) || anyAddress(b.ip));
+}
+
+function anyAddress(ip: string): boolean {
+  return ip === "" || ip === "0.0.0.0" || ip === "::";
+}

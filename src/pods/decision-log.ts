@@ -1,0 +1,91 @@
+import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import { isIdle, type PodActions, shortId } from "../runtime/pod-actions.ts";
+import type { WorkerState } from "./worker-state.ts";
+
+/** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
+export class DecisionLog {
+  readonly #journal: Recorder;
+  readonly #clock: Clock;
+  readonly #pod: PodRef;
+  #last = "";
+
+  constructor(journal: Recorder, clock: Clock, pod: PodRef) {
+    this.#journal = journal;
+    this.#clock = clock;
+    this.#pod = pod;
+  }
+
+  record(actions: PodActions, cause: Cause): void {
+    const parts = describe(actions);
+    const key = parts.join("; ");
+    if (key === this.#last) return;
+    this.#last = key;
+    if (parts.length === 0) return;
+    if (!isIdle(actions)) {
+      this.#journal.record({ kind: "decision", what: "ComputePodActions", message: key, pod: this.#pod, cause });
+    }
+    for (const wait of actions.waits) {
+      const waitMs = wait.untilMs - this.#clock.monotonic();
+      this.#journal.record({
+        kind: "decision",
+        what: "BackOff",
+        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its next restart`,
+        pod: this.#pod,
+        container: wait.container.name,
+        cause: wait.cause,
+        data: { until: this.#clock.now() + waitMs },
+      });
+    }
+  }
+
+  entered(from: WorkerState, to: WorkerState): void {
+    const data: { [key: string]: Json } = { from: from.kind, to: to.kind };
+    if (to.kind === "terminating") data["killAt"] = this.#clock.now() + to.killAtMs - this.#clock.monotonic();
+    this.#journal.record({
+      kind: "decision",
+      what: stateEntry[to.kind],
+      message: stateText[to.kind],
+      pod: this.#pod,
+      ...("cause" in to ? { cause: to.cause } : {}),
+      data,
+    });
+  }
+
+  failed(message: string, cause: Cause): void {
+    this.#journal.record({ kind: "observation", what: "FailedSync", message, pod: this.#pod, cause });
+  }
+}
+
+const stateEntry = {
+  syncing: "PodSyncing",
+  terminating: "PodTerminating",
+  terminated: "PodTerminated",
+  finished: "PodFinished",
+} as const satisfies Record<WorkerState["kind"], string>;
+
+const stateText = {
+  syncing: "the pod is to run",
+  terminating: "the pod is being stopped",
+  terminated: "all of the pod has stopped",
+  finished: "everything of the pod is removed",
+} as const satisfies Record<WorkerState["kind"], string>;
+
+/** Every part of the decision with what makes it different from the one before, but no times that pass. */
+function describe(actions: PodActions): string[] {
+  const parts: string[] = [];
+  if (actions.killPod !== undefined) parts.push(`stop the pod: ${actions.killPod.message}`);
+  for (const { container, cause } of actions.containersToKill) {
+    parts.push(`stop container ${container.name} (${shortId(container.id)}): ${cause.message}`);
+  }
+  if (actions.createSandbox !== undefined) {
+    parts.push(`create sandbox, attempt ${actions.createSandbox.attempt}: ${actions.createSandbox.cause.message}`);
+  }
+  for (const { container, attempt, cause } of actions.containersToStart) {
+    parts.push(`start container ${container.name}, attempt ${attempt}: ${cause.message}`);
+  }
+  for (const { container, exited } of actions.waits) {
+    parts.push(`container ${container.name} waits after the exit of ${shortId(exited.id)}`);
+  }
+  return parts;
+}

@@ -1,0 +1,332 @@
+import type { Pod } from "../api/pod.ts";
+import { eitherSignal, onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
+import type { Observation, PodCache } from "../pleg/pod-cache.ts";
+import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { killPod, remainsOf } from "../runtime/kill-pod.ts";
+import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { removeContainer, removePod, surplusInstances } from "../runtime/remove-pod.ts";
+import { gracePeriodSeconds, syncPod, type Waiting } from "../runtime/sync-pod.ts";
+import { DecisionLog } from "./decision-log.ts";
+import { RestartTimes } from "./restart-times.ts";
+import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
+
+export interface WorkerConfig {
+  /** Between two looks at a pod at which nothing happens, ×1 to ×1.5: 60 s. */
+  readonly syncFrequencyMs: number;
+  /** After a failure, ×1 to ×1.5: 10 s. */
+  readonly errorBackOffMs: number;
+  /** How long a worker waits for a fresh observation before it says that the runtime hangs. */
+  readonly observeLimitMs: number;
+  /** Longest crash-loop back-off (crashLoopBackOff.maxContainerRestartPeriod). */
+  readonly maxContainerRestartPeriodMs: number;
+}
+
+/** What a worker tells of its pod after each step; publishing only reads it. */
+export interface PodView {
+  readonly ref: PodRef;
+  /** Undefined for a pod that only the runtime knows. */
+  readonly pod: Pod | undefined;
+  readonly state: WorkerState;
+  readonly status: PodStatus;
+  readonly waiting: ReadonlyMap<string, Waiting>;
+}
+
+export interface WorkerDependencies {
+  readonly runtime: RuntimeDependencies;
+  readonly pleg: Pleg;
+  readonly cache: PodCache;
+  readonly config: WorkerConfig;
+  /** Called after every step. */
+  readonly publish: (view: PodView, cause: Cause) => void;
+}
+
+/** Passes in a row that acted and left something to do: more is a loop that needs a pause, not progress. */
+const maxPassesInARow = 5;
+const manyCauses = 8;
+
+/**
+ * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act.
+ * Whatever happens meanwhile only wakes it; what is wanted is always the latest (`update`, `terminate`, `forget`).
+ */
+export class PodWorker {
+  readonly ref: PodRef;
+  readonly uid: PodUid;
+  readonly #deps: WorkerDependencies;
+  readonly #restarts: RestartTimes;
+  readonly #decisions: DecisionLog;
+  readonly #evidence = new Map<string, number>();
+  #pod: Pod | undefined;
+  #state: WorkerState = { kind: "syncing" };
+  #forgotten: Cause | undefined;
+  #causes: Cause[] = [];
+  #wake: (() => void) | undefined;
+  #nextStepMs: number | undefined = 0;
+  /** Everything that this worker did is seen by observations after this one. */
+  #effects: Observation = 0;
+  #passesInARow = 0;
+  #waiting: ReadonlyMap<string, Waiting> = new Map();
+  /** Aborts what the current step does, because it is not wanted any more. */
+  #step = new AbortController();
+
+  constructor(deps: WorkerDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause) {
+    this.#deps = deps;
+    this.ref = ref;
+    this.uid = podUid(ref.uid);
+    this.#pod = pod;
+    this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
+    this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
+    this.#causes.push(cause);
+  }
+
+  get state(): WorkerState {
+    return this.#state;
+  }
+
+  get pod(): Pod | undefined {
+    return this.#pod;
+  }
+
+  /** True when nobody wants the pod any more: it will be removed from the node. */
+  get forgotten(): boolean {
+    return this.#forgotten !== undefined;
+  }
+
+  /** A new version of the same pod. */
+  update(pod: Pod, cause: Cause): void {
+    this.#pod = pod;
+    this.wake(cause);
+  }
+
+  /** Stops the pod for good. Again with a shorter grace: shortens it. */
+  terminate(cause: Cause, graceSeconds: number): void {
+    const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic());
+    if (to === this.#state) return;
+    this.#enter(to);
+    this.#step.abort(new CalledOff(cause));
+    this.wake(cause);
+  }
+
+  /** The pod is wanted no longer: once it has stopped, everything of it is removed. */
+  forget(cause: Cause): void {
+    this.#forgotten ??= cause;
+    this.wake(cause);
+  }
+
+  /** PLEG saw something of the pod. */
+  observed(event: DeliveredEvent): void {
+    if (event.entry !== 0) this.#evidence.set(event.id, event.entry);
+    if (event.type === "PodSync") return;
+    const what = event.container === "" ? "its sandbox" : `container ${event.container}`;
+    this.wake({ code: event.type, message: `${event.type} for ${what}`, entry: event.entry });
+  }
+
+  /** Makes the worker look again, soon. */
+  wake(cause: Cause): void {
+    if (this.#causes.length < manyCauses) this.#causes.push(cause);
+    this.#nextStepMs = 0;
+    this.#wake?.();
+  }
+
+  /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (this.#state.kind !== "finished") {
+      await this.#pause(signal);
+      if (signal.aborted) return;
+      this.#step = new AbortController();
+      using either = eitherSignal(signal, this.#step.signal);
+      const cause = this.#takeCause();
+      try {
+        await this.#advance(cause, either.signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (this.#step.signal.aborted) this.#stepAgain();
+        else this.#failed(error, cause);
+      }
+    }
+  }
+
+  async #advance(cause: Cause, signal: AbortSignal): Promise<void> {
+    const { cache, config } = this.#deps;
+    this.#nextStepMs = undefined;
+    const status = await cache.getNewerThan(this.uid, this.#effects, config.observeLimitMs, signal);
+    const state = this.#state;
+    if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
+    else if (state.kind === "terminating") await this.#terminating(state, status, signal);
+    else if (state.kind === "terminated") await this.#terminated(status, signal);
+    this.#deps.publish(this.#view(status), cause);
+  }
+
+  async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    this.#restarts.observe(status);
+    const actions = computePodActions(pod, status, {
+      nowMs: clock.monotonic(),
+      backOffEndsAt: (container, exited) => this.#restarts.endsAt(container, exited),
+      evidence: (container) => this.#evidence.get(container.id),
+    });
+    this.#decisions.record(actions, cause);
+    if (actions.killPod !== undefined && actions.createSandbox === undefined) {
+      this.#enter(terminate(this.#state, actions.killPod, gracePeriodSeconds(pod), clock.monotonic()));
+      this.#stepAgain();
+      return;
+    }
+    await this.#prune(status, signal);
+    if (isIdle(actions)) {
+      this.#passesInARow = 0;
+      this.#waiting = backOffWaiting(pod, actions, clock.monotonic());
+      this.#sleepUntil(Math.min(...actions.waits.map((wait) => wait.untilMs), this.#resyncMs()));
+      return;
+    }
+    for (const start of actions.containersToStart) {
+      const exited = status.containers.find((container) => container.name === start.container.name);
+      if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
+    }
+    await this.#act(pod, status, actions, cause, signal);
+  }
+
+  async #act(pod: Pod, status: PodStatus, actions: PodActions, cause: Cause, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    // Acting may take as long as a pull: what is known is told before.
+    this.#deps.publish(this.#view(status), cause);
+    try {
+      const outcome = await syncPod(this.#deps.runtime, pod, status, actions, signal);
+      this.#waiting = new Map([...backOffWaiting(pod, actions, clock.monotonic()), ...outcome.waiting]);
+      if (outcome.failures.length > 0) this.#sleepUntil(outcome.retryAtMs ?? this.#errorRetryMs());
+      else if (++this.#passesInARow > maxPassesInARow) this.#sleepUntil(this.#errorRetryMs());
+      else this.#stepAgain();
+    } finally {
+      this.#acted();
+    }
+  }
+
+  /** Dead instances beyond those that are kept. Failing to remove one holds nothing up. */
+  async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
+    const cause: Cause = { code: "ContainerGC", message: "one dead instance of each container is kept" };
+    for (const container of surplusInstances(status)) {
+      try {
+        await removeContainer(this.#deps.runtime, this.ref, container, cause, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#deps.runtime.log.warn("removing a dead container failed", { ...this.ref, error: errorMessage(error) });
+      }
+    }
+  }
+
+  async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
+    const remains = remainsOf(status);
+    if (remains.containers.length === 0 && remains.sandboxes.length === 0) {
+      this.#enter({ kind: "terminated", cause: state.cause });
+      this.#stepAgain();
+      return;
+    }
+    const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
+    this.#deps.publish(this.#view(status), state.cause);
+    try {
+      await killPod(this.#deps.runtime, this.ref, remains, Math.ceil(leftMs / 1000), state.cause, signal);
+      if (++this.#passesInARow > maxPassesInARow) this.#sleepUntil(this.#errorRetryMs());
+      else this.#stepAgain();
+    } finally {
+      this.#acted();
+    }
+  }
+
+  async #terminated(status: PodStatus, signal: AbortSignal): Promise<void> {
+    if (this.#forgotten === undefined) return;
+    try {
+      await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
+    } finally {
+      this.#acted();
+    }
+    this.#enter({ kind: "finished" });
+  }
+
+  /** The runtime may have changed under this worker's hands: only a newer look counts from here on. */
+  #acted(): void {
+    this.#effects = this.#deps.pleg.now();
+    this.#deps.pleg.requestInspect(this.uid);
+  }
+
+  #enter(to: WorkerState): void {
+    assertTransition(this.#state, to);
+    this.#passesInARow = 0;
+    this.#waiting = new Map();
+    this.#decisions.entered(this.#state, to);
+    this.#state = to;
+  }
+
+  #failed(error: unknown, cause: Cause): void {
+    this.#decisions.failed(errorMessage(error), cause);
+    this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: errorMessage(error) });
+    this.#deps.pleg.requestInspect(this.uid);
+    this.#sleepUntil(this.#errorRetryMs());
+  }
+
+  #view(status: PodStatus): PodView {
+    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting: this.#waiting };
+  }
+
+  #takeCause(): Cause {
+    const cause = this.#causes.at(-1) ?? { code: "Resync", message: "a regular look at the pod" };
+    this.#causes = [];
+    return cause;
+  }
+
+  #stepAgain(): void {
+    this.#nextStepMs = 0;
+  }
+
+  #sleepUntil(atMs: number): void {
+    // A wake-up that came during the step stands.
+    this.#nextStepMs = Math.min(this.#nextStepMs ?? Number.POSITIVE_INFINITY, atMs);
+  }
+
+  #resyncMs(): number {
+    return this.#jittered(this.#deps.config.syncFrequencyMs);
+  }
+
+  #errorRetryMs(): number {
+    return this.#jittered(this.#deps.config.errorBackOffMs);
+  }
+
+  #jittered(ms: number): number {
+    const { clock, random } = this.#deps.runtime;
+    return clock.monotonic() + ms * (1 + random.uniform() / 2);
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    const delayMs = (this.#nextStepMs ?? this.#resyncMs()) - clock.monotonic();
+    if (delayMs <= 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    using _timer = clock.timer(`next look at pod ${this.ref.namespace}/${this.ref.name}`, delayMs, resolve);
+    using _abort = onAbort(signal, resolve);
+    await promise;
+    this.#wake = undefined;
+  }
+}
+
+/** The step was called off because something else is wanted now. */
+class CalledOff extends Error {
+  constructor(cause: Cause) {
+    super(`called off: ${cause.message}`);
+    this.name = "AbortError";
+  }
+}
+
+/** Waiting reasons of containers in crash-loop back-off, in upstream's words. */
+function backOffWaiting(pod: Pod, actions: PodActions, nowMs: number): ReadonlyMap<string, Waiting> {
+  return new Map(
+    actions.waits.map((wait) => {
+      const seconds = Math.ceil((wait.untilMs - nowMs) / 1000);
+      const { namespace, name, uid } = pod.metadata;
+      const message = `back-off ${seconds}s restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;
+      return [wait.container.name, { reason: "CrashLoopBackOff", message }];
+    }),
+  );
+}

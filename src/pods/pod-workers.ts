@@ -1,0 +1,147 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
+import type { DeliveredEvent } from "../pleg/pleg.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { gracePeriodSeconds } from "../runtime/sync-pod.ts";
+import { PodWorker, type WorkerDependencies } from "./pod-worker.ts";
+
+/** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
+const orphanGraceSeconds = 1;
+
+/**
+ * One worker for each pod UID. Two pods of one full name never run at the same time: the later waits until the earlier
+ * is finished, so that a replaced manifest ends the old pod before the new one starts.
+ */
+export class PodWorkers {
+  readonly #deps: WorkerDependencies;
+  readonly #workers = new Map<PodUid, PodWorker>();
+  /** By full name, oldest first: only the first one of each works. */
+  readonly #queues = new Map<string, PodWorker[]>();
+  /** Pods that came back under the UID of one that is still ending: started when that one is finished. */
+  readonly #returning = new Map<PodUid, { readonly pod: Pod; readonly cause: Cause }>();
+  readonly #onFinished: (worker: PodWorker) => void;
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: WorkerDependencies, onFinished: (worker: PodWorker) => void) {
+    this.#deps = deps;
+    this.#onFinished = onFinished;
+  }
+
+  /** Lets workers work until the signal aborts; pods then stay as they are. */
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const queue of this.#queues.values()) this.#run(queue[0]);
+  }
+
+  get(uid: PodUid): PodWorker | undefined {
+    return this.#workers.get(uid);
+  }
+
+  list(): PodWorker[] {
+    return [...this.#workers.values()];
+  }
+
+  /** The pod is wanted as it is here. */
+  update(pod: Pod, cause: Cause): void {
+    const uid = podUid(pod.metadata.uid);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) {
+      this.#add(new PodWorker(this.#deps, podRef(pod), pod, cause));
+    } else if (worker.forgotten) {
+      this.#returning.set(uid, { pod, cause });
+    } else {
+      worker.update(pod, cause);
+    }
+  }
+
+  /** The pod is wanted no longer: stopped with its own grace, or a shorter one, and removed. */
+  remove(uid: PodUid, cause: Cause, graceSeconds?: number): void {
+    this.#returning.delete(uid);
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return;
+    const own = worker.pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(worker.pod);
+    worker.terminate(cause, graceSeconds ?? own);
+    worker.forget(cause);
+    this.#dropUnstarted(worker);
+  }
+
+  /** A pod that is in the runtime although nobody wants it. */
+  removeOrphan(ref: PodRef, cause: Cause): void {
+    if (this.#workers.has(podUid(ref.uid))) return;
+    const worker = new PodWorker(this.#deps, ref, undefined, cause);
+    worker.terminate(cause, orphanGraceSeconds);
+    worker.forget(cause);
+    this.#add(worker);
+  }
+
+  /** Passes an event on to the pod's worker; false when the pod has none. */
+  observed(event: DeliveredEvent): boolean {
+    const worker = this.#workers.get(event.uid);
+    worker?.observed(event);
+    return worker !== undefined;
+  }
+
+  #add(worker: PodWorker): void {
+    this.#workers.set(worker.uid, worker);
+    const name = fullName(worker.ref);
+    const queue = this.#queues.get(name);
+    if (queue === undefined) {
+      this.#queues.set(name, [worker]);
+      this.#run(worker);
+    } else {
+      queue.push(worker);
+      this.#deps.runtime.journal.record({
+        kind: "decision",
+        what: "PodWaits",
+        message: `waits until pod ${queue[0]?.ref.uid ?? ""} of the same name is gone`,
+        pod: worker.ref,
+      });
+    }
+  }
+
+  /** A pod that was removed while it still waited for its name has nothing to stop, unless it ran in an earlier life. */
+  #dropUnstarted(worker: PodWorker): void {
+    const queue = this.#queues.get(fullName(worker.ref));
+    if (queue === undefined || queue[0] === worker) return;
+    if (this.#deps.cache.get(worker.uid).status.sandboxes.length > 0) return;
+    queue.splice(queue.indexOf(worker), 1);
+    this.#workers.delete(worker.uid);
+    this.#onFinished(worker);
+  }
+
+  #run(worker: PodWorker | undefined): void {
+    const signal = this.#signal;
+    if (worker === undefined || signal === undefined || signal.aborted) return;
+    void this.#runToEnd(worker, signal);
+  }
+
+  async #runToEnd(worker: PodWorker, signal: AbortSignal): Promise<void> {
+    try {
+      await worker.run(signal);
+    } catch (error) {
+      // A defect: this pod is looked after no longer, the others are.
+      this.#deps.runtime.log.error("pod worker failed", { ...worker.ref, error: errorMessage(error) });
+      return;
+    }
+    if (worker.state.kind === "finished") this.#finished(worker);
+  }
+
+  #finished(worker: PodWorker): void {
+    const name = fullName(worker.ref);
+    const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
+    this.#workers.delete(worker.uid);
+    if (rest.length === 0) this.#queues.delete(name);
+    else this.#queues.set(name, rest);
+    this.#onFinished(worker);
+    this.#run(rest[0]);
+    const back = this.#returning.get(worker.uid);
+    this.#returning.delete(worker.uid);
+    if (back !== undefined) this.update(back.pod, back.cause);
+  }
+}
+
+function fullName(ref: PodRef): string {
+  return `${ref.name}_${ref.namespace}`;
+}

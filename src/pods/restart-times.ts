@@ -1,0 +1,60 @@
+import type { Container } from "../api/container.ts";
+import { BackOff } from "../base/back-off.ts";
+import type { ContainerId } from "../base/ids.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
+
+const initialMs = 10_000;
+
+/**
+ * When the containers of one pod may be restarted: crash-loop back-off (census §5.1), 10 s doubled to
+ * `maxContainerRestartPeriod`, counted from the exit.
+ *
+ * The runtime gives exits by wall clock, which may jump. Each exit is moved to the monotonic clock when it is first
+ * seen, so that a later jump changes no wait.
+ */
+export class RestartTimes {
+  readonly #clock: Clock;
+  readonly #backOff: BackOff;
+  #exits = new Map<ContainerId, number>();
+
+  constructor(clock: Clock, maxMs: number) {
+    this.#clock = clock;
+    this.#backOff = new BackOff(initialMs, maxMs);
+  }
+
+  /** Notes the exits of a new observation and forgets those of containers that are gone. */
+  observe(status: PodStatus): void {
+    const exits = new Map<ContainerId, number>();
+    for (const container of status.containers) {
+      if (container.state !== "exited") continue;
+      exits.set(container.id, this.#exits.get(container.id) ?? this.#firstSeen(container));
+    }
+    this.#exits = exits;
+  }
+
+  /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
+  endsAt(container: Container, exited: ContainerStatus): number | undefined {
+    return this.#backOff.endsAt(key(container), this.#exitOf(exited));
+  }
+
+  /** Notes that the container is restarted now after this exit: the next exit waits longer. Returns the next wait. */
+  restarted(container: Container, exited: ContainerStatus): number {
+    this.#backOff.next(key(container), this.#exitOf(exited), this.#clock.monotonic());
+    return this.#backOff.get(key(container));
+  }
+
+  #exitOf(exited: ContainerStatus): number {
+    return this.#exits.get(exited.id) ?? this.#firstSeen(exited);
+  }
+
+  #firstSeen(container: ContainerStatus): number {
+    const ago = this.#clock.now() - Number(container.finishedAt / 1_000_000n);
+    return this.#clock.monotonic() - Math.max(0, ago);
+  }
+}
+
+/** An image or resize change starts the back-off over, as upstream's key has it. */
+function key(container: Container): string {
+  return JSON.stringify([container.name, container.image, container.resources ?? {}]);
+}

@@ -1,0 +1,142 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { admit } from "./admission.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import type { PodWorkers } from "./pod-workers.ts";
+
+/** A change of what is wanted, from the merged sources. */
+export interface PodChange {
+  /** update: the same UID with other content. */
+  readonly op: "add" | "update" | "remove";
+  readonly pod: Pod;
+  readonly cause: Cause;
+  /** remove: a shorter grace than the pod's own. */
+  readonly graceSeconds?: number;
+}
+
+export interface SyncLoopDependencies {
+  readonly runtime: RuntimeDependencies;
+  readonly pleg: Pleg;
+  readonly cache: PodCache;
+  readonly workers: PodWorkers;
+  /** True once every source has said what it wants: before that nothing is known to be unwanted. */
+  readonly sourcesReady: () => boolean;
+  /** Which of the runtime's pods are this node's to remove. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** Pods that left something on disk or in the cgroup tree, and how to remove that. */
+  readonly leftovers: Leftovers;
+  readonly housekeepingPeriodMs: number;
+}
+
+/** What pods leave behind outside of the runtime. */
+export interface Leftovers {
+  podUids(): Promise<ReadonlySet<string>>;
+  remove(uid: string): Promise<void>;
+}
+
+/**
+ * Brings together what is wanted (sources) and what happens (PLEG) in the pod workers, and looks for pods that are there
+ * although nobody wants them. Nothing here waits for a pod.
+ */
+export class SyncLoop {
+  readonly #deps: SyncLoopDependencies;
+
+  constructor(deps: SyncLoopDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Takes a change of what is wanted. */
+  handle(change: PodChange): void {
+    const { workers } = this.#deps;
+    const { pod, cause } = change;
+    if (change.op === "remove") {
+      workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);
+      return;
+    }
+    // A pod that runs already was admitted before: a restart of podwright must not take it down again.
+    const known = change.op === "update" || this.#runs(podUid(pod.metadata.uid));
+    const rejection = known ? undefined : admit(pod, this.#activePods(pod));
+    workers.update(pod, cause);
+    if (rejection === undefined) return;
+    const entry = this.#deps.runtime.journal.record({
+      kind: "decision",
+      what: rejection.reason,
+      message: rejection.message,
+      pod: podRef(pod),
+      cause,
+    });
+    workers.get(podUid(pod.metadata.uid))?.terminate({ code: rejection.reason, message: rejection.message, entry }, 1);
+  }
+
+  /** Passes PLEG's events on and keeps house until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#passEvents(signal), this.#keepHouse(signal)]);
+  }
+
+  async #passEvents(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let events: DeliveredEvent[];
+      try {
+        events = await this.#deps.pleg.events.take(signal);
+      } catch {
+        return;
+      }
+      for (const event of events) this.#deps.workers.observed(event);
+    }
+  }
+
+  async #keepHouse(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.housekeeping();
+      } catch (error) {
+        this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
+      }
+      await this.#deps.runtime.clock.sleep("housekeeping", this.#deps.housekeepingPeriodMs, signal).catch(() => {});
+    }
+  }
+
+  /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
+  async housekeeping(): Promise<void> {
+    const { workers, cache, pleg, owns, leftovers } = this.#deps;
+    if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
+    for (const uid of cache.uids()) {
+      if (workers.get(uid) !== undefined) continue;
+      const { status, error } = cache.get(uid);
+      if (status.sandboxes.length > 0 || status.containers.length > 0) {
+        if (!(await owns(uid)) || workers.get(uid) !== undefined) continue;
+        const cause: Cause = { code: "OrphanedPod", message: "no source wants this pod" };
+        workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, cause);
+      } else if (error === undefined) {
+        cache.delete(uid);
+      }
+    }
+    for (const uid of await leftovers.podUids()) {
+      const known = workers.get(podUid(uid)) !== undefined || cache.uids().includes(podUid(uid));
+      if (!known) await leftovers.remove(uid);
+    }
+  }
+
+  #runs(uid: PodUid): boolean {
+    return this.#deps.cache.get(uid).status.sandboxes.some((sandbox) => sandbox.ready);
+  }
+
+  /** Pods that hold resources of the node. One of the same full name is on its way out: the new one waits for it. */
+  #activePods(candidate: Pod): Pod[] {
+    const sameName = (pod: Pod): boolean =>
+      pod.metadata.name === candidate.metadata.name && pod.metadata.namespace === candidate.metadata.namespace;
+    const active = (worker: PodWorker): boolean => worker.state.kind === "syncing" || worker.state.kind === "terminating";
+    return this.#deps.workers
+      .list()
+      .filter((worker) => active(worker) && !worker.forgotten)
+      .map((worker) => worker.pod)
+      .filter((pod) => pod !== undefined)
+      .filter((pod) => !sameName(pod));
+  }
+}

@@ -1,0 +1,170 @@
+import { type ContainerId, containerId, type PodUid, podUid, type SandboxId, sandboxId } from "../base/ids.ts";
+import { isCriError, type Cri } from "../ports/cri.ts";
+import {
+  ContainerState as CriContainerState,
+  type ContainerStatus as CriContainerStatus,
+  NamespaceMode,
+  PodSandboxState,
+  type PodSandboxStatus as CriSandboxStatus,
+} from "../ports/gen/runtime/v1/api_pb.js";
+import { Annotation, Label } from "./labels.ts";
+import type { ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+
+/** A pod as listings show it: enough to see that something changed. */
+export interface ListedPod {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  readonly sandboxes: ReadonlyMap<SandboxId, { readonly ready: boolean }>;
+  readonly containers: ReadonlyMap<ContainerId, { readonly name: string; readonly state: ContainerState }>;
+}
+
+interface MutableListedPod extends ListedPod {
+  readonly sandboxes: Map<SandboxId, { readonly ready: boolean }>;
+  readonly containers: Map<ContainerId, { readonly name: string; readonly state: ContainerState }>;
+}
+
+/** Every pod that the runtime has, in two calls. Sandboxes and containers without a kubelet's labels are not pods. */
+export async function listPods(cri: Cri, signal: AbortSignal): Promise<Map<PodUid, ListedPod>> {
+  const [sandboxes, containers] = await Promise.all([
+    cri.runtime.listPodSandbox({}, { signal }),
+    cri.runtime.listContainers({}, { signal }),
+  ]);
+  const pods = new Map<PodUid, MutableListedPod>();
+  const podOf = (labels: Readonly<Record<string, string>>): MutableListedPod | undefined => {
+    const uid = labels[Label.podUid];
+    if (uid === undefined || uid === "") return undefined;
+    const known = pods.get(podUid(uid));
+    if (known !== undefined) return known;
+    const pod: MutableListedPod = {
+      uid: podUid(uid),
+      name: labels[Label.podName] ?? "",
+      namespace: labels[Label.podNamespace] ?? "",
+      sandboxes: new Map(),
+      containers: new Map(),
+    };
+    pods.set(pod.uid, pod);
+    return pod;
+  };
+  for (const sandbox of sandboxes.items) {
+    const ready = sandbox.state === PodSandboxState.SANDBOX_READY;
+    podOf(sandbox.labels)?.sandboxes.set(sandboxId(sandbox.id), { ready });
+  }
+  for (const container of containers.containers) {
+    const name = container.labels[Label.containerName] ?? container.metadata?.name ?? "";
+    podOf(container.labels)?.containers.set(containerId(container.id), { name, state: containerState(container.state) });
+  }
+  return pods;
+}
+
+/**
+ * Looks at one pod closely: its sandboxes and containers, newest first. What vanishes while looking is left out. A pod
+ * that the runtime does not have gives an empty status.
+ * @throws CriError
+ */
+export async function inspectPod(cri: Cri, uid: PodUid, signal: AbortSignal): Promise<PodStatus> {
+  const labelSelector = { [Label.podUid]: uid };
+  const [sandboxList, containerList] = await Promise.all([
+    cri.runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
+    cri.runtime.listContainers({ filter: { labelSelector } }, { signal }),
+  ]);
+  const [sandboxes, containers] = await Promise.all([
+    Promise.all(sandboxList.items.map((item) => present(inspectSandbox(cri, item.id, signal)))),
+    Promise.all(
+      containerList.containers.map((item) => present(inspectContainer(cri, item.id, item.podSandboxId, signal))),
+    ),
+  ]);
+  const labels = sandboxList.items[0]?.labels ?? containerList.containers[0]?.labels ?? {};
+  return {
+    uid,
+    name: labels[Label.podName] ?? "",
+    namespace: labels[Label.podNamespace] ?? "",
+    sandboxes: sandboxes.filter((sandbox) => sandbox !== undefined).sort(newestSandboxFirst),
+    containers: containers.filter((container) => container !== undefined).sort(newestContainerFirst),
+  };
+}
+
+/** One sandbox as the runtime shows it. @throws CriError */
+export async function inspectSandbox(cri: Cri, id: string, signal: AbortSignal): Promise<SandboxStatus> {
+  const { status } = await cri.runtime.podSandboxStatus({ podSandboxId: id }, { signal });
+  return sandboxStatus(id, status);
+}
+
+async function inspectContainer(cri: Cri, id: string, sandbox: string, signal: AbortSignal): Promise<ContainerStatus> {
+  const { status } = await cri.runtime.containerStatus({ containerId: id }, { signal });
+  return containerStatus(id, sandbox, status);
+}
+
+/** Undefined when it is gone: between a listing and the look at each, anything may be removed. */
+async function present<T>(look: Promise<T>): Promise<T | undefined> {
+  try {
+    return await look;
+  } catch (error) {
+    if (isCriError(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+function sandboxStatus(id: string, status: CriSandboxStatus | undefined): SandboxStatus {
+  const network = status?.network;
+  const ips = [network?.ip ?? "", ...(network?.additionalIps ?? []).map((additional) => additional.ip)];
+  const mode = status?.linux?.namespaces?.options?.network;
+  return {
+    id: sandboxId(id),
+    attempt: status?.metadata?.attempt ?? 0,
+    ready: status?.state === PodSandboxState.SANDBOX_READY,
+    createdAt: status?.createdAt ?? 0n,
+    hostNetwork: mode === NamespaceMode.NODE,
+    ips: ips.filter((ip) => ip !== ""),
+  };
+}
+
+function containerStatus(id: string, sandbox: string, status: CriContainerStatus | undefined): ContainerStatus {
+  const annotations = status?.annotations ?? {};
+  const grace = Number.parseInt(annotations[Annotation.terminationGracePeriod] ?? "", 10);
+  const attempt = Number.parseInt(annotations[Annotation.restartCount] ?? "", 10);
+  const user = status?.user?.linux;
+  return {
+    id: containerId(id),
+    name: status?.labels[Label.containerName] ?? status?.metadata?.name ?? "",
+    sandboxId: sandbox === "" ? undefined : sandboxId(sandbox),
+    state: containerState(status?.state),
+    createdAt: status?.createdAt ?? 0n,
+    startedAt: status?.startedAt ?? 0n,
+    finishedAt: status?.finishedAt ?? 0n,
+    exitCode: status?.exitCode ?? 0,
+    reason: status?.reason ?? "",
+    message: status?.message ?? "",
+    image: status?.image?.image ?? "",
+    imageId: status?.imageRef ?? "",
+    hash: annotations[Annotation.hash] ?? "",
+    restartCount: Number.isNaN(attempt) ? (status?.metadata?.attempt ?? 0) : attempt,
+    logPath: status?.logPath ?? "",
+    terminationGracePeriodSeconds: Number.isNaN(grace) ? undefined : grace,
+    terminationMessagePath: annotations[Annotation.terminationMessagePath] ?? "",
+    terminationMessagePolicy: annotations[Annotation.terminationMessagePolicy] ?? "",
+    user: user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
+  };
+}
+
+function containerState(state: CriContainerState | undefined): ContainerState {
+  switch (state) {
+    case CriContainerState.CONTAINER_CREATED:
+      return "created";
+    case CriContainerState.CONTAINER_RUNNING:
+      return "running";
+    case CriContainerState.CONTAINER_EXITED:
+      return "exited";
+    default:
+      return "unknown";
+  }
+}
+
+function newestSandboxFirst(a: SandboxStatus, b: SandboxStatus): number {
+  return b.attempt - a.attempt || Number(b.createdAt - a.createdAt);
+}
+
+/** By restart count, then by time: a wall clock that jumped back must not make an old instance the newest. */
+function newestContainerFirst(a: ContainerStatus, b: ContainerStatus): number {
+  return b.restartCount - a.restartCount || Number(b.createdAt - a.createdAt);
+}

@@ -1,0 +1,26 @@
+import type { CgroupDriver } from "../resources/cgroup-names.ts";
+import type { ResourceSettings } from "../resources/container-resources.ts";
+
+/** What of the node and its configuration goes into pods. Fixed while podwright runs. */
+export interface NodeContext {
+  readonly nodeName: string;
+  /** `/var/lib/kubelet`: pods' own directories are below `pods/`. */
+  readonly rootDirectory: string;
+  /** `/var/log/pods`. */
+  readonly podLogsRoot: string;
+  /** `/var/log/containers`: links to the logs, for log collectors. */
+  readonly containerLogsRoot: string;
+  /** The node's addresses, the primary one first. */
+  readonly hostIPs: readonly string[];
+  /** DNS domain of the cluster; empty when there is none. */
+  readonly clusterDomain: string;
+  /** Name servers for dnsPolicy ClusterFirst. */
+  readonly clusterDNS: readonly string[];
+  /** The node's resolver file; empty: none (KubeletConfiguration's resolvConf). */
+  readonly resolvConf: string;
+  readonly cgroupDriver: CgroupDriver;
+  /** Parent of kubepods, `/` by default. */
+  readonly cgroupRoot: string;
+  readonly seccompDefault: boolean;
+  readonly resources: ResourceSettings;
+}

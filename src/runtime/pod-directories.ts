@@ -1,0 +1,59 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { Files } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { Random } from "../ports/random.ts";
+import { podLogDirectory } from "./log-paths.ts";
+import type { NodeContext } from "./node-context.ts";
+
+/** `<root>/pods/<uid>`: everything that the node keeps on disk for a pod beside its logs. */
+export function podDirectory(node: NodeContext, uid: string): string {
+  return `${node.rootDirectory}/pods/${uid}`;
+}
+
+/** Makes the pod's directories as upstream lays them out (owner root, 0750). */
+export async function makePodDirectories(files: Files, node: NodeContext, pod: Pod): Promise<void> {
+  const directory = podDirectory(node, pod.metadata.uid);
+  for (const path of [directory, `${directory}/volumes`, `${directory}/plugins`, `${directory}/containers`]) {
+    await files.makeDirectory(path, 0o750);
+  }
+  await files.makeDirectory(podLogDirectory(node.podLogsRoot, pod), 0o755);
+}
+
+/** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
+export async function makeContainerDirectories(files: Files, node: NodeContext, pod: Pod, container: Container): Promise<void> {
+  await files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755);
+  await files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750);
+}
+
+/** A new, empty file for the termination message of one container instance, writable by whatever user it runs as. */
+export async function makeTerminationLog(
+  files: Files,
+  random: Random,
+  node: NodeContext,
+  pod: Pod,
+  container: Container,
+): Promise<string | undefined> {
+  if (!container.terminationMessagePath) return undefined;
+  const name = Buffer.from(random.bytes(4)).toString("hex");
+  const path = `${podDirectory(node, pod.metadata.uid)}/containers/${container.name}/${name}`;
+  await files.write(path, "", 0o666);
+  return path;
+}
+
+/**
+ * Removes a pod's directory and logs. Mounts below it are unmounted first: what is mounted there belongs to somebody
+ * else and must survive. A mount that can't be unmounted leaves the directory in place.
+ */
+export async function removePodDirectories(
+  files: Files,
+  mounts: Mounts,
+  node: NodeContext,
+  pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+): Promise<void> {
+  const directory = podDirectory(node, pod.uid);
+  const below = (await mounts.list()).filter((mount) => mount.target.startsWith(`${directory}/`));
+  for (const mount of below.reverse()) await mounts.unmount(mount.target);
+  await files.removeTree(directory);
+  await files.removeTree(`${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`);
+}

@@ -1,0 +1,27 @@
+import type { Pod } from "../api/pod.ts";
+import type { RuntimeDependencies } from "./dependencies.ts";
+import { podDns } from "./dns.ts";
+import { podRef } from "./pod-ref.ts";
+import type { DnsConfig } from "./sandbox-config.ts";
+
+/** Longest resolver file that is read (census §5.3). */
+const maxResolvConfBytes = 10 * 1024 * 1024;
+
+/** The pod's resolver from its spec and the node's resolver file; what had to be left out of it is noted. */
+export async function resolverOf(deps: RuntimeDependencies, pod: Pod): Promise<DnsConfig> {
+  const { node, files, journal } = deps;
+  const resolvConf =
+    node.resolvConf === "" ? undefined : new TextDecoder().decode(await files.read(node.resolvConf, maxResolvConfBytes));
+  const { config, problems } = podDns(pod, {
+    clusterDNS: node.clusterDNS,
+    clusterDomain: node.clusterDomain,
+    hostIPs: node.hostIPs,
+    resolvConf,
+  });
+  for (const problem of problems) {
+    // Without a cluster there is no cluster DNS to miss: pods get the node's resolver, as expected there.
+    if (problem.reason === "MissingClusterDNS" && node.clusterDomain === "") continue;
+    journal.record({ kind: "note", what: problem.reason, message: problem.message, pod: podRef(pod) });
+  }
+  return config;
+}

@@ -1,0 +1,90 @@
+import type { Cause, PodRef } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import { containerLogLinkName, containerLogPath } from "./log-paths.ts";
+import { ignoreNotFound, settleAll } from "./kill-pod.ts";
+import { shortId } from "./pod-actions.ts";
+import { removePodDirectories } from "./pod-directories.ts";
+import type { ContainerStatus, PodStatus } from "./pod-status.ts";
+import type { RuntimeDependencies } from "./dependencies.ts";
+
+/** Dead instances that are kept of each container, for `logs --previous` (maximum-dead-containers-per-container). */
+const keptDeadInstances = 1;
+
+/**
+ * Dead container instances that are one too many: of each name the newest {@link keptDeadInstances} dead ones stay.
+ * Pure.
+ */
+export function surplusInstances(status: PodStatus): ContainerStatus[] {
+  const kept = new Map<string, number>();
+  return status.containers.filter((container) => {
+    if (container.state !== "exited") return false;
+    const count = kept.get(container.name) ?? 0;
+    kept.set(container.name, count + 1);
+    return count >= keptDeadInstances;
+  });
+}
+
+/** Removes one dead container with its log and the link to that. */
+export async function removeContainer(
+  deps: RuntimeDependencies,
+  pod: PodRef,
+  container: ContainerStatus,
+  cause: Cause,
+  signal: AbortSignal,
+): Promise<void> {
+  const action = {
+    what: "RemoveContainer",
+    message: `remove container ${container.name} (${shortId(container.id)})`,
+    pod,
+    container: container.name,
+    cause,
+    data: { id: container.id },
+  };
+  await perform(deps.journal, deps.clock, action, async () => {
+    await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: container.id }, { signal }));
+    await removeContainerLog(deps, pod, container);
+  });
+}
+
+/** The log of one instance, what rotation made of it, and the link. */
+async function removeContainerLog(deps: RuntimeDependencies, pod: PodRef, container: ContainerStatus): Promise<void> {
+  const { files, node } = deps;
+  const path = `${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}/${containerLogPath(container.name, container.restartCount)}`;
+  const directory = path.slice(0, path.lastIndexOf("/"));
+  const name = path.slice(directory.length + 1);
+  for (const entry of await files.list(directory)) {
+    if (entry.name === name || entry.name.startsWith(`${name}.`)) await files.remove(`${directory}/${entry.name}`);
+  }
+  await files.remove(`${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`);
+}
+
+/**
+ * Removes all that a stopped pod left: containers, sandboxes, cgroup, log links, logs and directory. Each step may be
+ * done again, so a failure half-way is mended by the next try.
+ */
+export async function removePod(
+  deps: RuntimeDependencies,
+  pod: PodRef,
+  status: PodStatus,
+  cause: Cause,
+  signal: AbortSignal,
+): Promise<void> {
+  await settleAll(
+    `removing the containers of pod ${pod.name}`,
+    status.containers.map((container) => removeContainer(deps, pod, container, cause, signal)),
+  );
+  for (const sandbox of status.sandboxes) {
+    const action = {
+      what: "RemovePodSandbox",
+      message: `remove sandbox ${shortId(sandbox.id)}`,
+      pod,
+      cause,
+      data: { id: sandbox.id },
+    };
+    await perform(deps.journal, deps.clock, action, () =>
+      ignoreNotFound(deps.cri.runtime.removePodSandbox({ podSandboxId: sandbox.id }, { signal })),
+    );
+  }
+  await deps.podCgroups.destroy(pod);
+  await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
+}

@@ -1,0 +1,212 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import { isCriError } from "../ports/cri.ts";
+import { type ContainerConfig, generateContainerConfig } from "./container-config.ts";
+import { ContainerConfigError } from "./container-config-error.ts";
+import { expandCommand, makeEnvironment } from "./environment.ts";
+import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
+import { ignoreNotFound } from "./kill-pod.ts";
+import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
+import { type ContainerToStart, shortId } from "./pod-actions.ts";
+import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
+import { podRef } from "./pod-ref.ts";
+import type { EnsuredImage, RuntimeDependencies } from "./dependencies.ts";
+import type { SandboxConfig } from "./sandbox-config.ts";
+
+/** The sandbox in which a container starts. */
+export interface StartSandbox {
+  readonly id: string;
+  readonly config: SandboxConfig;
+  readonly ips: readonly string[];
+}
+
+/** A container that could not be started: `reason` is the waiting reason that users know. */
+export class StartError extends Error {
+  readonly reason: string;
+  /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
+  readonly retryAtMs: number | undefined;
+  constructor(reason: string, message: string, options: ErrorOptions & { readonly retryAtMs?: number | undefined } = {}) {
+    super(message, options);
+    this.name = "StartError";
+    this.reason = reason;
+    this.retryAtMs = options.retryAtMs;
+  }
+}
+
+/**
+ * Starts one container: image, configuration, create, start, log link.
+ * @throws StartError, or the signal's reason when the start was called off
+ */
+export async function startContainer(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  start: ContainerToStart,
+  signal: AbortSignal,
+): Promise<void> {
+  const { container } = start;
+  const image = await deps.images.ensureImage({ pod, container, sandboxConfig: sandbox.config, cause: start.cause }, signal);
+  // Pulls are unlimited in time, starts are not in number: the place is taken when the runtime is about to work.
+  using _place = await deps.starts.acquire(signal, "first");
+  const config = await containerConfig(deps, pod, sandbox, start, image);
+  await removeLeftover(deps, pod, start, signal);
+  const id = await create(deps, pod, sandbox, start, config, signal);
+  await run(deps, pod, start, id, signal);
+  await linkLog(deps, pod, start, id);
+}
+
+async function containerConfig(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  start: ContainerToStart,
+  image: EnsuredImage,
+): Promise<ContainerConfig> {
+  const { container } = start;
+  const { files, node } = deps;
+  try {
+    const environment = makeEnvironment(pod, container, {
+      objects: deps.objects,
+      podIPs: pod.spec.hostNetwork === true ? node.hostIPs : sandbox.ips,
+      hostIPs: node.hostIPs,
+      serviceVariables: [],
+      resources: node.resources,
+    });
+    await makeContainerDirectories(files, node, pod, container);
+    const hostsFilePath = await writeHostsFile(deps, pod, start, sandbox);
+    const terminationLogPath = await makeTerminationLog(files, deps.random, node, pod, container);
+    return generateContainerConfig(
+      pod,
+      container,
+      {
+        restartCount: start.attempt,
+        imageRef: image.imageRef,
+        imageUser: image.user,
+        environment,
+        ...expandCommand(container, environment),
+        volumeMounts: [],
+        ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
+        ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
+      },
+      { seccompProfileRoot: `${node.rootDirectory}/seccomp`, seccompDefault: node.seccompDefault, resources: node.resources },
+    );
+  } catch (error) {
+    const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerConfigError";
+    throw new StartError(reason, errorMessage(error), { cause: error });
+  }
+}
+
+/** The managed /etc/hosts, written anew at each start so that it cannot grow. */
+async function writeHostsFile(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  start: ContainerToStart,
+  sandbox: StartSandbox,
+): Promise<string | undefined> {
+  if (!mountsHostsFile(pod, start.container, sandbox.ips)) return undefined;
+  const path = `${podDirectory(deps.node, pod.metadata.uid)}/etc-hosts`;
+  const nodeHosts = pod.spec.hostNetwork === true ? await readText(deps, "/etc/hosts") : "";
+  await deps.files.write(path, hostsFile(pod, sandbox.ips, deps.node.clusterDomain, nodeHosts), 0o644);
+  return path;
+}
+
+/** The node's hosts file, without which the pod's still works. */
+async function readText(deps: RuntimeDependencies, path: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await deps.files.read(path, 10 * 1024 * 1024));
+  } catch {
+    return "";
+  }
+}
+
+/** An instance that was created but never started blocks its name and attempt; nothing ran in it, so nothing is lost. */
+async function removeLeftover(deps: RuntimeDependencies, pod: Pod, start: ContainerToStart, signal: AbortSignal): Promise<void> {
+  const { leftover } = start;
+  if (leftover === undefined) return;
+  const action = {
+    what: "RemoveContainer",
+    message: `remove container ${leftover.name} (${shortId(leftover.id)}), created but never started`,
+    pod: podRef(pod),
+    container: leftover.name,
+    cause: start.cause,
+    data: { id: leftover.id },
+  };
+  await attempt("CreateContainerError", () =>
+    perform(deps.journal, deps.clock, action, () =>
+      ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: leftover.id }, { signal })),
+    ),
+  );
+}
+
+async function create(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  start: ContainerToStart,
+  config: ContainerConfig,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted();
+  const action = {
+    what: "CreateContainer",
+    message: `create container ${start.container.name}, attempt ${start.attempt}`,
+    pod: podRef(pod),
+    container: start.container.name,
+    cause: start.cause,
+    data: { attempt: start.attempt, sandbox: sandbox.id },
+  };
+  // Not given the signal: a creation that is under way ends soon, and an unknown outcome would cost a look and a removal.
+  const { containerId } = await attempt("CreateContainerError", () =>
+    perform(deps.journal, deps.clock, action, () =>
+      deps.cri.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config }),
+    ),
+  );
+  return containerId;
+}
+
+async function run(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  start: ContainerToStart,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  // Called off since: the next look finds it created and removes it with the pod.
+  signal.throwIfAborted();
+  const because: Cause = start.cause;
+  const action = {
+    what: "StartContainer",
+    message: `start container ${start.container.name} (${shortId(id)})`,
+    pod: podRef(pod),
+    container: start.container.name,
+    cause: because,
+    data: { id, attempt: start.attempt },
+  };
+  await attempt("RunContainerError", () =>
+    perform(deps.journal, deps.clock, action, () => deps.cri.runtime.startContainer({ containerId: id })),
+  );
+}
+
+/** A log collector that finds no link misses the log: worth a line, not worth failing a container that runs. */
+async function linkLog(deps: RuntimeDependencies, pod: Pod, start: ContainerToStart, id: string): Promise<void> {
+  const { files, node } = deps;
+  const name = start.container.name;
+  const target = `${podLogDirectory(node.podLogsRoot, pod)}/${name}/${start.attempt}.log`;
+  try {
+    await files.makeDirectory(node.containerLogsRoot, 0o755);
+    await files.symlink(target, `${node.containerLogsRoot}/${containerLogLinkName(pod.metadata, name, id)}`);
+  } catch (error) {
+    deps.log.warn("linking a container log failed", { pod: pod.metadata.name, container: name, error: errorMessage(error) });
+  }
+}
+
+async function attempt<T>(reason: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isCriError(error)) throw error;
+    throw new StartError(reason, error.message, { cause: error });
+  }
+}
