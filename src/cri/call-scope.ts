@@ -1,0 +1,92 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { CriCallOptions } from "../ports/cri.ts";
+
+/** Why podwright ended a call itself: its caller's signal, its deadline, or a consumer that left the stream. */
+export type CallEnd = "canceled" | "deadline" | "left";
+
+/** The longest delay that Node's timers keep (24.8 days); a longer one would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The runtime counts the same deadline and may end the call a moment before podwright's timer does. */
+const clockSlackMs = 50;
+
+/**
+ * One call's life: a signal that aborts with the caller's or at the deadline, and which of the two it was. Always
+ * aborts with gRPC's Canceled, whatever the caller's reason, so that the runtime sees RST_STREAM(CANCEL).
+ */
+export class CallScope implements Disposable {
+  readonly timeoutMs: number | undefined;
+  #end: CallEnd | undefined;
+  #reason: unknown;
+  readonly #controller = new AbortController();
+  readonly #callerSignal: AbortSignal | undefined;
+  readonly #startedMs = performance.now();
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #onCallerAbort = (): void => this.#abort("canceled", this.#callerSignal?.reason);
+
+  constructor(options: CriCallOptions) {
+    this.timeoutMs = options.timeoutMs;
+    this.#callerSignal = options.signal;
+    if (options.signal?.aborted === true) {
+      this.#abort("canceled", options.signal.reason);
+    } else if (options.timeoutMs !== undefined && options.timeoutMs <= 0) {
+      this.#abort("deadline", undefined);
+    } else {
+      options.signal?.addEventListener("abort", this.#onCallerAbort, { once: true });
+      if (options.timeoutMs === undefined) return;
+      this.#timer = setTimeout(() => this.#abort("deadline", undefined), Math.min(options.timeoutMs, longestTimerMs));
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Undefined while the call lives and when the runtime or the connection ended it. */
+  get end(): CallEnd | undefined {
+    return this.#end;
+  }
+
+  /** The caller's reason of a canceled call. */
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  /** True when the time is up, or so nearly that the runtime's own timer may have ended the call. */
+  get timeIsUp(): boolean {
+    return this.timeoutMs !== undefined && performance.now() - this.#startedMs >= this.timeoutMs - clockSlackMs;
+  }
+
+  /** Headers that tell the runtime the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+  get headers(): Record<string, string> {
+    const timeout = this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
+    return timeout === undefined ? {} : { "grpc-timeout": timeout };
+  }
+
+  /** The consumer wants no more of the stream. */
+  leave(): void {
+    this.#abort("left", undefined);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#callerSignal?.removeEventListener("abort", this.#onCallerAbort);
+  }
+
+  #abort(end: CallEnd, reason: unknown): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#reason = reason;
+    this[Symbol.dispose]();
+    this.#controller.abort(new ConnectError("the call was ended", Code.Canceled));
+  }
+}
+
+/** A gRPC TimeoutValue has at most eight digits; past 99,999,999 s (three years) the header says nothing. */
+function grpcTimeout(timeoutMs: number): string | undefined {
+  const most = 99_999_999;
+  const milliseconds = Math.ceil(timeoutMs);
+  if (milliseconds <= most) return `${milliseconds}m`;
+  const seconds = Math.ceil(timeoutMs / 1000);
+  return seconds <= most ? `${seconds}S` : undefined;
+}

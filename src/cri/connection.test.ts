@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import * as http2 from "node:http2";
+import { createServer, type Server } from "node:net";
+import { test } from "node:test";
+import { startCriServer } from "../../test/support/cri-server.ts";
+import { testDirectory } from "../linux/testing.ts";
+import { isCriError, type CriErrorCode } from "../ports/cri.ts";
+import { connectCri } from "./client.ts";
+
+const pause = (delayMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, delayMs));
+const never = (): Promise<never> => new Promise(() => {});
+
+function codeOf(call: Promise<unknown>): Promise<CriErrorCode | "answered" | "no CriError"> {
+  return call.then(
+    () => "answered",
+    (error: unknown) => (isCriError(error) ? error.code : "no CriError"),
+  );
+}
+
+test("a runtime killed under its calls makes them Unavailable, unary and streaming", async () => {
+  const begun = Promise.withResolvers<void>();
+  await using server = await startCriServer({
+    runtime: {
+      status: () => {
+        begun.resolve();
+        return never();
+      },
+      async *getContainerEvents() {
+        yield { containerId: "c" };
+        await never();
+      },
+    },
+  });
+  using cri = connectCri(server.endpoint);
+  const stream = cri.runtime.getContainerEvents({})[Symbol.asyncIterator]();
+  await stream.next();
+  const calls = [codeOf(cri.runtime.status({})), codeOf(stream.next())];
+  await begun.promise;
+  await server.kill();
+  assert.deepEqual(await Promise.all(calls), ["Unavailable", "Unavailable"]);
+  assert.equal((await stream.next()).done, true);
+});
+
+test("calls during an outage fail fast and the first one after it works at once", async () => {
+  await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
+  using cri = connectCri(server.endpoint);
+  await cri.runtime.version({});
+  for (let outage = 0; outage < 3; outage++) {
+    await server.kill();
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const started = performance.now();
+      assert.equal(await codeOf(cri.runtime.version({})), "Unavailable");
+      assert.ok(performance.now() - started < 100);
+    }
+    await server.start();
+    const started = performance.now();
+    assert.equal((await cri.runtime.version({})).runtimeName, "x");
+    assert.ok(performance.now() - started < 200);
+  }
+});
+
+test("the connection reopens by itself and tells when it was lost and found", async () => {
+  await using server = await startCriServer({ runtime: { version: () => ({ runtimeName: "x" }) } });
+  const changes: string[] = [];
+  const found = Promise.withResolvers<void>();
+  using cri = connectCri(server.endpoint, {
+    onConnectionChange: (_endpoint, change) => {
+      changes.push(change.state);
+      if (changes.length === 3) found.resolve();
+    },
+  });
+  await cri.runtime.version({});
+  await server.kill();
+  await pause(150);
+  await server.start();
+  await found.promise;
+  assert.deepEqual(changes, ["connected", "lost", "connected"]);
+  await cri.runtime.version({});
+  assert.equal(server.connections, 2);
+});
+
+test("a GOAWAY lets calls under way finish and sends the next one over a new connection", async () => {
+  const begun = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
+  await using server = await startCriServer({
+    runtime: {
+      version: () => ({ runtimeName: "x" }),
+      status: async () => {
+        begun.resolve();
+        await finish.promise;
+        return {};
+      },
+    },
+  });
+  using cri = connectCri(server.endpoint);
+  const slow = codeOf(cri.runtime.status({}));
+  await begun.promise;
+  server.sayGoodbye();
+  await pause(20);
+  assert.equal(await codeOf(cri.runtime.version({})), "answered");
+  finish.resolve();
+  assert.equal(await slow, "answered");
+  assert.equal(server.connections, 2);
+});
+
+test("closing the client cancels what is under way and refuses what comes later", async () => {
+  const begun = Promise.withResolvers<void>();
+  await using server = await startCriServer({
+    runtime: {
+      status: () => {
+        begun.resolve();
+        return never();
+      },
+    },
+  });
+  const cri = connectCri(server.endpoint);
+  const call = codeOf(cri.runtime.status({}));
+  await begun.promise;
+  cri[Symbol.dispose]();
+  assert.equal(await call, "Canceled");
+  assert.equal(await codeOf(cri.runtime.status({})), "Canceled");
+  cri[Symbol.dispose]();
+});
+
+/** Serves a socket until disposed of. */
+async function listen(server: Server, path: string): Promise<AsyncDisposable> {
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+}
+
+const brokenServers: readonly (readonly [name: string, server: () => Server, code: CriErrorCode])[] = [
+  [
+    "speaks HTTP/1",
+    () => createServer((socket) => socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n")),
+    "Unavailable",
+  ],
+  ["hangs up", () => createServer((socket) => socket.destroy()), "Unavailable"],
+  ["is no gRPC server", () => http2.createServer((_request, response) => response.writeHead(503).end()), "Unavailable"],
+  ["resets streams", () => http2.createServer().on("stream", (stream) => stream.close(2)), "Unavailable"],
+  ["closes streams", () => http2.createServer().on("stream", (stream) => stream.close(0)), "Unavailable"],
+  [
+    "sends no status",
+    () =>
+      http2.createServer().on("stream", (stream: http2.ServerHttp2Stream) => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc" });
+        stream.end();
+      }),
+    "Internal",
+  ],
+];
+
+for (const [name, makeServer, code] of brokenServers) {
+  test(`a socket whose owner ${name} gives errors, and neither a crash nor a wait for ever`, async () => {
+    using directory = testDirectory();
+    const path = directory.join("s");
+    const server = makeServer();
+    server.on("stream", (stream: http2.ServerHttp2Stream) => stream.on("error", () => {}));
+    await using _listening = await listen(server, path);
+    using cri = connectCri(path);
+    assert.equal(await codeOf(cri.runtime.version({})), code);
+    assert.equal(await codeOf(cri.runtime.getContainerEvents({})[Symbol.asyncIterator]().next()), code);
+  });
+}

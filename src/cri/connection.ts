@@ -1,0 +1,166 @@
+import * as http2 from "node:http2";
+import * as net from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { errorMessage } from "../base/errors.ts";
+
+/** Reconnecting in the background starts after this and doubles up to the maximum, as upstream's dial back-off. */
+const firstReconnectMs = 100;
+const maxReconnectMs = 3_000;
+
+/**
+ * Flow control (RFC 9113 §5.2). A stream that nobody reads may hold back this much and no more; the connection's window
+ * is far larger than a few such streams, so a stalled event stream never takes the room of the other calls.
+ */
+const streamWindowBytes = 1024 * 1024;
+const connectionWindowBytes = 256 * 1024 * 1024;
+
+/**
+ * Told to the runtime, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; a runtime
+ * that knows the limit resets the one call instead.
+ */
+const maxHeaderBytes = 60 * 1024;
+
+/** What a session may buffer, in Node's unit of megabytes: one message of the largest size both ways, and room. */
+const maxSessionMemoryMegabytes = 256;
+
+/** Tells whether the runtime can be reached: for the journal, health, and to subscribe to events again. */
+export type ConnectionChange = { readonly state: "connected" } | { readonly state: "lost"; readonly reason: string };
+
+/**
+ * One HTTP/2 connection to a Unix socket, kept for as long as both sides live: never idle-closed and never pinged,
+ * because a Unix socket tells at once when the peer is gone.
+ *
+ * It opens with the first call. After a loss every call tries to connect at once (the kernel answers in microseconds:
+ * an absent runtime fails the call fast, a returned one serves it), and between calls a background attempt with back-off
+ * reopens it, so that `onChange` reports the return even when nobody calls.
+ *
+ * Takes the place of connect-node's own session manager, which offers neither these windows nor news of the connection.
+ */
+export class Connection implements Disposable {
+  /** The `:authority` of every request. Go's gRPC refuses an empty one; its value means nothing on a Unix socket. */
+  readonly authority = "http://localhost";
+  readonly #path: string;
+  readonly #onChange: (change: ConnectionChange) => void;
+  /** Every session with a socket, also those that end after a GOAWAY while their last streams finish. */
+  readonly #sessions = new Map<http2.ClientHttp2Session, net.Socket>();
+  #current: http2.ClientHttp2Session | undefined;
+  #opening: Promise<http2.ClientHttp2Session> | undefined;
+  #reconnectTimer: NodeJS.Timeout | undefined;
+  #reconnectMs = firstReconnectMs;
+  #closed = false;
+
+  constructor(path: string, onChange: (change: ConnectionChange) => void) {
+    this.#path = path;
+    this.#onChange = onChange;
+  }
+
+  /** The socket as CRI endpoint, for messages. */
+  get endpoint(): string {
+    return `unix://${this.#path}`;
+  }
+
+  /** True once disposed of: calls that fail afterwards were cut by podwright itself. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Opens a stream, connecting first when there is no connection; rejects with Node's error when that fails. */
+  async request(
+    method: string,
+    path: string,
+    headers: http2.OutgoingHttpHeaders,
+    options: http2.ClientSessionRequestOptions,
+  ): Promise<http2.ClientHttp2Stream> {
+    const session = await this.#session();
+    return failingUnanswered(session.request({ ...headers, ":method": method, ":path": path }, options));
+  }
+
+  /** Part of connect-node's interface, for its pings; nothing here pings. */
+  notifyResponseByteRead(): void {}
+
+  /** Ends the connection and all its streams; later requests are refused. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    clearTimeout(this.#reconnectTimer);
+    for (const [session, socket] of this.#sessions) {
+      session.destroy(undefined, http2.constants.NGHTTP2_CANCEL);
+      // The session would first wait until a hung runtime has read what it was sent.
+      socket.destroy();
+    }
+  }
+
+  #session(): Promise<http2.ClientHttp2Session> {
+    if (this.#closed) return Promise.reject(new Error("the CRI client is closed"));
+    const current = this.#current;
+    if (current !== undefined) {
+      if (!current.closed && !current.destroyed) return Promise.resolve(current);
+      // It ended a moment ago and its "close" event is still to come. Node 26 would fail the request, not throw.
+      this.#lose(current, "the connection closed");
+    }
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(): Promise<http2.ClientHttp2Session> {
+    const { promise, resolve, reject } = Promise.withResolvers<http2.ClientHttp2Session>();
+    const socket = net.connect({ path: this.#path });
+    const session = http2.connect(this.authority, {
+      createConnection: () => socket,
+      maxSessionMemory: maxSessionMemoryMegabytes,
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes, maxHeaderListSize: maxHeaderBytes },
+    });
+    this.#sessions.set(session, socket);
+    let cause: unknown = new Error("the connection closed");
+    session.once("connect", () => {
+      if (session.destroyed) return;
+      session.setLocalWindowSize(connectionWindowBytes);
+      this.#current = session;
+      this.#reconnectMs = firstReconnectMs;
+      clearTimeout(this.#reconnectTimer);
+      this.#reconnectTimer = undefined;
+      resolve(session);
+      this.#onChange({ state: "connected" });
+    });
+    // Stays for the session's whole life: an "error" event without a listener would end the process.
+    session.on("error", (error) => (cause = error));
+    session.once("goaway", () => this.#lose(session, "the runtime asked to reconnect"));
+    session.once("close", () => {
+      this.#sessions.delete(session);
+      reject(cause);
+      this.#lose(session, errorMessage(cause));
+      this.#reconnectLater();
+    });
+    return promise;
+  }
+
+  #lose(session: http2.ClientHttp2Session, reason: string): void {
+    if (this.#current !== session) return;
+    this.#current = undefined;
+    if (this.#closed) return;
+    this.#onChange({ state: "lost", reason });
+    this.#reconnectLater();
+  }
+
+  #reconnectLater(): void {
+    if (this.#closed || this.#current !== undefined || this.#reconnectTimer !== undefined) return;
+    this.#reconnectTimer = setTimeout(() => {
+      this.#reconnectTimer = undefined;
+      // A failure has arranged the next attempt already, and no caller waits for this one.
+      this.#session().catch(() => {});
+    }, this.#reconnectMs).unref();
+    this.#reconnectMs = Math.min(this.#reconnectMs * 2, maxReconnectMs);
+  }
+}
+
+/** Turns an end without an answer and without an error into an error: connect would wait for the answer for ever. */
+function failingUnanswered(stream: http2.ClientHttp2Stream): http2.ClientHttp2Stream {
+  let answered = false;
+  stream.once("response", () => (answered = true));
+  stream.on("error", () => {});
+  stream.once("close", () => {
+    if (!answered && stream.rstCode === http2.constants.NGHTTP2_NO_ERROR) {
+      stream.emit("error", new ConnectError("the stream was closed without an answer", Code.Unavailable));
+    }
+  });
+  return stream;
+}

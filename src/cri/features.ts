@@ -1,0 +1,132 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { isCriError, type Cri } from "../ports/cri.ts";
+import { CgroupDriver } from "../ports/gen/runtime/v1/api_pb.js";
+
+/** The CRI version that podwright speaks; the only one since Kubernetes 1.26. */
+const criVersion = "v1";
+
+/** A condition of the runtime's Status answer, e.g. `RuntimeReady`. */
+export interface RuntimeCondition {
+  readonly type: string;
+  readonly status: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A runtime handler (`runtimeClass.handler`); the default one has an empty name. */
+export interface RuntimeHandlerInfo {
+  readonly name: string;
+  readonly recursiveReadOnlyMounts: boolean;
+  readonly userNamespaces: boolean;
+}
+
+/**
+ * What was found out about the runtime. Everything else is decided by asking, never by comparing versions.
+ *
+ * Whether it has `GetContainerEvents` is not here, because asking would cost an event: containerd 1.7 feeds all
+ * subscribers from one channel, and the server side of a stream that was opened just to see takes one event more before
+ * it notices that nobody listens. So the real subscription is the question: it goes on, or it fails and
+ * {@link eventsUnsupported} says whether trying again makes sense.
+ */
+export interface RuntimeInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+  /** The cgroup driver that the runtime wants its client to use (KEP-4033); undefined when it can't say. */
+  readonly cgroupDriver: "systemd" | "cgroupfs" | undefined;
+  readonly conditions: readonly RuntimeCondition[];
+  /** The condition `RuntimeReady`. */
+  readonly runtimeReady: boolean;
+  /** The condition `NetworkReady`. */
+  readonly networkReady: boolean;
+  /** Empty when the runtime doesn't list them (before Kubernetes 1.30's CRI). */
+  readonly handlers: readonly RuntimeHandlerInfo[];
+  readonly supplementalGroupsPolicy: boolean;
+  readonly userNamespacesHostNetwork: boolean;
+}
+
+/**
+ * Asks the runtime who it is, how it is and what it can.
+ * @throws PodwrightError (environment) when it doesn't speak CRI v1
+ * @throws CriError when it doesn't answer
+ */
+export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<RuntimeInfo> {
+  const options = signal === undefined ? {} : { signal };
+  const version = await askVersion(cri, options);
+  const [status, cgroupDriver] = await Promise.all([cri.runtime.status({}, options), askCgroupDriver(cri, options)]);
+  const conditions = (status.status?.conditions ?? []).map(({ type, status: met, reason, message }) => ({
+    type,
+    status: met,
+    reason,
+    message,
+  }));
+  const isMet = (type: string): boolean => conditions.some((condition) => condition.type === type && condition.status);
+  return {
+    ...version,
+    cgroupDriver,
+    conditions,
+    runtimeReady: isMet("RuntimeReady"),
+    networkReady: isMet("NetworkReady"),
+    handlers: status.runtimeHandlers.map(({ name, features }) => ({
+      name,
+      recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+      userNamespaces: features?.userNamespaces ?? false,
+    })),
+    supplementalGroupsPolicy: status.features?.supplementalGroupsPolicy ?? false,
+    userNamespacesHostNetwork: status.features?.userNamespacesHostNetwork ?? false,
+  };
+}
+
+/** True when a container event stream failed because the runtime has none: falling back is right, retrying is not. */
+export function eventsUnsupported(error: unknown): boolean {
+  return isCriError(error, "Unimplemented");
+}
+
+interface SignalOption {
+  readonly signal?: AbortSignal;
+}
+
+async function askVersion(
+  cri: Cri,
+  options: SignalOption,
+): Promise<Pick<RuntimeInfo, "name" | "version" | "apiVersion">> {
+  try {
+    const answer = await cri.runtime.version({ version: criVersion }, options);
+    if (answer.runtimeApiVersion === criVersion) {
+      return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
+    }
+    const runtime = `${answer.runtimeName} ${answer.runtimeVersion}`;
+    throw new PodwrightError(
+      ExitCode.environment,
+      `the container runtime ${runtime} speaks CRI "${answer.runtimeApiVersion}", podwright speaks "${criVersion}"`,
+      { remedy: "Use a runtime with CRI v1, such as containerd 1.6 or newer." },
+    );
+  } catch (error) {
+    if (!isCriError(error, "Unimplemented")) throw error;
+    throw new PodwrightError(
+      ExitCode.environment,
+      `the container runtime does not serve CRI ${criVersion}: ${error.message}`,
+      {
+        cause: error,
+        remedy: `Enable its CRI plugin (in containerd's config.toml, remove "cri" from disabled_plugins) or use containerd 1.6 or newer.`,
+      },
+    );
+  }
+}
+
+async function askCgroupDriver(cri: Cri, options: SignalOption): Promise<RuntimeInfo["cgroupDriver"]> {
+  try {
+    const answer = await cri.runtime.runtimeConfig({}, options);
+    switch (answer.linux?.cgroupDriver) {
+      case CgroupDriver.SYSTEMD:
+        return "systemd";
+      case CgroupDriver.CGROUPFS:
+        return "cgroupfs";
+      default:
+        return undefined;
+    }
+  } catch (error) {
+    if (isCriError(error, "Unimplemented")) return undefined;
+    throw error;
+  }
+}
