@@ -1,0 +1,121 @@
+import * as http from "node:http";
+import * as https from "node:https";
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+import type { HttpRequest, HttpResponse, Network } from "../ports/network.ts";
+
+/** As Go's default client does: the tenth request of a chain is the last. */
+const longestChain = 10;
+
+/** Headers that are for the first host only: they are not sent on when a redirect leads to another one. */
+const privateHeaders = new Set(["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"]);
+
+/** Connections of this machine, with Go's habits where manifests' servers may rely on them: redirects and proxies. */
+export const systemNetwork: Network = {
+  httpGet,
+
+  addresses() {
+    const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+    return all.filter(({ internal, address }) => !internal && !isLinkLocal(address)).map(({ address }) => address);
+  },
+};
+
+async function httpGet(request: HttpRequest): Promise<HttpResponse> {
+  request.signal.throwIfAborted();
+  let url = parseUrl(request.url);
+  let headers = request.headers;
+  for (let sent = 1; ; sent++) {
+    const answer = await getOnce(url, headers, request);
+    if (answer.location === undefined) return answer;
+    if (sent >= longestChain) throw new Error(`GET ${shown(url)}: stopped after ${longestChain} redirects`);
+    const next = parseUrl(answer.location, url);
+    if (!isSameOrSubdomain(next.hostname, url.hostname)) headers = withoutPrivate(headers);
+    url = next;
+  }
+}
+
+type Answer = HttpResponse & { readonly location: string | undefined };
+
+async function getOnce(url: URL, headers: HttpRequest["headers"], request: HttpRequest): Promise<Answer> {
+  const { maxBytes, signal } = request;
+  const client = url.protocol === "https:" ? https : http;
+  // No connection is kept: manifests are fetched seldom, from servers that come and go.
+  const agent = new client.Agent({ keepAlive: false, ...(isLoopback(url.hostname) ? {} : { proxyEnv: process.env }) });
+  try {
+    const outgoing = client.get(url, { agent, signal, headers: { "User-Agent": "podwright", ...copy(headers) } });
+    const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      outgoing.once("response", resolve);
+      outgoing.on("error", reject);
+    });
+    const status = response.statusCode ?? 0;
+    const location = redirectLocation(status, response.headers.location);
+    if (location !== undefined) {
+      response.destroy();
+      return { status, body: new Uint8Array(), location };
+    }
+    return { status, body: await readBody(response, maxBytes), location };
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw new Error(`GET ${shown(url)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  } finally {
+    agent.destroy();
+  }
+}
+
+/** Where a redirect leads; undefined for every other answer, also for a redirect that does not say. */
+function redirectLocation(status: number, location: string | undefined): string | undefined {
+  return [301, 302, 303, 307, 308].includes(status) && location !== "" ? location : undefined;
+}
+
+async function readBody(response: http.IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response) {
+    const data: unknown = chunk;
+    if (!(data instanceof Uint8Array)) continue;
+    length += data.length;
+    // Leaving the loop closes the connection.
+    if (length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
+    chunks.push(data);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+function parseUrl(text: string, base?: URL): URL {
+  let url: URL;
+  try {
+    url = new URL(text, base);
+  } catch (error) {
+    throw new Error("the URL is not valid", { cause: error });
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new Error(`the URL's scheme is ${url.protocol.slice(0, -1)}: only http and https will do`);
+  }
+  return url;
+}
+
+/** The URL without what may be secret in it: user, password and query. */
+function shown(url: URL): string {
+  return `${url.origin}${url.pathname}`;
+}
+
+function copy(headers: HttpRequest["headers"]): Record<string, string[]> {
+  return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, [...values]]));
+}
+
+function withoutPrivate(headers: HttpRequest["headers"]): HttpRequest["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !privateHeaders.has(name.toLowerCase())));
+}
+
+function isSameOrSubdomain(host: string, of: string): boolean {
+  return host === of || (isIP(of) === 0 && host.endsWith(`.${of}`));
+}
+
+/** Go never asks a proxy for the machine itself. */
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(\.[0-9]+){3}$/.test(host);
+}
+
+function isLinkLocal(address: string): boolean {
+  return address.startsWith("169.254.") || /^fe[89ab]/i.test(address);
+}
