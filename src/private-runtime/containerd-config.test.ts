@@ -19,7 +19,9 @@ test("containerd is kept to directories and sockets of this layout", () => {
   assert.ok(config.includes('root = "/srv/odd \\"name\\"/containerd/root"\n'));
   assert.ok(config.includes(`address = "${layout.containerd.socket}"\n`));
   assert.ok(config.includes(`Root = "${layout.containerd.runcRoot}"\n`));
-  for (const path of ["/run/containerd", "/var/lib/containerd", "/etc/cni", "/opt/"]) assert.ok(!config.includes(path), path);
+  for (const path of ["/run/containerd", "/var/lib/containerd", "/etc/cni", "/opt/"]) {
+    assert.ok(!config.includes(path), path);
+  }
 });
 
 test("OOM scores are restricted only where the capability to lower them is missing", () => {

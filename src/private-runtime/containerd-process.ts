@@ -35,7 +35,10 @@ export async function endContainerd(
   { clock, processes }: { readonly clock: Clock; readonly processes: Processes },
   layout: RuntimeLayout,
 ): Promise<void> {
-  for (const [signal, limitMs] of [["SIGTERM", TERM_LIMIT_MS], ["SIGKILL", KILL_LIMIT_MS]] as const) {
+  for (const [signal, limitMs] of [
+    ["SIGTERM", TERM_LIMIT_MS],
+    ["SIGKILL", KILL_LIMIT_MS],
+  ] as const) {
     const pid = await findContainerd(processes, layout);
     if (pid === undefined || !processes.kill(pid, signal)) return;
     const limit = clock.monotonic() + limitMs;
@@ -44,9 +47,13 @@ export async function endContainerd(
       await clock.sleep(`containerd (pid ${pid}) to end`, POLL_MS);
     }
   }
-  throw new PodwrightError(ExitCode.failed, `the containerd of ${layout.stateDirectory} does not end, not even by SIGKILL`, {
-    remedy: "look for processes in uninterruptible sleep (state D) and what they wait for",
-  });
+  throw new PodwrightError(
+    ExitCode.failed,
+    `the containerd of ${layout.stateDirectory} does not end, not even by SIGKILL`,
+    {
+      remedy: "look for processes in uninterruptible sleep (state D) and what they wait for",
+    },
+  );
 }
 
 const TAIL_BYTES = 16 * 1024;
@@ -58,7 +65,10 @@ export async function logTail(files: Files, layout: RuntimeLayout, fromOffset: n
     const size = (await files.stat(layout.containerd.log))?.size ?? 0;
     const start = Math.max(fromOffset, size - TAIL_BYTES);
     const text = Buffer.from(await files.readRange(layout.containerd.log, start, TAIL_BYTES)).toString("utf8");
-    return text.split("\n").filter((line) => line.trim() !== "").slice(-TAIL_LINES);
+    return text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .slice(-TAIL_LINES);
   } catch {
     return [];
   }

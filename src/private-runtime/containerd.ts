@@ -95,10 +95,21 @@ async function startContainerd(
   const { containerd, cni } = layout;
   const subnet = await claimSubnet(deps, layout, signal);
   // 0711: with user namespaces, containers reach their files through these as other users.
-  for (const directory of [layout.stateDirectory, layout.runDirectory, parentOf(containerd.config), containerd.root, containerd.state]) {
+  for (const directory of [
+    layout.stateDirectory,
+    layout.runDirectory,
+    parentOf(containerd.config),
+    containerd.root,
+    containerd.state,
+  ]) {
     await files.makeDirectory(directory, 0o711);
   }
-  for (const directory of [parentOf(containerd.socket), containerd.registryHosts, cni.configDirectory, cni.dataDirectory]) {
+  for (const directory of [
+    parentOf(containerd.socket),
+    containerd.registryHosts,
+    cni.configDirectory,
+    cni.dataDirectory,
+  ]) {
     await files.makeDirectory(directory, 0o755);
   }
   const settings = {
@@ -149,7 +160,9 @@ async function waitUntilReady(
       const lines = await logTail(deps.files, layout, logOffset);
       throw new PodwrightError(
         ExitCode.environment,
-        [`the private containerd (pid ${pid}) did not become ready: ${why}`, ...lines.map((line) => `  ${line}`)].join("\n"),
+        [`the private containerd (pid ${pid}) did not become ready: ${why}`, ...lines.map((line) => `  ${line}`)].join(
+          "\n",
+        ),
         { remedy: `see ${layout.containerd.log}` },
       );
     }

@@ -34,13 +34,30 @@ export async function importBuiltInImages(
 ): Promise<void> {
   if (!(await isPresent(cri, PAUSE_IMAGE, signal))) {
     const catatonit = await deps.files.read(programs.catatonit, MAX_PROGRAM_BYTES);
-    await importImage(deps, layout, programs, cri, pauseImage(catatonit, architectureOf(catatonit, programs.catatonit)), signal);
+    await importImage(
+      deps,
+      layout,
+      programs,
+      cri,
+      pauseImage(catatonit, architectureOf(catatonit, programs.catatonit)),
+      signal,
+    );
   }
   if (!(await isPresent(cri, DEMO_IMAGE, signal))) {
     const busybox = await deps.files.read(programs.busybox, MAX_PROGRAM_BYTES);
-    const list = await deps.processes.run(programs.busybox, ["--list"], { timeoutMs: CALL_TIMEOUT_MS, ...(signal && { signal }) });
+    const list = await deps.processes.run(programs.busybox, ["--list"], {
+      timeoutMs: CALL_TIMEOUT_MS,
+      ...(signal && { signal }),
+    });
     const applets = list.stdout.split("\n").filter((applet) => /^[\w.[\]-]+$/.test(applet));
-    await importImage(deps, layout, programs, cri, demoImage(busybox, applets, architectureOf(busybox, programs.busybox)), signal);
+    await importImage(
+      deps,
+      layout,
+      programs,
+      cri,
+      demoImage(busybox, applets, architectureOf(busybox, programs.busybox)),
+      signal,
+    );
   }
 }
 
@@ -55,10 +72,14 @@ async function importImage(
   const { imports, socket } = layout.containerd;
   const archive = `${imports}/${hashing.sha256(image.reference).slice(0, 16)}.tar`;
   const ctr = async (...words: string[]): Promise<void> => {
-    const result = await processes.run(programs.ctr, ["--address", socket, "--namespace", "k8s.io", "images", ...words], {
-      timeoutMs: IMPORT_TIMEOUT_MS,
-      ...(signal && { signal }),
-    });
+    const result = await processes.run(
+      programs.ctr,
+      ["--address", socket, "--namespace", "k8s.io", "images", ...words],
+      {
+        timeoutMs: IMPORT_TIMEOUT_MS,
+        ...(signal && { signal }),
+      },
+    );
     if (result.exitCode === 0) return;
     const message = `cannot import ${image.reference} into ${socket}: ${result.stderr.trim() || `ctr ended with ${result.exitCode ?? result.signal}`}`;
     throw new PodwrightError(ExitCode.environment, message, { remedy: `see ${layout.containerd.log}` });

@@ -127,7 +127,9 @@ function checkedStateDirectory(path: string): string {
     throw new PodwrightError(ExitCode.badInput, `the state directory ${JSON.stringify(path)} ${why}`, { remedy });
   };
   if (!trimmed.startsWith("/")) refuse("is not an absolute path", "give the whole path");
-  if (trimmed === "" || trimmed === "/") refuse("is the root directory", `choose another, e.g. ${DEFAULT_STATE_DIRECTORY}`);
+  if (trimmed === "" || trimmed === "/") {
+    refuse("is the root directory", `choose another, e.g. ${DEFAULT_STATE_DIRECTORY}`);
+  }
   if (trimmed.split("/").some((part, index) => part === ".." || part === "." || (part === "" && index > 0))) {
     refuse("is not a plain path", "give it without '.', '..' and doubled slashes");
   }

@@ -22,27 +22,37 @@ test("every blob of the layout has the size and digest that its descriptor names
   const archive = ociArchive(demoImage(Buffer.from("program"), ["sh", "ls"], "amd64"), systemHashing);
   const [manifest] = document(archive, "index.json")["manifests"] as [Descriptor & { annotations: object }];
   assert.deepEqual(manifest.annotations, { "io.containerd.image.name": DEMO_IMAGE });
-  const { config, layers } = document(archive, blobPath(manifest)) as unknown as { config: Descriptor; layers: Descriptor[] };
+  const { config, layers } = document(archive, blobPath(manifest)) as unknown as {
+    config: Descriptor;
+    layers: Descriptor[];
+  };
   for (const descriptor of [manifest, config, ...layers]) {
     const blob = extract(archive, blobPath(descriptor));
     assert.equal(`sha256:${systemHashing.sha256(blob)}`, descriptor.digest);
     assert.equal(blob.length, descriptor.size);
   }
   const { rootfs } = document(archive, blobPath(config)) as { rootfs: { diff_ids: string[] } };
-  assert.deepEqual(rootfs.diff_ids, layers.map((layer) => layer.digest));
+  assert.deepEqual(
+    rootfs.diff_ids,
+    layers.map((layer) => layer.digest),
+  );
 });
 
 test("the demo image has a link for each applet and a /tmp for everybody", () => {
   const archive = ociArchive(demoImage(Buffer.from("program"), ["sh", "busybox", "ls"], "amd64"), systemHashing);
   const [manifest] = document(archive, "index.json")["manifests"] as [Descriptor];
   const { layers } = document(archive, blobPath(manifest)) as unknown as { layers: [Descriptor] };
-  const listing = execFileSync("tar", ["-tv", "-f", "-"], { input: extract(archive, blobPath(layers[0])), encoding: "utf8" });
+  const listing = execFileSync("tar", ["-tv", "-f", "-"], {
+    input: extract(archive, blobPath(layers[0])),
+    encoding: "utf8",
+  });
   assert.match(listing, /bin\/ls -> busybox\n.*bin\/sh -> busybox\n/);
   assert.match(listing, /^drwxrwxrwt .* tmp\/$/m);
 });
 
 test("equal programs give equal archives, in whatever order the applets come", () => {
-  const archive = (applets: string[]): Uint8Array => ociArchive(demoImage(Buffer.from("p"), applets, "amd64"), systemHashing);
+  const archive = (applets: string[]): Uint8Array =>
+    ociArchive(demoImage(Buffer.from("p"), applets, "amd64"), systemHashing);
   assert.deepEqual(archive(["sh", "ls"]), archive(["ls", "sh"]));
 });
 
@@ -50,7 +60,10 @@ test("the pause image runs its program as an init", () => {
   const archive = ociArchive(pauseImage(Buffer.from("program"), "arm64"), systemHashing);
   const [manifest] = document(archive, "index.json")["manifests"] as [Descriptor];
   const { config } = document(archive, blobPath(manifest)) as unknown as { config: Descriptor };
-  const { architecture, config: run } = document(archive, blobPath(config)) as { architecture: string; config: unknown };
+  const { architecture, config: run } = document(archive, blobPath(config)) as {
+    architecture: string;
+    config: unknown;
+  };
   assert.equal(architecture, "arm64");
   assert.deepEqual(run, { Entrypoint: ["/catatonit", "-P"], WorkingDir: "/" });
 });

@@ -65,7 +65,12 @@ export function ociArchive(image: OciImage, hashing: Hashing): Uint8Array {
     { path: "index.json", type: "file", mode: 0o644, data: json(index) },
     { path: "blobs", type: "directory", mode: 0o755 },
     { path: "blobs/sha256", type: "directory", mode: 0o755 },
-    ...[...blobs].map(([digest, data]): TarEntry => ({ path: `blobs/sha256/${digest}`, type: "file", mode: 0o644, data })),
+    ...[...blobs].map(([digest, data]): TarEntry => ({
+      path: `blobs/sha256/${digest}`,
+      type: "file",
+      mode: 0o644,
+      data,
+    })),
   ]);
 }
 

@@ -28,7 +28,12 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
   if (lock === undefined) {
     const pid = await locks.holder(lockPath);
     const holder = (await processes.list()).find((process) => process.pid === pid);
-    throw refusal(endpoint, "another podwright", holder, "stop it first, or give this one another runtime or state directory");
+    throw refusal(
+      endpoint,
+      "another podwright",
+      holder,
+      "stop it first, or give this one another runtime or state directory",
+    );
   }
   try {
     for (const user of await runtimeUsers(files, await processes.list())) {

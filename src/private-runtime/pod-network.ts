@@ -108,7 +108,11 @@ async function otherClaims(files: Files, layout: RuntimeLayout): Promise<Ipv4Net
   return claims;
 }
 
-async function waitForLock({ clock, files, locks }: PodNetworkDeps, path: string, signal?: AbortSignal): Promise<Disposable> {
+async function waitForLock(
+  { clock, files, locks }: PodNetworkDeps,
+  path: string,
+  signal?: AbortSignal,
+): Promise<Disposable> {
   await files.makeDirectory(LOCK_DIRECTORY, 0o755);
   const limit = clock.monotonic() + LOCK_LIMIT_MS;
   for (;;) {
@@ -116,9 +120,13 @@ async function waitForLock({ clock, files, locks }: PodNetworkDeps, path: string
     if (lock !== undefined) return lock;
     if (clock.monotonic() >= limit) {
       const holder = await locks.holder(path);
-      throw new PodwrightError(ExitCode.failed, `another podwright${holder === undefined ? "" : ` (pid ${holder})`} holds ${path}`, {
-        remedy: "end it, or wait for it",
-      });
+      throw new PodwrightError(
+        ExitCode.failed,
+        `another podwright${holder === undefined ? "" : ` (pid ${holder})`} holds ${path}`,
+        {
+          remedy: "end it, or wait for it",
+        },
+      );
     }
     await clock.sleep("lock of the pod subnets", LOCK_RETRY_MS, signal);
   }

@@ -26,7 +26,9 @@ export function chooseSubnet(taken: readonly Ipv4Network[], instance: string | u
   const start = instance === undefined ? 0 : 1 + (Number.parseInt(instance, 16) % 255);
   for (let offset = 0; offset < candidateSubnets.length; offset++) {
     const candidate = candidateSubnets[(start + offset) % candidateSubnets.length];
-    if (candidate !== undefined && !taken.some((network) => overlap(network, candidate))) return formatNetwork(candidate);
+    if (candidate !== undefined && !taken.some((network) => overlap(network, candidate))) {
+      return formatNetwork(candidate);
+    }
   }
   return undefined;
 }
@@ -50,7 +52,9 @@ export function parseRoutes(table: string, littleEndian: boolean): Route[] {
       const [name, destination, , , , , , mask] = line.trim().split(/\s+/);
       if (name === undefined || destination === undefined || mask === undefined) return [];
       const prefix = bitCount(Number.parseInt(mask, 16));
-      return prefix === 0 ? [] : [{ interface: name, network: { address: hexAddress(destination, littleEndian), prefix } }];
+      return prefix === 0
+        ? []
+        : [{ interface: name, network: { address: hexAddress(destination, littleEndian), prefix } }];
     });
 }
 

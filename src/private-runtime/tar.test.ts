@@ -10,9 +10,15 @@ test("tar(1) lists what the archive holds, with modes, owners, sizes and times",
     { path: "bin/alias", type: "symlink", mode: 0o777, target: "tool" },
     { path: "empty", type: "file", mode: 0o600, data: new Uint8Array() },
   ]);
-  const listing = execFileSync("tar", ["-tv", "--utc", "--numeric-owner", "-f", "-"], { input: archive, encoding: "utf8" });
+  const listing = execFileSync("tar", ["-tv", "--utc", "--numeric-owner", "-f", "-"], {
+    input: archive,
+    encoding: "utf8",
+  });
   assert.deepEqual(
-    listing.trimEnd().split("\n").map((line) => line.replaceAll(/ +/g, " ")),
+    listing
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.replaceAll(/ +/g, " ")),
     [
       "drwxrwxrwt 0/0 0 1970-01-01 00:00 tmp/",
       "-rwxr-xr-x 0/0 513 1970-01-01 00:00 bin/tool",

@@ -131,7 +131,11 @@ function checkCgroupsV1(name: string, all: readonly MountPoint[]): Check {
   }));
   const missing = holders.filter(({ mount }) => mount === undefined).map(({ controller }) => controller);
   if (missing.length > 0) {
-    return failed(name, `cgroup v1 without the ${controllers(missing)}`, "mount their hierarchies below /sys/fs/cgroup");
+    return failed(
+      name,
+      `cgroup v1 without the ${controllers(missing)}`,
+      "mount their hierarchies below /sys/fs/cgroup",
+    );
   }
   const locked = holders.flatMap(({ mount }) => (mount?.options.includes("ro") === true ? [mount.target] : []));
   return locked.length > 0 ? readOnly(name, locked) : passed(name, "cgroup v1");

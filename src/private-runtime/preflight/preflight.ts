@@ -72,6 +72,10 @@ async function settle(name: string, check: () => Check | Promise<Check>): Promis
   try {
     return await check();
   } catch (error) {
-    return failed(name, `could not be checked: ${oneLine(errorMessage(error))}`, "run podwright doctor again, and report it when it stays");
+    return failed(
+      name,
+      `could not be checked: ${oneLine(errorMessage(error))}`,
+      "run podwright doctor again, and report it when it stays",
+    );
   }
 }

@@ -53,6 +53,7 @@ export async function checkIptables(
   if (broken === undefined) {
     return { check: passed(name, "works"), dropsForwarded: /^-P FORWARD DROP$/m.test(forward.stdout) };
   }
-  const remedy = "load the kernel's modules (modprobe iptable_nat nf_nat), or switch: update-alternatives --config iptables";
+  const remedy =
+    "load the kernel's modules (modprobe iptable_nat nf_nat), or switch: update-alternatives --config iptables";
   return { check: failed(name, `does not work: ${oneLine(broken.stderr)}`, remedy), dropsForwarded: false };
 }

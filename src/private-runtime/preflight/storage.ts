@@ -105,7 +105,11 @@ export async function checkDisk({ processes, layout, signal }: CheckContext): Pr
     .catch((error: unknown) => errorMessage(error));
   const free = typeof result === "string" ? undefined : parseFreeBytes(result.stdout);
   if (free === undefined) {
-    return warned(name, "free space is unknown: df(1) did not tell", `see that ${layout.stateDirectory} has some GiB free`);
+    return warned(
+      name,
+      "free space is unknown: df(1) did not tell",
+      `see that ${layout.stateDirectory} has some GiB free`,
+    );
   }
   const detail = `${formatSize(free)} free for ${layout.stateDirectory}`;
   if (free < MIN_FREE_BYTES) return failed(name, detail, `free at least ${formatSize(MIN_FREE_BYTES)}`);

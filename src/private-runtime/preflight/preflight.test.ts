@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PodwrightError } from "../../base/errors.ts";
+import { systemHashing } from "../../linux/hashing.ts";
+import type { MountPoint } from "../../ports/mounts.ts";
+import type { CommandResult } from "../../ports/processes.ts";
+import { runtimeLayout } from "../layout.ts";
+import { FakeFiles, FakeMounts, FakeProcesses } from "../testing.ts";
+import type { Check, CheckContext } from "./check.ts";
+import { preflight, requireReady } from "./preflight.ts";
+
+const allCapabilities = "000001ffffffffff";
+const withoutSysResource = "000001fffeffffff";
+
+interface Machine {
+  readonly files: FakeFiles;
+  readonly mounts: FakeMounts;
+  readonly context: (answers?: Readonly<Record<string, Partial<CommandResult>>>) => CheckContext;
+}
+
+const mount = (target: string, fileSystem: string, ...options: string[]): MountPoint => {
+  return { target, source: fileSystem, fileSystem, options: options.length === 0 ? ["rw"] : options };
+};
+
+/** The smallest file that counts as a static program for amd64. */
+function staticProgram(): Uint8Array {
+  const head = Buffer.alloc(64);
+  head.writeUInt32BE(0x7f454c46);
+  head.set([2, 1], 4);
+  head.writeUInt16LE(62, 18);
+  return head;
+}
+
+/** A machine on which every check passes. */
+function machine(): Machine {
+  const files = new FakeFiles()
+    .put("/proc/self/status", `Name:\tnode\nUid:\t0\t0\t0\t0\nCapEff:\t${allCapabilities}\n`)
+    .put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
+    .put("/etc/os-release", 'ID=linuxmint\nID_LIKE="ubuntu debian"\n');
+  for (const name of ["containerd", "containerd-shim-runc-v2", "ctr", "catatonit", "busybox"]) {
+    files.put(`/usr/bin/${name}`, staticProgram(), { mode: 0o755 });
+  }
+  for (const name of ["runc", "iptables"]) files.put(`/usr/sbin/${name}`, "", { mode: 0o755 });
+  for (const name of ["bridge", "host-local", "portmap", "loopback"]) {
+    files.put(`/usr/lib/cni/${name}`, "", { mode: 0o755 });
+  }
+  const mounts = new FakeMounts(mount("/", "ext4"), mount("/sys/fs/cgroup", "cgroup2"));
+  return {
+    files,
+    mounts,
+    context(answers = {}) {
+      const usual: Readonly<Record<string, Partial<CommandResult>>> = {
+        df: { stdout: "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 100 50 52428800 1% /\n" },
+        "/usr/sbin/iptables": { stdout: "-P FORWARD ACCEPT\n" },
+      };
+      const answer = (command: string): Partial<CommandResult> => {
+        const program = command.split(" ")[0] ?? "";
+        return answers[program] ?? usual[program] ?? {};
+      };
+      const layout = runtimeLayout("/srv/podwright", systemHashing);
+      return { files, mounts, processes: new FakeProcesses([], answer), layout, searchPath: [] };
+    },
+  };
+}
+
+async function outcome(context: CheckContext, name: string): Promise<Check | undefined> {
+  return (await preflight(context)).checks.find((check) => check.name === name);
+}
+
+test("a fit machine passes every check in order and tells its facts", async () => {
+  const { checks, facts } = await preflight(machine().context());
+  assert.deepEqual(
+    checks.map(({ name, ok }) => `${name}: ${ok}`),
+    [
+      "platform: ok",
+      "user: ok",
+      "capabilities: ok",
+      "control groups: ok",
+      "programs: ok",
+      "state directory: ok",
+      "overlayfs: ok",
+      "disk space: ok",
+      "iptables: ok",
+    ],
+  );
+  assert.equal(facts?.mayLowerOomScore, true);
+  assert.equal(facts?.openForwarding, false);
+  assert.equal(facts?.programs.runc, "/usr/sbin/runc");
+});
+
+test("what is not Linux is told so and nothing else", async () => {
+  const { files, context } = machine();
+  await files.remove("/proc/self/status");
+  assert.deepEqual(
+    (await preflight(context())).checks.map(({ name, ok }) => [name, ok]),
+    [["platform", "failed"]],
+  );
+});
+
+test("who is not root gets one line, not the failures that follow from it", async () => {
+  const { files, context } = machine();
+  files.put("/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n");
+  const { checks, facts } = await preflight(context());
+  assert.deepEqual(
+    checks.filter(({ ok }) => ok === "failed").map(({ name }) => name),
+    ["user"],
+  );
+  assert.equal(facts, undefined);
+});
+
+test("missing capabilities are named", async () => {
+  const { files, context } = machine();
+  files.put("/proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n");
+  const check = await outcome(context(), "capabilities");
+  assert.equal(check?.detail, "missing CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_PTRACE");
+});
+
+test("a missing CAP_SYS_RESOURCE is only a warning and restricts OOM scores", async () => {
+  const { files, context } = machine();
+  files.put("/proc/self/status", `Uid:\t0\t0\t0\t0\nCapEff:\t${withoutSysResource}\n`);
+  const { checks, facts } = await preflight(context());
+  assert.equal(checks.find(({ name }) => name === "capabilities")?.ok, "warning");
+  assert.equal(facts?.mayLowerOomScore, false);
+});
+
+test("control groups fail when none is mounted, when controllers are missing and when they can't be written", async () => {
+  const cases: Array<[readonly MountPoint[], RegExp]> = [
+    [[], /no cgroup hierarchy is mounted/],
+    [
+      [mount("/sys/fs/cgroup/cpu", "cgroup", "rw", "cpu", "cpuacct")],
+      /v1 without the memory, pids, devices controllers/,
+    ],
+    [[mount("/sys/fs/cgroup", "cgroup2", "ro")], /mounted read-only: \/sys\/fs\/cgroup/],
+    [
+      ["cpu", "memory", "pids", "devices"].map((name) =>
+        mount(`/sys/fs/cgroup/${name}`, "cgroup", name === "pids" ? "ro" : "rw", name),
+      ),
+      /mounted read-only: \/sys\/fs\/cgroup\/pids/,
+    ],
+  ];
+  for (const [hierarchies, expected] of cases) {
+    const { mounts, context } = machine();
+    mounts.mounts = [mount("/", "ext4"), ...hierarchies];
+    const check = await outcome(context(), "control groups");
+    assert.equal(check?.ok, "failed");
+    assert.match(check?.detail ?? "", expected);
+  }
+  const { files, context } = machine();
+  files.put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
+  assert.match((await outcome(context(), "control groups"))?.detail ?? "", /v2 without the memory, pids controllers/);
+});
+
+test("v1 hierarchies beside an empty v2 tree are used", async () => {
+  const { mounts, context } = machine();
+  const v1 = ["cpu", "memory", "pids", "devices"].map((name) => mount(`/sys/fs/cgroup/${name}`, "cgroup", "rw", name));
+  mounts.mounts = [mount("/", "ext4"), ...v1, mount("/sys/fs/cgroup/unified", "cgroup2")];
+  assert.equal((await outcome(context(), "control groups"))?.detail, "cgroup v1");
+});
+
+test("missing programs come with the packages to install, each once", async () => {
+  const { files, context } = machine();
+  for (const path of ["/usr/bin/ctr", "/usr/bin/containerd", "/usr/bin/busybox", "/usr/lib/cni/portmap"]) {
+    await files.remove(path);
+  }
+  const onDebian = await outcome(context(), "programs");
+  assert.equal(onDebian?.detail, "missing: containerd, ctr, busybox, CNI plugins");
+  assert.equal(onDebian?.remedy, "run: apt-get install containerd busybox-static containernetworking-plugins");
+  files.put("/etc/os-release", "ID=fedora\n");
+  assert.match(
+    (await outcome(context(), "programs"))?.remedy ?? "",
+    /^install containerd 1\.6 or newer .*, busybox, statically linked/,
+  );
+});
+
+test("a busybox that is no static program is refused", async () => {
+  const { files, context } = machine();
+  files.put("/usr/bin/busybox", "#!/bin/sh\n", { mode: 0o755 });
+  const check = await outcome(context(), "programs");
+  assert.equal(check?.detail, "not a statically linked program: /usr/bin/busybox");
+  assert.equal(check?.remedy, "run: apt-get install busybox-static");
+});
+
+test("programs are looked for in the given directories first", async () => {
+  const { files, context } = machine();
+  files.put("/opt/containerd/bin/containerd", "", { mode: 0o755 }).put("/opt/containerd/bin/ctr", "", { mode: 0o644 });
+  const { facts } = await preflight({ ...context(), searchPath: ["relative", "/opt/containerd/bin"] });
+  assert.equal(facts?.programs.containerd, "/opt/containerd/bin/containerd");
+  assert.equal(facts?.programs.ctr, "/usr/bin/ctr");
+});
+
+test("a state directory on a file system without programs or devices is refused", async () => {
+  const { mounts, context } = machine();
+  mounts.mounts.push(mount("/srv", "tmpfs", "rw", "nosuid", "nodev", "noexec"));
+  const { checks } = await preflight(context());
+  const check = checks.find(({ name }) => name === "state directory");
+  assert.equal(check?.detail, "/srv/podwright is on /srv, mounted with noexec, nodev");
+  // What would be tried in it is not.
+  assert.ok(!checks.some(({ name }) => name === "overlayfs"));
+});
+
+test("an overlay that can't be mounted is reported with the kernel's words, and nothing stays behind", async () => {
+  const { files, mounts, context } = machine();
+  mounts.refuse = "cannot mount overlay:\n wrong fs type";
+  const check = await outcome(context(), "overlayfs");
+  assert.match(check?.detail ?? "", /does not work in \/srv\/podwright: cannot mount overlay:; wrong fs type/);
+  assert.match(check?.remedy ?? "", /--state-dir/);
+  assert.deepEqual(await files.list("/srv/podwright"), []);
+});
+
+test("the overlay trial takes itself away, and what one before it left", async () => {
+  const { files, mounts, context } = machine();
+  files.put("/srv/podwright/overlay-trial-99/lower/file");
+  mounts.mounts.push(mount("/srv/podwright/overlay-trial-99/merged", "overlay"));
+  assert.equal((await outcome(context(), "overlayfs"))?.ok, "ok");
+  assert.deepEqual(await files.list("/srv/podwright"), []);
+  assert.ok(!mounts.mounts.some(({ fileSystem }) => fileSystem === "overlay"));
+});
+
+test("little disk space warns, hardly any fails, and none known warns", async () => {
+  const df = (kibibytes: number): Partial<CommandResult> => ({
+    stdout: `Filesystem x\n/dev/vda 100 50 ${kibibytes} 1% /\n`,
+  });
+  const { context } = machine();
+  assert.equal((await outcome(context({ df: df(1024 * 1024) }), "disk space"))?.ok, "warning");
+  const full = await outcome(context({ df: df(100 * 1024) }), "disk space");
+  assert.deepEqual([full?.ok, full?.detail], ["failed", "100 MiB free for /srv/podwright"]);
+  assert.equal((await outcome(context({ df: { stdout: "", exitCode: 1 } }), "disk space"))?.ok, "warning");
+});
+
+test("iptables that can't reach the kernel's tables fails with its words", async () => {
+  const { context } = machine();
+  const broken = { exitCode: 3, stderr: "iptables: can't initialize table `nat'\nPerhaps upgrade your kernel\n" };
+  const check = await outcome(context({ "/usr/sbin/iptables": broken }), "iptables");
+  assert.equal(check?.detail, "does not work: iptables: can't initialize table `nat'; Perhaps upgrade your kernel");
+});
+
+test("a host that drops what it forwards is noticed", async () => {
+  const { facts } = await preflight(
+    machine().context({ "/usr/sbin/iptables": { stdout: "-P FORWARD DROP\n-A FORWARD -j DOCKER\n" } }),
+  );
+  assert.equal(facts?.openForwarding, true);
+});
+
+test("every failure is one line with its remedy in the error that stops a start", async () => {
+  const { files, mounts, context } = machine();
+  mounts.mounts = [mount("/", "ext4")];
+  await files.remove("/usr/sbin/runc");
+  const result = await preflight(context());
+  assert.throws(
+    () => requireReady(result),
+    (error) => {
+      assert.ok(error instanceof PodwrightError);
+      assert.equal(error.exitCode, 3);
+      assert.deepEqual(error.message.split("\n"), [
+        "control groups: no cgroup hierarchy is mounted; run: mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+        "programs: missing: runc; run: apt-get install runc",
+      ]);
+      return true;
+    },
+  );
+});
