@@ -1,0 +1,247 @@
+import { BackOff } from "../base/back-off.ts";
+import { DeadlineError } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, JournalInput, PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import { isCriError } from "../ports/cri.ts";
+import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
+import { ImageError, type ImageErrorReason } from "./image-error.ts";
+import {
+  type ImageSpec,
+  ImagePuller,
+  type PulledImage,
+  type PullLimits,
+  type PullService,
+  type SandboxConfig,
+} from "./image-puller.ts";
+import { ImageReferenceError, withDefaultTag } from "./image-reference.ts";
+import { decidePull, judgePullFailure, looksFirst, type PullPolicy } from "./pull-decision.ts";
+import { pullMessages } from "./pull-messages.ts";
+
+export interface ImageManagerLimits extends PullLimits {
+  /** Wait of a pod after the first failed pull of an image; doubles with each further one. */
+  readonly backOffInitialMs: number;
+  readonly backOffMaxMs: number;
+}
+
+/**
+ * Upstream's figures, except that pulls run side by side (upstream's default is one after the other, so that one big
+ * image holds up every pod, kubernetes/kubernetes#108405) and that a pull has an end.
+ */
+export const defaultImageLimits: ImageManagerLimits = {
+  maxParallelImagePulls: 5,
+  registryPullQps: 5,
+  registryBurst: 10,
+  pullDeadlineMs: 60 * 60_000,
+  requestTimeoutMs: 120_000,
+  backOffInitialMs: 10_000,
+  backOffMaxMs: 300_000,
+};
+
+export interface ImageManagerDependencies {
+  readonly clock: Clock;
+  readonly images: PullService;
+  readonly journal: Recorder;
+}
+
+/** One container's need of an image. */
+export interface EnsureImageRequest {
+  readonly pod: PodRef;
+  readonly container: string;
+  /** As the spec says it. */
+  readonly image: string;
+  readonly pullPolicy: PullPolicy;
+  /** The pod's annotations, which runtimes may read with the image. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** The sandbox in which the image will run: some runtimes pull into the pod's own storage. */
+  readonly sandboxConfig: SandboxConfig;
+  /** Why the image is wanted. */
+  readonly cause: Cause;
+}
+
+/** An image that is there. */
+export interface EnsuredImage {
+  /** The runtime's own reference (`sha256:…`), from which containers are created. */
+  readonly imageRef: string;
+  readonly pulled: boolean;
+  /** Whom the image's processes run as; root when it doesn't say. */
+  readonly user: { readonly uid: bigint } | { readonly username: string };
+}
+
+/** One request on its way: what its steps share. */
+interface Task {
+  readonly request: EnsureImageRequest;
+  readonly spec: ImageSpec;
+  readonly backOffKey: string;
+}
+
+/** Brings images to the node, as pull policies and back-offs allow (upstream's imageManager). */
+export class ImageManager {
+  readonly #clock: Clock;
+  readonly #journal: Recorder;
+  readonly #puller: ImagePuller;
+  readonly #backOff: BackOff;
+  /** What the last pull under a back-off key failed with, told again while it is in back-off. */
+  readonly #lastFailures = new Map<string, string>();
+
+  constructor({ clock, images, journal }: ImageManagerDependencies, limits: ImageManagerLimits = defaultImageLimits) {
+    this.#clock = clock;
+    this.#journal = journal;
+    this.#puller = new ImagePuller(clock, images, limits);
+    this.#backOff = new BackOff(limits.backOffInitialMs, limits.backOffMaxMs);
+  }
+
+  /** Pulls under way and pulls that wait for a place, for diagnostics. */
+  get load(): { readonly held: number; readonly waiting: number } {
+    return this.#puller.load;
+  }
+
+  /**
+   * Makes sure that the image is there, pulling it when the policy says so.
+   * @throws ImageError, or the signal's reason as soon as it aborts
+   */
+  async ensureImageExists(request: EnsureImageRequest, signal: AbortSignal): Promise<EnsuredImage> {
+    signal.throwIfAborted();
+    const spec: ImageSpec = { image: this.#taggedName(request), annotations: { ...request.annotations } };
+    const task: Task = { request, spec, backOffKey: `${request.pod.uid}_${request.image}` };
+    const present = looksFirst(request.pullPolicy) ? await this.#look(task, signal) : undefined;
+    switch (decidePull(request.pullPolicy, present !== undefined)) {
+      case "use":
+        this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image));
+        return { imageRef: present?.id ?? "", pulled: false, user: userOf(present) };
+      case "refuse":
+        throw this.#refused(request, "ErrImageNeverPull", "ErrImageNeverPull", pullMessages.neverPull(request.image));
+      case "pull":
+        this.#checkBackOff(task);
+        return await this.#pull(task, signal);
+    }
+  }
+
+  #taggedName(request: EnsureImageRequest): string {
+    try {
+      return withDefaultTag(request.image);
+    } catch (error) {
+      if (!(error instanceof ImageReferenceError)) throw error;
+      const message = pullMessages.invalidName(request.image, error.message);
+      throw this.#refused(request, "InvalidImageName", "InspectFailed", message, error);
+    }
+  }
+
+  async #look({ request, spec }: Task, signal: AbortSignal): Promise<Image | undefined> {
+    try {
+      return await this.#puller.inspect(spec, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = pullMessages.inspectFailed(request.image, errorMessage(error));
+      throw this.#refused(request, "ImageInspectError", "InspectFailed", message, error);
+    }
+  }
+
+  #checkBackOff({ request, backOffKey }: Task): void {
+    const nowMs = this.#clock.monotonic();
+    for (const expired of this.#backOff.gc(nowMs)) this.#lastFailures.delete(expired);
+    const endsAtMs = this.#backOff.endsAtSinceUpdate(backOffKey, nowMs);
+    if (endsAtMs === undefined || endsAtMs <= nowMs) {
+      this.#lastFailures.delete(backOffKey);
+      return;
+    }
+    const text = pullMessages.backOff(request.image);
+    const lastFailure = this.#lastFailures.get(backOffKey);
+    const until = Math.round(this.#clock.now() + endsAtMs - nowMs);
+    const entry = this.#decided(request, "ImagePullBackOff", "BackOff", text, { until });
+    const message = lastFailure === undefined ? text : `${text}: ${lastFailure}`;
+    throw new ImageError("ImagePullBackOff", message, { entry, retryAtMs: endsAtMs });
+  }
+
+  async #pull(task: Task, signal: AbortSignal): Promise<EnsuredImage> {
+    const { request, spec } = task;
+    const began = this.#clock.monotonic();
+    const action = this.#journal.record({
+      kind: "action",
+      what: "PullImage",
+      message: pullMessages.pulling(request.image),
+      pod: request.pod,
+      container: request.container,
+      cause: request.cause,
+      data: { image: request.image, event: "Pulling" },
+    });
+    const outcome = (input: Pick<JournalInput, "result" | "message" | "data">): number =>
+      this.#journal.record({
+        ...input,
+        kind: "outcome",
+        what: "PullImage",
+        pod: request.pod,
+        container: request.container,
+        of: action,
+        durationMs: this.#clock.monotonic() - began,
+      });
+    let pulled: PulledImage;
+    try {
+      pulled = await this.#puller.pull(spec, request.sandboxConfig, signal);
+    } catch (error) {
+      if (signal.aborted) {
+        outcome({ result: "unknown", message: `called off: ${errorMessage(signal.reason)}` });
+        signal.throwIfAborted();
+      }
+      const message = pullMessages.failed(request.image, errorMessage(error));
+      const result = isOutcomeUnknown(error) ? "unknown" : "failed";
+      throw this.#pullFailed(task, error, outcome({ result, message, data: { event: "Failed" } }));
+    }
+    const { imageRef, image, pullMs } = pulled;
+    const sizeBytes = image?.size ?? 0n;
+    const message = pullMessages.pulled(request.image, pullMs, this.#clock.monotonic() - began, sizeBytes);
+    outcome({ result: "done", message, data: { imageRef, sizeBytes: Number(sizeBytes), event: "Pulled" } });
+    return { imageRef, pulled: true, user: userOf(image) };
+  }
+
+  #pullFailed({ request, backOffKey }: Task, error: unknown, entry: number): ImageError {
+    const nowMs = this.#clock.monotonic();
+    this.#backOff.next(backOffKey, nowMs, nowMs);
+    const { reason, message } = judgePullFailure(request.image, errorMessage(error));
+    this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
+    return new ImageError(reason, message, {
+      entry,
+      retryAtMs: this.#backOff.endsAtSinceUpdate(backOffKey, nowMs),
+      cause: error,
+    });
+  }
+
+  #refused(
+    request: EnsureImageRequest,
+    reason: ImageErrorReason,
+    event: string,
+    message: string,
+    cause?: unknown,
+  ): ImageError {
+    return new ImageError(reason, message, { entry: this.#decided(request, reason, event, message), cause });
+  }
+
+  /** Records a decision; `event` is the reason of the pod event that says the same. */
+  #decided(
+    { pod, container, image, cause }: EnsureImageRequest,
+    what: string,
+    event: string,
+    message: string,
+    more: Pick<JournalInput, "until"> = {},
+  ): number {
+    return this.#journal.record({
+      ...more,
+      kind: "decision",
+      what,
+      message,
+      pod,
+      container,
+      cause,
+      data: { image, event },
+    });
+  }
+}
+
+function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof DeadlineError || (isCriError(error) && error.outcomeUnknown);
+}
+
+function userOf(image: Image | undefined): EnsuredImage["user"] {
+  if (image?.uid !== undefined) return { uid: image.uid.value };
+  return image === undefined || image.username === "" ? { uid: 0n } : { username: image.username };
+}

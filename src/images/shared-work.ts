@@ -1,0 +1,49 @@
+import { onAbort } from "../base/abort.ts";
+
+interface Running<T> {
+  readonly promise: Promise<T>;
+  readonly controller: AbortController;
+  waiters: number;
+}
+
+/**
+ * Work that several want at the same time is done once, by key. Each waits for it with a signal of its own, which ends
+ * its wait only; the work's signal aborts when nobody waits any more.
+ */
+export class SharedWork<T> {
+  readonly #running = new Map<string, Running<T>>();
+
+  /** Waits for the work under `key`, which `start` begins unless it is under way. Rejects as the work or the signal does. */
+  async join(key: string, start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const work = this.#running.get(key) ?? this.#begin(key, start);
+    work.waiters++;
+    const aborted = Promise.withResolvers<never>();
+    aborted.promise.catch(() => {});
+    using _abort = onAbort(signal, () => aborted.reject(signal.reason));
+    try {
+      return await Promise.race([work.promise, aborted.promise]);
+    } finally {
+      work.waiters--;
+      if (work.waiters === 0) this.#leave(key, work, signal);
+    }
+  }
+
+  /** The last waiter is gone: whoever comes now begins anew rather than joining work that is being cancelled. */
+  #leave(key: string, work: Running<T>, signal: AbortSignal): void {
+    if (this.#running.get(key) === work) this.#running.delete(key);
+    work.controller.abort(signal.reason);
+  }
+
+  #begin(key: string, start: (signal: AbortSignal) => Promise<T>): Running<T> {
+    const controller = new AbortController();
+    const promise = start(controller.signal);
+    const work: Running<T> = { promise, controller, waiters: 0 };
+    this.#running.set(key, work);
+    const end = (): void => {
+      if (this.#running.get(key) === work) this.#running.delete(key);
+    };
+    promise.then(end, end);
+    return work;
+  }
+}
