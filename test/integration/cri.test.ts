@@ -126,7 +126,7 @@ test(
       method: "ContainerStatus",
       message: /not found/,
     });
-  
+
     const events = await eventStream(cri);
     t.diagnostic(`container events: ${events}`);
     // RuntimeConfig is younger than the events: a runtime that has it has both.
