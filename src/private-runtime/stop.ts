@@ -24,7 +24,8 @@ const LIST_TIMEOUT_MS = 10_000;
 
 /**
  * Stops the layout's containerd when no sandbox is left, and takes away what it leaves on the machine: mounts below its
- * own directories, sockets, the bridge, the pods' parent cgroup. Images and configuration stay. Not running is no
+ * own directories, sockets, the bridge, the pods' parent cgroup. Images and configuration stay, and so do the empty
+ * iptables chains of CNI's portmap and firewall plugins, which all CNI networks of the machine share. Not running is no
  * error: leftovers of a crash are taken away all the same. The caller owns the runtime.
  * @param busybox absolute path of the program
  */
@@ -52,7 +53,12 @@ export async function stopPrivateRuntime(
     if (!ownDirectories.some((directory) => target.startsWith(`${directory}/`))) continue;
     await attempt(`mount ${target}`, () => deps.mounts.unmount(target));
   }
-  await attempt("sockets and run-time state", () => deps.files.removeTree(`${layout.runDirectory}/containerd`));
+  await attempt("sockets and run-time state", async () => {
+    await deps.files.removeTree(`${layout.runDirectory}/containerd`);
+    // The engine's own socket and lock may still be there; and the default instance's one holds the others'.
+    const isEmpty = (await deps.files.list(layout.runDirectory)).length === 0;
+    if (layout.instance !== undefined && isEmpty) await deps.files.remove(layout.runDirectory);
+  });
   await attempt(`bridge ${layout.cni.bridge}`, async () => {
     if (!(await removeBridge(deps, layout, busybox))) throw new Error("interfaces are still connected to it");
   });

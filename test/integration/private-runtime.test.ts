@@ -109,9 +109,7 @@ async function traces({
     .filter(({ target }) => target.startsWith(`${stateDirectory}/`) || target.startsWith(`${runDirectory}/`))
     .map(({ target }) => `mount ${target}`);
   const interfaces = (await readdir("/sys/class/net")).filter((name) => name === cni.bridge);
-  const paths = [`${runDirectory}/containerd`, `${SUBNET_CLAIM_DIRECTORY}/${instance}`].filter((path) =>
-    existsSync(path),
-  );
+  const paths = [runDirectory, `${SUBNET_CLAIM_DIRECTORY}/${instance}`].filter((path) => existsSync(path));
   const cgroups = (await deps.cgroups.exists(cgroupRoot)) ? [`cgroup ${cgroupRoot}`] : [];
   return [...processes, ...mounts, ...interfaces, ...paths, ...cgroups];
 }

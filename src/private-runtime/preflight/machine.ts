@@ -26,15 +26,15 @@ const capabilityNumbers = {
 type Capability = keyof typeof capabilityNumbers;
 
 /**
- * What runc and CNI need themselves (SYS_ADMIN, NET_ADMIN, SYS_PTRACE to enter the namespaces of a sandbox of another
- * user), and the default set of a container, which can only be given away by who has it.
+ * What the runtime and CNI need themselves (the first four), and the default set of a container, which can only be given
+ * by who has it. Each was left out once, with runc 1.1: no pod started.
  */
 const neededCapabilities: readonly Capability[] = [
   "SYS_ADMIN",
   "NET_ADMIN",
   "SYS_PTRACE",
-  "CHOWN",
   "DAC_OVERRIDE",
+  "CHOWN",
   "FOWNER",
   "FSETID",
   "KILL",
