@@ -1,4 +1,4 @@
-import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isIdle, type PodActions, shortId } from "../runtime/pod-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -34,21 +34,22 @@ export class DecisionLog {
         pod: this.#pod,
         container: wait.container.name,
         cause: wait.cause,
-        data: { until: this.#clock.now() + waitMs },
+        until: Math.round(this.#clock.now() + waitMs),
       });
     }
   }
 
   entered(from: WorkerState, to: WorkerState): void {
-    const data: { [key: string]: Json } = { from: from.kind, to: to.kind };
-    if (to.kind === "terminating") data["killAt"] = this.#clock.now() + to.killAtMs - this.#clock.monotonic();
+    const until =
+      to.kind === "terminating" ? { until: Math.round(this.#clock.now() + to.killAtMs - this.#clock.monotonic()) } : {};
     this.#journal.record({
       kind: "decision",
       what: stateEntry[to.kind],
       message: stateText[to.kind],
       pod: this.#pod,
       ...("cause" in to ? { cause: to.cause } : {}),
-      data,
+      ...until,
+      data: { from: from.kind, to: to.kind },
     });
   }
 

@@ -148,8 +148,8 @@ function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt
     waits: [],
   };
   const policy = pod.spec.restartPolicy ?? "Always";
-  // With Never, containers that ran in an earlier sandbox are not run again in a new one.
-  if (policy === "Never" && attempt > 0 && status.containers.length > 0) {
+  // With Never, what ran in an earlier sandbox is not run again in a new one.
+  if (policy === "Never" && status.containers.length > 0) {
     return { ...none, killPod: neverRestartsCause(cause) };
   }
   const containersToStart: ContainerToStart[] = [];

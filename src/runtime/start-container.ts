@@ -1,5 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { ImageError } from "../images/image-error.ts";
+import type { EnsuredImage } from "../images/image-manager.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
@@ -12,7 +14,7 @@ import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
 import { type ContainerToStart, shortId } from "./pod-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import { podRef } from "./pod-ref.ts";
-import type { EnsuredImage, RuntimeDependencies } from "./dependencies.ts";
+import type { RuntimeDependencies } from "./dependencies.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
 /** The sandbox in which a container starts. */
@@ -46,8 +48,7 @@ export async function startContainer(
   start: ContainerToStart,
   signal: AbortSignal,
 ): Promise<void> {
-  const { container } = start;
-  const image = await deps.images.ensureImage({ pod, container, sandboxConfig: sandbox.config, cause: start.cause }, signal);
+  const image = await ensureImage(deps, pod, sandbox, start, signal);
   // Pulls are unlimited in time, starts are not in number: the place is taken when the runtime is about to work.
   using _place = await deps.starts.acquire(signal, "first");
   const config = await containerConfig(deps, pod, sandbox, start, image);
@@ -55,6 +56,30 @@ export async function startContainer(
   const id = await create(deps, pod, sandbox, start, config, signal);
   await run(deps, pod, start, id, signal);
   await linkLog(deps, pod, start, id);
+}
+
+async function ensureImage(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  { container, cause }: ContainerToStart,
+  signal: AbortSignal,
+): Promise<EnsuredImage> {
+  const request = {
+    pod: podRef(pod),
+    container: container.name,
+    image: container.image ?? "",
+    pullPolicy: container.imagePullPolicy ?? "IfNotPresent",
+    annotations: pod.metadata.annotations ?? {},
+    sandboxConfig: sandbox.config,
+    cause,
+  };
+  try {
+    return await deps.images.ensureImageExists(request, signal);
+  } catch (error) {
+    if (!(error instanceof ImageError)) throw error;
+    throw new StartError(error.reason, error.message, { cause: error, retryAtMs: error.retryAtMs });
+  }
 }
 
 async function containerConfig(

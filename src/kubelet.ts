@@ -1,0 +1,182 @@
+import type { Pod } from "./api/pod.ts";
+import type { PodStatus as ApiPodStatus } from "./api/status.ts";
+import type { PodUid } from "./base/ids.ts";
+import { Semaphore } from "./base/semaphore.ts";
+import type { TrackedCri } from "./cri/deadlines.ts";
+import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
+import type { Cause, Recorder } from "./journal/entry.ts";
+import { runEvented } from "./pleg/evented.ts";
+import { PodCache } from "./pleg/pod-cache.ts";
+import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
+import { PodLeftovers } from "./pods/leftovers.ts";
+import type { PodView, WorkerConfig } from "./pods/pod-worker.ts";
+import { PodWorkers } from "./pods/pod-workers.ts";
+import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";
+import type { Logger } from "./ports/log.ts";
+import type { Ports } from "./ports/ports.ts";
+import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
+import type { RuntimeDependencies } from "./runtime/dependencies.ts";
+import type { ObjectLookup } from "./runtime/environment.ts";
+import type { NodeContext } from "./runtime/node-context.ts";
+import { StatusManager } from "./status/status-manager.ts";
+import { publishStatus } from "./status/publish.ts";
+
+export interface KubeletConfig {
+  readonly node: NodeContext;
+  readonly cgroups: PodCgroupsConfig;
+  readonly pleg: PlegConfig;
+  readonly worker: WorkerConfig;
+  readonly images: ImageManagerLimits;
+  /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
+  readonly parallelStarts: number;
+  readonly housekeepingPeriodMs: number;
+  /** `containerd`: prefix of container ids in statuses. */
+  readonly runtimeName: string;
+}
+
+export interface KubeletDependencies {
+  readonly ports: Omit<Ports, "network">;
+  readonly cri: TrackedCri;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** ConfigMaps and Secrets. */
+  readonly objects: ObjectLookup;
+  readonly sourcesReady: () => boolean;
+  /** Which pods of the runtime may be removed when no source wants them. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+}
+
+/** One pod with everything that is known of it. */
+export interface KnownPod {
+  readonly view: PodView;
+  /** Undefined before the first look at the pod. */
+  readonly status: ApiPodStatus | undefined;
+}
+
+/**
+ * The composition root: builds the managers, gives each what it needs, and knows in which order they start. What they
+ * do is theirs.
+ */
+export class Kubelet {
+  readonly #deps: KubeletDependencies;
+  readonly #cache: PodCache;
+  readonly #pleg: Pleg;
+  readonly #workers: PodWorkers;
+  readonly #syncLoop: SyncLoop;
+  readonly #cgroups: PodCgroups;
+  readonly #statuses: StatusManager;
+  readonly #views = new Map<string, PodView>();
+  readonly #onPodGone: (uid: string) => void;
+
+  constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
+    const { ports, cri, journal, log } = deps;
+    const { clock, random, files, mounts, processes, cgroups } = ports;
+    this.#deps = deps;
+    this.#onPodGone = onPodGone;
+    this.#cache = new PodCache(clock);
+    this.#pleg = new Pleg({ clock, cri, cache: this.#cache, journal, log: log.child({ room: "pleg" }) }, config.pleg);
+    this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), config.cgroups);
+    this.#statuses = new StatusManager(journal);
+    const runtime: RuntimeDependencies = {
+      clock,
+      random,
+      files,
+      mounts,
+      cri,
+      journal,
+      log: log.child({ room: "runtime" }),
+      images: new ImageManager({ clock, cri, journal }, config.images),
+      podCgroups: this.#cgroups,
+      objects: deps.objects,
+      node: config.node,
+      starts: new Semaphore(config.parallelStarts),
+    };
+    const publish = (view: PodView, cause: Cause): void => {
+      this.#views.set(view.ref.uid, view);
+      publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName });
+    };
+    this.#workers = new PodWorkers(
+      { runtime, pleg: this.#pleg, cache: this.#cache, config: config.worker, publish },
+      (worker) => this.#gone(worker.uid),
+    );
+    this.#syncLoop = new SyncLoop({
+      runtime,
+      pleg: this.#pleg,
+      cache: this.#cache,
+      workers: this.#workers,
+      sourcesReady: deps.sourcesReady,
+      owns: deps.owns,
+      leftovers: new PodLeftovers(runtime, this.#cgroups),
+      housekeepingPeriodMs: config.housekeepingPeriodMs,
+    });
+  }
+
+  /** Takes a change of what is wanted; works before and while it runs. */
+  handle(change: PodChange): void {
+    this.#syncLoop.handle(change);
+  }
+
+  /** Runs pods until the signal aborts; they then stay as they are. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { ports, cri, log } = this.#deps;
+    this.#workers.start(signal);
+    await Promise.all([
+      this.#pleg.run(signal),
+      runEvented(cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
+      this.#syncLoop.run(signal),
+    ]);
+  }
+
+  /** Pods that are wanted or not yet gone. */
+  pods(): KnownPod[] {
+    return this.#workers.list().map((worker) => {
+      const view = this.#views.get(worker.uid) ?? {
+        ref: worker.ref,
+        pod: worker.pod,
+        state: worker.state,
+        status: this.#cache.get(worker.uid).status,
+        waiting: new Map(),
+      };
+      return { view: { ...view, state: worker.state }, status: this.#statuses.get(worker.uid) };
+    });
+  }
+
+  pod(uid: string): Pod | undefined {
+    return this.#workers.list().find((worker) => worker.uid === uid)?.pod;
+  }
+
+  /** What each subsystem last managed to do and what it waits for. */
+  health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
+    const now = this.#deps.ports.clock.monotonic();
+    const last = this.#pleg.lastRelistMs;
+    const oldest = this.#deps.cri.outstanding()[0];
+    const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
+    const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
+    return [
+      {
+        name: "pleg",
+        ok: last !== undefined && now - last < plegUnhealthyMs,
+        detail: `${listed}, ${this.#pleg.evented ? "runtime events" : "no runtime events"}, ${this.#pleg.discarded} events discarded`,
+      },
+      { name: "runtime", ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs, detail: call ?? "no call under way" },
+    ];
+  }
+
+  /** Removes this node's cgroups when no pod is left in them. */
+  async removeCgroups(): Promise<void> {
+    await this.#cgroups.removeTree();
+  }
+
+  #gone(uid: PodUid): void {
+    this.#views.delete(uid);
+    this.#statuses.remove(uid);
+    this.#onPodGone(uid);
+  }
+}
+
+/** PLEG is unhealthy when the runtime was not listed for so long (genericPlegRelistThreshold). */
+const plegUnhealthyMs = 3 * 60_000;
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

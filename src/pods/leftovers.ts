@@ -1,0 +1,49 @@
+import type { PodRef } from "../journal/entry.ts";
+import type { PodCgroups } from "../resources/pod-cgroups.ts";
+import { podUidOfLogDirectory } from "../runtime/log-paths.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { removePodDirectories } from "../runtime/pod-directories.ts";
+import type { Leftovers } from "./sync-loop.ts";
+
+type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal">;
+
+/**
+ * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
+ * directory below this node's own root count: logs and cgroups may belong to somebody else.
+ */
+export class PodLeftovers implements Leftovers {
+  readonly #deps: LeftoverDependencies;
+  readonly #cgroups: Pick<PodCgroups, "destroy">;
+
+  constructor(deps: LeftoverDependencies, cgroups: Pick<PodCgroups, "destroy">) {
+    this.#deps = deps;
+    this.#cgroups = cgroups;
+  }
+
+  async podUids(): Promise<ReadonlySet<string>> {
+    const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
+    return new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
+  }
+
+  async remove(uid: string): Promise<void> {
+    const { files, mounts, node, journal } = this.#deps;
+    const pod = await this.#nameOf(uid);
+    journal.record({
+      kind: "action",
+      what: "RemoveLeftovers",
+      message: `remove the directory, logs and cgroup of pod ${uid}`,
+      pod,
+      cause: { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" },
+    });
+    await this.#cgroups.destroy(pod);
+    await removePodDirectories(files, mounts, node, pod);
+  }
+
+  /** The pod's name stands in the name of its log directory, when that is still there. */
+  async #nameOf(uid: string): Promise<PodRef> {
+    const logs = await this.#deps.files.list(this.#deps.node.podLogsRoot);
+    const directory = logs.find((entry) => podUidOfLogDirectory(entry.name) === uid)?.name ?? "";
+    const [namespace = "", name = ""] = directory.split("_");
+    return { uid, namespace, name };
+  }
+}

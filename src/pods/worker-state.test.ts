@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { Cause } from "../journal/entry.ts";
+import { assertTransition, terminate, type WorkerState } from "./worker-state.ts";
+
+const cause: Cause = { code: "Test", message: "a test" };
+
+describe("worker states", () => {
+  test("a pod that is terminating never runs again", () => {
+    const terminating = terminate({ kind: "syncing" }, cause, 30, 0);
+    assert.throws(() => assertTransition(terminating, { kind: "syncing" }), /cannot go from terminating to syncing/);
+    assert.throws(() => assertTransition({ kind: "finished" }, terminating));
+    assert.throws(() => assertTransition({ kind: "syncing" }, { kind: "finished" }));
+  });
+
+  test("a grace of 0 counts as 1 second", () => {
+    assert.deepEqual(terminate({ kind: "syncing" }, cause, 0, 500), { kind: "terminating", cause, killAtMs: 1500 });
+  });
+
+  test("a longer grace later changes nothing, a shorter one shortens what is left", () => {
+    const first = terminate({ kind: "syncing" }, cause, 30, 0);
+    assert.equal(terminate(first, cause, 60, 1000), first);
+    assert.deepEqual(terminate(first, cause, 5, 1000), { kind: "terminating", cause, killAtMs: 6000 });
+  });
+
+  test("the moment of SIGKILL never moves away, whatever is asked", () => {
+    const requests = fc.array(fc.record({ afterMs: fc.nat(20_000), graceSeconds: fc.integer({ min: -5, max: 100 }) }), { minLength: 1 });
+    fc.assert(
+      fc.property(requests, (asked) => {
+        let state: WorkerState = { kind: "syncing" };
+        let nowMs = 0;
+        let last = Number.POSITIVE_INFINITY;
+        for (const { afterMs, graceSeconds } of asked) {
+          nowMs += afterMs;
+          state = terminate(state, cause, graceSeconds, nowMs);
+          assert.ok(state.kind === "terminating" && state.killAtMs <= last);
+          last = state.killAtMs;
+        }
+      }),
+    );
+  });
+});
