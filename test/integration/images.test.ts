@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { connectCri } from "../../src/cri/client.ts";
+import { ImageError, type ImageErrorReason } from "../../src/images/image-error.ts";
+import { defaultImageLimits, type EnsureImageRequest, ImageManager } from "../../src/images/image-manager.ts";
+import type { JournalInput } from "../../src/journal/entry.ts";
+import { openCgroups } from "../../src/linux/cgroups.ts";
+import { systemClock } from "../../src/linux/clock.ts";
+import { systemDaemons } from "../../src/linux/daemons.ts";
+import { systemFiles } from "../../src/linux/files.ts";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { systemLocks } from "../../src/linux/lock.ts";
+import { systemMounts } from "../../src/linux/mounts.ts";
+import { systemNetwork } from "../../src/linux/network.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import { needsRoot } from "../../src/linux/testing.ts";
+import type { Cri } from "../../src/ports/cri.ts";
+import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
+import { runtimeLayout } from "../../src/private-runtime/layout.ts";
+import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
+import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
+import { freePort, Registry } from "../support/registry.ts";
+
+const skip = needsRoot() || (existsSync("/usr/bin/docker-registry") ? false : "docker-registry is not installed");
+const cleanUps = new AsyncDisposableStack();
+let registry: Registry;
+let cri: Cri;
+
+before(async () => {
+  if (skip !== false) return;
+  registry = cleanUps.use(await Registry.start());
+  cri = await privateRuntime();
+});
+
+after(() => cleanUps.disposeAsync());
+
+/** A containerd of this file's own; it runs no pod. */
+async function privateRuntime(): Promise<Cri> {
+  const deps = {
+    cgroups: await openCgroups(systemClock),
+    clock: systemClock,
+    connect: connectCri,
+    daemons: systemDaemons,
+    files: systemFiles,
+    hashing: systemHashing,
+    locks: systemLocks,
+    mounts: systemMounts,
+    network: systemNetwork,
+    processes: systemProcesses,
+  };
+  const directory = await mkdtemp(join(tmpdir(), "podwright-images-"));
+  const layout = runtimeLayout(directory, systemHashing);
+  const facts = requireReady(await preflight({ ...deps, layout, searchPath: [] }));
+  cleanUps.defer(async () => {
+    await stopPrivateRuntime(deps, layout, facts.programs.busybox);
+    await rm(layout.runDirectory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
+  });
+  const { endpoint } = await ensurePrivateRuntime(deps, layout, facts);
+  return cleanUps.use(connectCri(endpoint));
+}
+
+function world() {
+  const entries: JournalInput[] = [];
+  const journal = { record: (entry: JournalInput): number => entries.push(entry) };
+  const manager = new ImageManager({ clock: systemClock, images: cri.images, journal }, defaultImageLimits);
+  const ensure = (image: string, change: Partial<EnsureImageRequest> = {}, signal = new AbortController().signal) =>
+    manager.ensureImageExists(
+      {
+        pod: { namespace: "default", name: "web", uid: "uid-web" },
+        container: "app",
+        image,
+        pullPolicy: "IfNotPresent",
+        sandboxConfig: { metadata: { name: "web", uid: "uid-web", namespace: "default" } },
+        cause: { code: "ContainerMissing", message: "container app has not been started yet" },
+        ...change,
+      },
+      signal,
+    );
+  return { entries, ensure };
+}
+
+async function refusal(promise: Promise<unknown>, reason: ImageErrorReason): Promise<ImageError> {
+  const error: unknown = await promise.then(
+    () => assert.fail("it was not refused"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ImageError, String(error));
+  assert.equal(error.reason, reason, error.message);
+  return error;
+}
+
+test("an image is pulled from the registry once and is present from then on", { skip }, async () => {
+  const image = await registry.push("team/app", "1", "one", "1000");
+  const { entries, ensure } = world();
+  await refusal(ensure(image, { pullPolicy: "Never" }), "ErrImageNeverPull");
+  const first = await ensure(image);
+  assert.match(first.imageRef, /^sha256:[0-9a-f]{64}$/);
+  assert.deepEqual(first, { imageRef: first.imageRef, pulled: true, user: { uid: 1000n } });
+  assert.match(
+    entries.at(-1)?.message ?? "",
+    /^Successfully pulled image ".*\/team\/app:1" in .*s including waiting\)\. Image size: [1-9]\d* bytes\.$/,
+  );
+  for (const pullPolicy of ["IfNotPresent", "Never"] as const) {
+    assert.deepEqual(await ensure(image, { pullPolicy }), { ...first, pulled: false });
+  }
+});
+
+test("policy Always takes what the tag names now", { skip }, async () => {
+  const { ensure } = world();
+  const image = await registry.push("team/moving", "latest", "one");
+  const first = await ensure(image, { pullPolicy: "Always" });
+  await registry.push("team/moving", "latest", "two", "app");
+  assert.equal((await ensure(image)).imageRef, first.imageRef);
+  const second = await ensure(image, { pullPolicy: "Always" });
+  assert.notEqual(second.imageRef, first.imageRef);
+  assert.deepEqual(second.user, { username: "app" });
+});
+
+test("many pods at once, some of them wanting the same image, get it", { skip }, async () => {
+  const { entries, ensure } = world();
+  const images = await Promise.all(
+    [1, 2, 3].map((index) => registry.push("team/many", String(index), `content ${index}`)),
+  );
+  const wanted = images.flatMap((image) => [image, image]);
+  const ensured = await Promise.all(
+    wanted.map((image, index) =>
+      ensure(image, { pod: { namespace: "default", name: `pod-${index}`, uid: `uid-${index}` } }),
+    ),
+  );
+  assert.equal(new Set(ensured.map((one) => one.imageRef)).size, images.length);
+  assert.equal(entries.filter((entry) => entry.result === "done").length, wanted.length);
+});
+
+test("a missing image fails with what the registry said, and then waits", { skip }, async () => {
+  const { ensure } = world();
+  const image = `${registry.address}/team/none:1`;
+  const failed = await refusal(ensure(image), "ErrImagePull");
+  assert.match(failed.message, /none:1.*not found/);
+  const waiting = await refusal(ensure(image), "ImagePullBackOff");
+  assert.equal(waiting.message, `Back-off pulling image "${image}": ErrImagePull: ${failed.message}`);
+  assert.equal(waiting.retryAtMs, failed.retryAtMs);
+});
+
+test("a registry that is down is told", { skip }, async () => {
+  const failed = await refusal(world().ensure(`127.0.0.1:${await freePort()}/app:1`), "ErrImagePull");
+  assert.match(failed.message, /connection refused/);
+});
+
+test("calling off a pull that hangs takes effect at once, and ends it in the runtime", { skip }, async () => {
+  const asked = Promise.withResolvers<void>();
+  const hungUp = Promise.withResolvers<void>();
+  const silent = await listening(
+    createServer((request) => {
+      asked.resolve();
+      request.socket.once("close", hungUp.resolve);
+    }),
+  );
+  using _silent = { [Symbol.dispose]: () => silent.server.close().closeAllConnections() };
+  const leaving = new AbortController();
+  const pull = world().ensure(`${silent.address}/app:1`, {}, leaving.signal);
+  await asked.promise;
+  const calledOffMs = performance.now();
+  leaving.abort(new Error("the pod was deleted"));
+  await assert.rejects(pull, /the pod was deleted/);
+  assert.ok(performance.now() - calledOffMs < 500);
+  await hungUp.promise;
+});
+
+async function listening(server: Server): Promise<{ readonly server: Server; readonly address: string }> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  assert.ok(address !== null && typeof address !== "string");
+  return { server, address: `127.0.0.1:${address.port}` };
+}

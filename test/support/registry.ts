@@ -1,0 +1,130 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { tar } from "../../src/private-runtime/tar.ts";
+
+const program = "/usr/bin/docker-registry";
+const mediaTypes = {
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar+gzip",
+} as const;
+
+/** Debian's docker-registry on loopback, on a port and a directory of its own. */
+export class Registry implements AsyncDisposable {
+  /** `127.0.0.1:<port>`, the first part of its images' names. */
+  readonly address: string;
+  readonly #stop: () => Promise<void>;
+
+  private constructor(address: string, stop: () => Promise<void>) {
+    this.address = address;
+    this.#stop = stop;
+  }
+
+  static async start(): Promise<Registry> {
+    const directory = await mkdtemp(join(tmpdir(), "podwright-registry-"));
+    const address = `127.0.0.1:${await freePort()}`;
+    const config = join(directory, "config.yaml");
+    await writeFile(
+      config,
+      JSON.stringify({
+        version: 0.1,
+        log: { level: "error", accesslog: { disabled: true } },
+        storage: { filesystem: { rootdirectory: join(directory, "data") } },
+        http: { addr: address },
+      }),
+    );
+    const child = spawn(program, ["serve", config], { stdio: ["ignore", "ignore", "pipe"] });
+    let log = "";
+    child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
+    const registry = new Registry(address, async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+      await rm(directory, { recursive: true, force: true });
+    });
+    try {
+      await registry.#answers(() => child.exitCode !== null);
+      return registry;
+    } catch (error) {
+      await registry.#stop();
+      throw new Error(`docker-registry did not get ready; it said:\n${log}`, { cause: error });
+    }
+  }
+
+  /** Pushes an image of one layer with one file; gives its full name. */
+  async push(repository: string, tag: string, content: string, user?: string): Promise<string> {
+    const layer = tar([{ path: "content", type: "file", mode: 0o644, data: Buffer.from(content) }]);
+    const config = {
+      architecture: process.arch === "x64" ? "amd64" : process.arch,
+      os: "linux",
+      config: { User: user },
+      rootfs: { type: "layers", diff_ids: [digestOf(layer)] },
+    };
+    const manifest = {
+      schemaVersion: 2,
+      mediaType: mediaTypes.manifest,
+      config: await this.#pushBlob(repository, mediaTypes.config, Buffer.from(JSON.stringify(config))),
+      layers: [await this.#pushBlob(repository, mediaTypes.layer, gzipSync(layer))],
+    };
+    await this.#put(
+      `http://${this.address}/v2/${repository}/manifests/${tag}`,
+      mediaTypes.manifest,
+      JSON.stringify(manifest),
+    );
+    return `${this.address}/${repository}:${tag}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+  }
+
+  async #pushBlob(repository: string, mediaType: string, data: Buffer): Promise<object> {
+    const digest = digestOf(data);
+    const begun = await fetch(`http://${this.address}/v2/${repository}/blobs/uploads/`, { method: "POST" });
+    const location = new URL(begun.headers.get("location") ?? "", begun.url);
+    location.searchParams.set("digest", digest);
+    await this.#put(location.href, "application/octet-stream", data);
+    return { mediaType, digest, size: data.length };
+  }
+
+  async #put(url: string, contentType: string, body: string | Buffer): Promise<void> {
+    const data = typeof body === "string" ? body : new Uint8Array(body);
+    const response = await fetch(url, { method: "PUT", headers: { "content-type": contentType }, body: data });
+    if (!response.ok) throw new Error(`PUT ${url}: ${response.status} ${await response.text()}`);
+  }
+
+  async #answers(hasEnded: () => boolean): Promise<void> {
+    const giveUpMs = performance.now() + 20_000;
+    for (;;) {
+      try {
+        await fetch(`http://${this.address}/v2/`);
+        return;
+      } catch (error) {
+        if (hasEnded() || performance.now() > giveUpMs) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+}
+
+/** A TCP port on loopback that nobody listened on a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no TCP port");
+  return address.port;
+}
+
+function digestOf(data: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(data).digest("hex")}`;
+}
