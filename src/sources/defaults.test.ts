@@ -95,7 +95,7 @@ test("defaulting twice is defaulting once, and changes nothing that is given", (
           {
             name: fc.constantFrom("a", "b"),
             image: fc.constantFrom("x", "x:1"),
-            ports: fc.array(fc.record({ containerPort: fc.nat(100) }), { maxLength: 2 }),
+            ports: fc.array(fc.record({ containerPort: fc.nat(100) }, { noNullPrototype: true }), { maxLength: 2 }),
             livenessProbe: fc.record({ periodSeconds: fc.nat(9) }, { requiredKeys: [], noNullPrototype: true }),
           },
           { requiredKeys: ["name"], noNullPrototype: true },

@@ -1,0 +1,112 @@
+import type { PodManifest } from "../api/pod.ts";
+import type { FieldError } from "./field-errors.ts";
+import type { FieldPath } from "./manifest-error.ts";
+
+/**
+ * A field that this version does not honour. In the path `*` stands for every item of a list or key of a map.
+ * `when` narrows it to some values; `last` is the last part of the path.
+ */
+interface UnsupportedField {
+  readonly path: string;
+  /** Completes "not supported: podwright …". */
+  readonly because: string;
+  readonly when?: (value: unknown, last: string | number) => boolean;
+}
+
+const notCpuOrMemory = (_value: unknown, resource: string | number): boolean =>
+  resource !== "cpu" && resource !== "memory";
+const is =
+  (expected: unknown) =>
+  (value: unknown): boolean =>
+    value === expected;
+
+const onlyCpuAndMemory = "manages cpu and memory only";
+const noUserNamespaces = "runs pods in the host's user namespace";
+
+/** Fields of every container, wherever the pod has containers. */
+const ofContainers: readonly UnsupportedField[] = [
+  { path: "livenessProbe", because: "does not probe containers yet" },
+  { path: "readinessProbe", because: "does not probe containers yet" },
+  { path: "startupProbe", because: "does not probe containers yet" },
+  { path: "lifecycle", because: "does not run lifecycle hooks yet" },
+  { path: "volumeMounts.*", because: "does not mount volumes yet" },
+  { path: "volumeDevices.*", because: "does not attach block devices yet" },
+  { path: "restartPolicy", because: "has no restart policy per container yet; use spec.restartPolicy" },
+  { path: "restartPolicyRules.*", because: "has no restart rules yet" },
+  { path: "resizePolicy.*", because: "does not resize running containers yet" },
+  { path: "resources.claims.*", because: "does not allocate devices yet" },
+  { path: "resources.limits.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
+  { path: "resources.requests.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
+  { path: "env.*.valueFrom.fileKeyRef", because: "does not read variables from files of volumes yet" },
+  {
+    path: "env.*.valueFrom.resourceFieldRef.resource",
+    because: onlyCpuAndMemory,
+    when: (value) => !/^(?:limits|requests)\.(?:cpu|memory)$/u.test(String(value)),
+  },
+  { path: "securityContext.runAsNonRoot", because: "does not check the user of images yet", when: is(true) },
+  { path: "securityContext.windowsOptions", because: "runs Linux containers" },
+  { path: "securityContext.procMount", because: noUserNamespaces, when: is("Unmasked") },
+];
+
+/** What this version does not do yet, so that nothing in a manifest is silently ignored. Later work shortens it. */
+const unsupported: readonly UnsupportedField[] = [
+  { path: "metadata.deletionTimestamp", because: "stops a pod when its manifest goes away, not at a time it holds" },
+  { path: "metadata.generateName", because: "takes names as they are; use metadata.name" },
+  { path: "spec.volumes.*", because: "does not mount volumes yet" },
+  { path: "spec.initContainers.*", because: "does not run init containers yet" },
+  { path: "spec.ephemeralContainers.*", because: "does not run ephemeral containers yet" },
+  { path: "spec.activeDeadlineSeconds", because: "does not end pods at a deadline yet" },
+  { path: "spec.hostUsers", because: noUserNamespaces, when: is(false) },
+  { path: "spec.hostnameOverride", because: "does not override hostnames yet" },
+  { path: "spec.setHostnameAsFQDN", because: "does not set the FQDN as hostname yet", when: is(true) },
+  { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
+  { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },
+  { path: "spec.resources", because: "has no resources of whole pods yet" },
+  { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
+  { path: "spec.readinessGates.*", because: "does not know readiness gates yet" },
+  { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
+  { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
+  { path: "spec.securityContext.fsGroup", because: "does not mount volumes yet" },
+  { path: "spec.securityContext.fsGroupChangePolicy", because: "does not mount volumes yet" },
+  { path: "spec.securityContext.seLinuxChangePolicy", because: "does not mount volumes yet" },
+  { path: "spec.securityContext.supplementalGroupsPolicy", because: "merges groups", when: is("Strict") },
+  { path: "spec.securityContext.runAsNonRoot", because: "does not check the user of images yet", when: is(true) },
+  { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
+  ...ofContainers.map((field) => ({ ...field, path: `spec.containers.*.${field.path}` })),
+];
+
+const table = unsupported.map((field) => ({ ...field, parts: field.path.split(".") }));
+
+/**
+ * The fields of a pod that this version does not honour. Expects the manifest as it was written: defaults are no wishes.
+ */
+export function findUnsupported(pod: PodManifest): FieldError[] {
+  const found: FieldError[] = [];
+  for (const { parts, because, when } of table) {
+    for (const { path, value } of select(pod, parts, [])) {
+      if (when === undefined || when(value, path.at(-1) ?? "")) {
+        found.push({ path, detail: `not supported: podwright ${because}` });
+      }
+    }
+  }
+  return found;
+}
+
+function* select(
+  value: unknown,
+  parts: readonly string[],
+  path: FieldPath,
+): Iterable<{ path: FieldPath; value: unknown }> {
+  const [part, ...rest] = parts;
+  if (value === undefined) return;
+  if (part === undefined) {
+    yield { path, value };
+  } else if (Array.isArray(value)) {
+    if (part !== "*") return;
+    for (const [index, item] of value.entries()) yield* select(item, rest, [...path, index]);
+  } else if (typeof value === "object" && value !== null) {
+    for (const key of part === "*" ? Object.keys(value) : [part]) {
+      if (Object.hasOwn(value, key)) yield* select(Reflect.get(value, key), rest, [...path, key]);
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import type { ContainerPort } from "../api/container.ts";
+import type { PodManifest, PodSpec } from "../api/pod.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
+import {
+  dnsLabelProblem,
+  dnsSubdomainProblem,
+  isIpAddress,
+  labelValueProblem,
+  podUidProblem,
+  qualifiedNameProblem,
+} from "./formats.ts";
+import type { FieldPath } from "./manifest-error.ts";
+import {
+  validateContainer,
+  validateId,
+  validateProfiles,
+  validateResources,
+  type PodContext,
+} from "./validate-container.ts";
+
+/**
+ * Everything that makes a pod impossible, as the API server would say it (upstream: ValidatePodCreate), as far as a
+ * node depends on it. Expects the defaults to be filled in.
+ */
+export function validatePod(pod: PodManifest): FieldError[] {
+  return [...validateMetadata(pod.metadata), ...validateSpec(pod.spec, ["spec"])];
+}
+
+const maxAnnotationBytes = 256 * 1024;
+
+/** Checks the metadata of any object whose name is a DNS subdomain. */
+export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
+  const path = ["metadata"];
+  const { name, namespace, uid } = metadata;
+  if (name === undefined || name === "") yield required([...path, "name"]);
+  else {
+    const problem = dnsSubdomainProblem(name);
+    if (problem !== undefined) yield invalid([...path, "name"], name, problem);
+  }
+  if (namespace !== undefined && namespace !== "") {
+    const problem = dnsLabelProblem(namespace);
+    if (problem !== undefined) yield invalid([...path, "namespace"], namespace, problem);
+  }
+  if (uid !== undefined && uid !== "") {
+    const problem = podUidProblem(uid);
+    if (problem !== undefined) yield invalid([...path, "uid"], uid, problem);
+  }
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) {
+    const problem = qualifiedNameProblem(key);
+    if (problem !== undefined) yield invalid([...path, "labels", key], key, problem);
+    const valueProblem = labelValueProblem(value);
+    if (valueProblem !== undefined) yield invalid([...path, "labels", key], value, valueProblem);
+  }
+  let size = 0;
+  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
+    const problem = qualifiedNameProblem(key.toLowerCase());
+    if (problem !== undefined) yield invalid([...path, "annotations", key], key, problem);
+    size += key.length + value.length;
+  }
+  if (size > maxAnnotationBytes) yield tooLong([...path, "annotations"], `${maxAnnotationBytes} bytes`);
+}
+
+function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  yield* validateVolumes(spec, [...path, "volumes"]);
+  yield* validateContainers(spec, path);
+  yield* validateTimes(spec, path);
+  yield* validateNames(spec, path);
+  yield* validateDns(spec, path);
+  yield* validateSecurity(spec, path);
+  yield* validateTolerations(spec, path);
+  if (spec.resources) yield* validateResources(spec.resources, [...path, "resources"]);
+}
+
+function* validateVolumes(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const names = new Set<string>();
+  for (const [index, volume] of (spec.volumes ?? []).entries()) {
+    const here = [...path, index];
+    const problem = dnsLabelProblem(volume.name);
+    if (volume.name === "") yield required([...here, "name"]);
+    else if (problem !== undefined) yield invalid([...here, "name"], volume.name, problem);
+    else if (names.has(volume.name)) yield duplicate([...here, "name"], volume.name);
+    names.add(volume.name);
+    const sources = Object.keys(volume).filter((key) => key !== "name");
+    const [, second] = sources;
+    if (sources.length === 0) yield required(here, "must specify a volume type");
+    if (second !== undefined) yield forbidden([...here, second], "may not specify more than 1 volume type");
+  }
+}
+
+function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const pod: PodContext = {
+    volumeNames: new Set((spec.volumes ?? []).map((volume) => volume.name)),
+    hostNetwork: spec.hostNetwork === true,
+    hostUsers: spec.hostUsers !== false,
+  };
+  if (spec.containers.length === 0) yield required([...path, "containers"]);
+  const names = new Set<string>();
+  for (const kind of ["containers", "initContainers", "ephemeralContainers"] as const) {
+    const ports = new Map<string, ContainerPort>();
+    for (const [index, container] of (spec[kind] ?? []).entries()) {
+      const here = [...path, kind, index];
+      yield* validateContainer(container, here, pod);
+      if (names.has(container.name) && container.name !== "") yield duplicate([...here, "name"], container.name);
+      names.add(container.name);
+      yield* hostPortConflicts(container.ports ?? [], ports, [...here, "ports"]);
+    }
+  }
+}
+
+function* hostPortConflicts(
+  ports: readonly ContainerPort[],
+  taken: Map<string, ContainerPort>,
+  path: FieldPath,
+): Iterable<FieldError> {
+  for (const [index, port] of ports.entries()) {
+    if (port.hostPort === undefined || port.hostPort === 0) continue;
+    const key = `${port.protocol ?? "TCP"}/${port.hostIP ?? ""}/${port.hostPort}`;
+    if (taken.has(key)) yield duplicate([...path, index, "hostPort"], port.hostPort);
+    taken.set(key, port);
+  }
+}
+
+function* validateTimes(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const grace = spec.terminationGracePeriodSeconds;
+  if (grace !== undefined && grace < 0) {
+    yield invalid([...path, "terminationGracePeriodSeconds"], grace, "must be greater than or equal to 0");
+  }
+  const deadline = spec.activeDeadlineSeconds;
+  if (deadline !== undefined && (deadline < 1 || deadline > 2 ** 31 - 1)) {
+    yield invalid([...path, "activeDeadlineSeconds"], deadline, "must be between 1 and 2147483647, inclusive");
+  }
+}
+
+function* validateNames(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  for (const field of ["hostname", "subdomain"] as const) {
+    const value = spec[field];
+    const problem = value ? dnsLabelProblem(value) : undefined;
+    if (value && problem !== undefined) yield invalid([...path, field], value, problem);
+  }
+  for (const field of ["nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"] as const) {
+    const value = spec[field];
+    const problem = value ? dnsSubdomainProblem(value) : undefined;
+    if (value && problem !== undefined) yield invalid([...path, field], value, problem);
+  }
+  for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) {
+    const problem = qualifiedNameProblem(key) ?? labelValueProblem(value);
+    if (problem !== undefined) yield invalid([...path, "nodeSelector", key], key, problem);
+  }
+  for (const [index, alias] of (spec.hostAliases ?? []).entries()) {
+    const here = [...path, "hostAliases", index];
+    if (!isIpAddress(alias.ip)) yield invalid([...here, "ip"], alias.ip, "must be a valid IP address");
+    for (const [position, name] of (alias.hostnames ?? []).entries()) {
+      const problem = dnsSubdomainProblem(name);
+      if (problem !== undefined) yield invalid([...here, "hostnames", position], name, problem);
+    }
+  }
+}
+
+function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const nameservers = spec.dnsConfig?.nameservers ?? [];
+  const searches = spec.dnsConfig?.searches ?? [];
+  const here = [...path, "dnsConfig"];
+  if (spec.dnsPolicy === "None" && nameservers.length === 0) {
+    yield required([...here, "nameservers"], "must provide at least one DNS nameserver when `dnsPolicy` is None");
+  }
+  if (nameservers.length > 3) yield tooLong([...here, "nameservers"], "3 nameservers");
+  for (const [index, address] of nameservers.entries()) {
+    if (!isIpAddress(address)) yield invalid([...here, "nameservers", index], address, "must be a valid IP address");
+  }
+  if (searches.length > 32) yield tooLong([...here, "searches"], "32 search paths");
+  if (searches.join(" ").length > 2048) yield tooLong([...here, "searches"], "2048 characters (including spaces)");
+  for (const [index, search] of searches.entries()) {
+    // A lone "." and underscores are allowed (KEP-4427).
+    const plain = search
+      .replace(/\.$/u, "")
+      .replaceAll("_", "-")
+      .replace(/^-|(?<=\.)-/gu, "a");
+    const problem = search === "." ? undefined : dnsSubdomainProblem(plain);
+    if (problem !== undefined) yield invalid([...here, "searches", index], search, problem);
+  }
+  for (const [index, option] of (spec.dnsConfig?.options ?? []).entries()) {
+    if (!option.name) yield required([...here, "options", index, "name"], "must not be empty");
+  }
+}
+
+function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  if (spec.shareProcessNamespace === true && spec.hostPID === true) {
+    const detail = "shareProcessNamespace and hostPID cannot both be enabled";
+    yield invalid([...path, "shareProcessNamespace"], true, detail);
+  }
+  const context = spec.securityContext;
+  if (context === undefined) return;
+  const here = [...path, "securityContext"];
+  yield* validateId(context.runAsUser, [...here, "runAsUser"]);
+  yield* validateId(context.runAsGroup, [...here, "runAsGroup"]);
+  yield* validateId(context.fsGroup, [...here, "fsGroup"]);
+  for (const [index, group] of (context.supplementalGroups ?? []).entries()) {
+    yield* validateId(group, [...here, "supplementalGroups", index]);
+  }
+  yield* validateSysctls(spec, [...here, "sysctls"]);
+  yield* validateProfiles(context, here);
+}
+
+const sysctlName = /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*$/u;
+const ipcSysctl = /^(?:kernel\.(?:shm|msg)|kernel\.sem$|fs\.mqueue\.)/u;
+
+function* validateSysctls(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const names = new Set<string>();
+  for (const [index, { name }] of (spec.securityContext?.sysctls ?? []).entries()) {
+    const here = [...path, index, "name"];
+    const plain = name.replaceAll("/", ".");
+    if (name === "") yield required(here);
+    else if (name.length > 253 || !sysctlName.test(name)) yield invalid(here, name, "must be the name of a sysctl");
+    else if (names.has(plain)) yield duplicate(here, name);
+    names.add(plain);
+    if (spec.hostNetwork === true && plain.startsWith("net.")) {
+      yield invalid(here, name, "may not be specified when 'hostNetwork' is true");
+    }
+    if (spec.hostIPC === true && ipcSysctl.test(plain)) {
+      yield invalid(here, name, "may not be specified when 'hostIPC' is true");
+    }
+  }
+}
+
+function* validateTolerations(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+  const operators = ["Equal", "Exists", "Lt", "Gt"];
+  for (const [index, { key, operator, value, effect }] of (spec.tolerations ?? []).entries()) {
+    const here = [...path, "tolerations", index];
+    const problem = key ? qualifiedNameProblem(key) : undefined;
+    if (key && problem !== undefined) yield invalid([...here, "key"], key, problem);
+    if (operator && !operators.includes(operator)) yield notSupported([...here, "operator"], operator, operators);
+    if (!key && operator !== "Exists") {
+      const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      yield invalid([...here, "operator"], operator ?? "", detail);
+    }
+    if (operator === "Exists" && value)
+      yield invalid([...here, "value"], value, "must be empty when `operator` is 'Exists'");
+    if (effect && !effects.includes(effect)) yield notSupported([...here, "effect"], effect, effects);
+  }
+}
