@@ -1,0 +1,138 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatus } from "../api/status.ts";
+import { formatTime } from "../base/time.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+
+export interface ConditionInputs {
+  readonly pod: Pod;
+  readonly podStatus: RuntimePodStatus;
+  readonly phase: PodPhase;
+  readonly initStatuses: readonly ContainerStatus[];
+  readonly containerStatuses: readonly ContainerStatus[];
+  readonly previous: PodStatus | undefined;
+  /** Wall clock, milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
+const ownTypes: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  "PodScheduled",
+]);
+
+interface Finding {
+  readonly status: ConditionStatus;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/**
+ * The pod's conditions in upstream's order: those of others, PodReadyToStartContainers, Initialized, Ready,
+ * ContainersReady, PodScheduled. The time of the last transition stays while the status does.
+ */
+export function podConditions(inputs: ConditionInputs): PodCondition[] {
+  const foreign = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownTypes.has(type));
+  const containersReady = findContainersReady(inputs);
+  const own: [string, Finding][] = [
+    ["PodReadyToStartContainers", { status: hasUsableSandbox(inputs.pod, inputs.podStatus) ? "True" : "False" }],
+    ["Initialized", findInitialized(inputs)],
+    ["Ready", findReady(inputs, foreign, containersReady)],
+    ["ContainersReady", containersReady],
+    ["PodScheduled", { status: "True" }],
+  ];
+  return [...foreign, ...own.map(([type, finding]) => condition(type, finding, inputs))];
+}
+
+/** True when containers can start in the pod's newest sandbox: no other one has to be made first. */
+export function hasUsableSandbox(pod: Pod, { sandboxes }: RuntimePodStatus): boolean {
+  const [newest] = sandboxes;
+  const hostNetwork = pod.spec.hostNetwork === true;
+  return (
+    newest?.ready === true &&
+    sandboxes.filter(({ ready }) => ready).length === 1 &&
+    newest.hostNetwork === hostNetwork &&
+    (hostNetwork || newest.ips.length > 0)
+  );
+}
+
+function condition(type: string, { status, reason, message }: Finding, inputs: ConditionInputs): PodCondition {
+  const before = inputs.previous?.conditions?.find((other) => other.type === type);
+  const { generation } = inputs.pod.metadata;
+  return {
+    type,
+    ...(generation ? { observedGeneration: generation } : {}),
+    status,
+    lastProbeTime: null,
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : formatTime(inputs.now),
+    ...(reason && { reason }),
+    ...(message && { message }),
+  };
+}
+
+function findInitialized({ pod, phase, initStatuses, containerStatuses, previous }: ConditionInputs): Finding {
+  const initContainers = pod.spec.initContainers ?? [];
+  const { unknown, unmet } = judge(initContainers, initStatuses, (container, status) =>
+    isSidecar(container) ? status.started === true : status.ready,
+  );
+  if (phase === "Succeeded" && unknown.length === 0) return { status: "True", reason: "PodCompleted" };
+  // A regular container has run: a sidecar that restarts now takes nothing of that back.
+  if (containerStatuses.some(({ state }) => state.running ?? state.terminated)) return { status: "True" };
+  const message = describe(unknown, unmet, "incomplete");
+  if (message === "") return { status: "True" };
+  if (previous?.conditions?.some(({ type, status }) => type === "Initialized" && status === "True")) {
+    return { status: "True" };
+  }
+  return { status: "False", reason: "ContainersNotInitialized", message };
+}
+
+function findContainersReady({ pod, phase, initStatuses, containerStatuses }: ConditionInputs): Finding {
+  const counted = [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers];
+  const { unknown, unmet } = judge(counted, [...initStatuses, ...containerStatuses], (_, status) => status.ready);
+  if (phase === "Failed") return { status: "False", reason: "PodFailed" };
+  if (phase === "Succeeded" && unknown.length === 0) return { status: "False", reason: "PodCompleted" };
+  const message = describe(unknown, unmet, "unready");
+  return message === "" ? { status: "True" } : { status: "False", reason: "ContainersNotReady", message };
+}
+
+/** Ready: the containers are, and everybody else who has a say (readinessGates, KEP-580). */
+function findReady({ pod }: ConditionInputs, foreign: readonly PodCondition[], containersReady: Finding): Finding {
+  if (containersReady.status !== "True") return containersReady;
+  const problems = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const gate = foreign.find(({ type }) => type === conditionType);
+    if (gate === undefined) {
+      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+    }
+    if (gate.status === "True") return [];
+    return [`the status of pod readiness gate "${conditionType}" is not "True", but ${gate.status}`];
+  });
+  if (problems.length === 0) return { status: "True" };
+  return { status: "False", reason: "ReadinessGatesNotReady", message: problems.join(", ") };
+}
+
+function judge(
+  containers: readonly Container[],
+  statuses: readonly ContainerStatus[],
+  isMet: (container: Container, status: ContainerStatus) => boolean,
+): { readonly unknown: string[]; readonly unmet: string[] } {
+  const unknown: string[] = [];
+  const unmet: string[] = [];
+  for (const container of containers) {
+    const status = statuses.find(({ name }) => name === container.name);
+    if (status === undefined) unknown.push(container.name);
+    else if (!isMet(container, status)) unmet.push(container.name);
+  }
+  return { unknown, unmet };
+}
+
+function describe(unknown: readonly string[], unmet: readonly string[], word: string): string {
+  const parts = [
+    unknown.length > 0 ? `containers with unknown status: [${unknown.join(" ")}]` : "",
+    unmet.length > 0 ? `containers with ${word} status: [${unmet.join(" ")}]` : "",
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}

@@ -1,0 +1,268 @@
+import type { Container } from "../api/container.ts";
+import { restartsAfter } from "../api/restart-policy.ts";
+import type {
+  ContainerState,
+  ContainerStateTerminated,
+  ContainerStatus,
+  ResourceStatus,
+  VolumeMountStatus,
+} from "../api/status.ts";
+import { formatNanoseconds } from "../base/time.ts";
+import { formatList, isSidecar, parseList } from "../resources/pod-totals.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { StatusInputs } from "./inputs.ts";
+import { cutTerminationMessage } from "./termination-message.ts";
+
+/** Exit code of a container of whose end nothing is known: as if it had been killed. */
+const unknownExitCode = 137;
+
+export type ContainerKind = "init" | "regular" | "ephemeral";
+
+/**
+ * The statuses of a pod's containers of one kind. Init containers come in spec order, others by name, as upstream
+ * writes them.
+ */
+export function containerStatuses(
+  inputs: StatusInputs,
+  kind: ContainerKind,
+  containers: readonly Container[],
+  previous: readonly ContainerStatus[] | undefined,
+): ContainerStatus[] {
+  const statuses = containers.map((container) => {
+    const before = previous?.find(({ name }) => name === container.name);
+    return containerStatus(inputs, kind, container, before);
+  });
+  return kind === "init" ? statuses : statuses.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function containerStatus(
+  inputs: StatusInputs,
+  kind: ContainerKind,
+  container: Container,
+  before: ContainerStatus | undefined,
+): ContainerStatus {
+  const [newest, older] = inputs.podStatus.containers.filter(({ name }) => name === container.name);
+  const base = newest
+    ? observedStatus(inputs, container, newest, older, before)
+    : missingStatus(inputs, container, before);
+  const waiting = withWaitingReason(inputs, kind, container, newest, base);
+  return withProbeResults(inputs, kind, container, waiting);
+}
+
+/** A container that the runtime doesn't show: not made yet, or lost with whatever became of it. */
+function missingStatus(
+  { pod, recursiveReadOnlyMounts }: StatusInputs,
+  container: Container,
+  before: ContainerStatus | undefined,
+): ContainerStatus {
+  if (before?.state.terminated) return before;
+  const lost = before?.state.running !== undefined && before.lastState.terminated === undefined;
+  const lastState = lost
+    ? {
+        terminated: unknownEnd(
+          "The container could not be located when the pod was deleted.  The container used to be Running",
+        ),
+      }
+    : (before?.lastState ?? {});
+  return {
+    name: container.name,
+    state: { waiting: { reason: initialWaitingReason(pod.spec.initContainers) } },
+    lastState,
+    ready: false,
+    restartCount: (before?.restartCount ?? 0) + (lost && pod.metadata.deletionTimestamp === undefined ? 1 : 0),
+    image: container.image ?? "",
+    imageID: "",
+    ...volumeMounts(container, recursiveReadOnlyMounts),
+  };
+}
+
+function initialWaitingReason(initContainers: readonly Container[] | undefined): string {
+  return (initContainers?.length ?? 0) > 0 ? "PodInitializing" : "ContainerCreating";
+}
+
+/** A container as the runtime shows its newest instance; the one before it is the last state. */
+function observedStatus(
+  inputs: StatusInputs,
+  container: Container,
+  newest: RuntimeContainerStatus,
+  older: RuntimeContainerStatus | undefined,
+  before: ContainerStatus | undefined,
+): ContainerStatus {
+  const containerID = fullId(inputs, newest);
+  const { state, restarted } = currentState(inputs, newest, before);
+  const requests = formatList(parseList(container.resources?.requests));
+  return {
+    name: container.name,
+    state,
+    lastState: stateBefore(inputs, containerID, older, before),
+    ready: false,
+    restartCount: restarted ?? Math.max(newest.restartCount, before?.restartCount ?? 0),
+    image: newest.image,
+    imageID: newest.imageId,
+    containerID,
+    ...(Object.keys(requests).length > 0 && { allocatedResources: requests }),
+    resources: resourceStatus(requests, formatList(parseList(container.resources?.limits))),
+    ...volumeMounts(container, inputs.recursiveReadOnlyMounts),
+    ...containerUser(newest),
+  };
+}
+
+/** `restarted`: the restart count when the runtime can't know of the restart. */
+function currentState(
+  inputs: StatusInputs,
+  newest: RuntimeContainerStatus,
+  before: ContainerStatus | undefined,
+): { readonly state: ContainerState; readonly restarted?: number } {
+  switch (newest.state) {
+    case "running": {
+      const state = { running: { startedAt: formatNanoseconds(newest.startedAt) } };
+      const uncounted = before?.state.terminated !== undefined && before.restartCount >= newest.restartCount;
+      return uncounted ? { state, restarted: before.restartCount + 1 } : { state };
+    }
+    case "exited":
+      return { state: { terminated: terminatedState(inputs, newest) } };
+    case "unknown":
+      // It ran and does not any more: "never ran" would let a pod that runs once run twice.
+      if (before?.state.running !== undefined) {
+        const terminated = unknownEnd("The container could not be located when the pod was terminated");
+        return { state: { terminated }, restarted: before.restartCount + 1 };
+      }
+      return { state: { waiting: {} } };
+    case "created":
+      return { state: { waiting: {} } };
+  }
+}
+
+function stateBefore(
+  inputs: StatusInputs,
+  containerID: string,
+  older: RuntimeContainerStatus | undefined,
+  before: ContainerStatus | undefined,
+): ContainerState {
+  if (older?.state === "exited") return { terminated: terminatedState(inputs, older) };
+  // The instance before may have been collected: what was said of it stays true.
+  const known = [before?.state.terminated, before?.lastState.terminated];
+  const terminated = known.find((end) => end !== undefined && end.containerID !== containerID);
+  return terminated === undefined ? {} : { terminated };
+}
+
+function terminatedState(inputs: StatusInputs, container: RuntimeContainerStatus): ContainerStateTerminated {
+  const left = inputs.terminationMessages.get(container.id) ?? "";
+  const message = [container.message, left].filter((part) => part !== "").join(": ");
+  return {
+    exitCode: container.exitCode,
+    ...(container.reason && { reason: container.reason }),
+    ...(message && { message: cutTerminationMessage(inputs.pod, message) }),
+    startedAt: formatNanoseconds(container.startedAt),
+    finishedAt: formatNanoseconds(container.finishedAt),
+    containerID: fullId(inputs, container),
+  };
+}
+
+/** The end of a container of which the runtime shows none. */
+export function unknownEnd(message: string): ContainerStateTerminated {
+  return {
+    exitCode: unknownExitCode,
+    reason: "ContainerStatusUnknown",
+    message,
+    startedAt: null,
+    finishedAt: null,
+  };
+}
+
+/** A container that is to run and could not be started waits, for the reason of the last try. */
+function withWaitingReason(
+  inputs: StatusInputs,
+  kind: ContainerKind,
+  container: Container,
+  newest: RuntimeContainerStatus | undefined,
+  status: ContainerStatus,
+): ContainerStatus {
+  if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status;
+  if (kind === "init" && isForgottenInit(inputs, container, newest, status)) {
+    const message =
+      "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally";
+    const terminated = { exitCode: 0, reason: "Completed", message, startedAt: null, finishedAt: null };
+    return { ...status, state: { terminated } };
+  }
+  const waiting = inputs.waiting.get(container.name);
+  if (waiting === undefined || !isToRun(inputs, container, newest)) return status;
+  const { reason, message } = waiting;
+  return {
+    ...status,
+    lastState: status.state.terminated ? { terminated: status.state.terminated } : status.lastState,
+    state: { waiting: { reason, ...(message && { message }) } },
+  };
+}
+
+/** Gone from the runtime while regular containers are there: it must have done its work, or they would not be. */
+function isForgottenInit(
+  { pod, podStatus }: StatusInputs,
+  container: Container,
+  newest: RuntimeContainerStatus | undefined,
+  status: ContainerStatus,
+): boolean {
+  const regular = new Set(pod.spec.containers.map(({ name }) => name));
+  const created = podStatus.containers.some(({ name, state }) => regular.has(name) && state !== "unknown");
+  return newest === undefined && created && !isSidecar(container) && status.state.waiting !== undefined;
+}
+
+function isToRun({ pod }: StatusInputs, container: Container, newest: RuntimeContainerStatus | undefined): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  if (newest === undefined) return true;
+  if (newest.state === "running") return false;
+  return newest.state !== "exited" || restartsAfter(pod, container, newest.exitCode);
+}
+
+/** `started` and `ready`: what probes say, or simply that the container runs where none has a say. */
+function withProbeResults(
+  inputs: StatusInputs,
+  kind: ContainerKind,
+  container: Container,
+  status: ContainerStatus,
+): ContainerStatus {
+  if (kind === "ephemeral") return status;
+  const probes = inputs.probes.get(container.name);
+  const running = status.state.running !== undefined;
+  const started = running && (probes?.started ?? true);
+  const ready =
+    kind === "init" && !isSidecar(container)
+      ? status.state.terminated?.exitCode === 0
+      : started && (probes?.ready ?? true);
+  return { ...status, ready, started };
+}
+
+function fullId({ runtimeName }: StatusInputs, container: RuntimeContainerStatus): string {
+  return `${runtimeName}://${container.id}`;
+}
+
+/** Limits and requests, left out where empty. */
+export function resourceStatus(
+  requests: Readonly<Record<string, string>>,
+  limits: Readonly<Record<string, string>>,
+): ResourceStatus {
+  return {
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(Object.keys(requests).length > 0 && { requests }),
+  };
+}
+
+function volumeMounts(
+  container: Container,
+  recursiveReadOnlyMounts: boolean,
+): { readonly volumeMounts?: readonly VolumeMountStatus[] } {
+  const mounts = (container.volumeMounts ?? []).map((mount): VolumeMountStatus => {
+    const { name, mountPath, readOnly, recursiveReadOnly = "Disabled" } = mount;
+    if (readOnly !== true) return { name, mountPath };
+    const recursive = recursiveReadOnlyMounts && recursiveReadOnly !== "Disabled";
+    return { name, mountPath, readOnly, recursiveReadOnly: recursive ? "Enabled" : "Disabled" };
+  });
+  return mounts.length > 0 ? { volumeMounts: mounts } : {};
+}
+
+function containerUser({ user }: RuntimeContainerStatus): Pick<ContainerStatus, "user"> {
+  if (user === undefined) return {};
+  const groups = user.supplementalGroups.map(Number);
+  const linux = { uid: Number(user.uid), gid: Number(user.gid) };
+  return { user: { linux: groups.length > 0 ? { ...linux, supplementalGroups: groups } : linux } };
+}

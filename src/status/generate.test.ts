@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import {
+  inputsBehind,
+  readySandbox,
+  runtimeContainer,
+  runtimeStatus,
+  statusInputs,
+} from "../../test/support/runtime-status.ts";
+import { recordedPods, vectorText } from "../../test/support/vectors.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PodStatus } from "../api/status.ts";
+import { generateAPIPodStatus } from "./generate.ts";
+import { isTerminalPhase } from "./phase.ts";
+
+/** Where a transition can't be told from the recording. */
+function withoutTimes(status: PodStatus): PodStatus {
+  return { ...status, conditions: status.conditions?.map((each) => ({ ...each, lastTransitionTime: null })) ?? [] };
+}
+
+for (const pod of recordedPods()) {
+  test(`the status of ${pod.metadata.name} is what the Go kubelet showed`, () => {
+    const recorded = pod.status;
+    const generated = generateAPIPodStatus({
+      ...inputsBehind(pod, recorded, undefined),
+      now: Date.parse(recorded.startTime ?? ""),
+    });
+    assert.deepEqual(withoutTimes(generated), withoutTimes(recorded));
+  });
+}
+
+interface StreamEntry {
+  readonly name: string;
+  readonly generation: number;
+  readonly status: PodStatus;
+}
+
+const stream = vectorText("pod-status-stream.jsonl")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line) as StreamEntry);
+
+/** The pods of the recording as the API server gave them: defaulted, with the token's volume mounted. */
+const clusterPods = new Map(
+  parseAllDocuments(vectorText("manifests/cluster-pods.yaml")).map((document) => {
+    const pod = document.toJS() as Pod;
+    return [pod.metadata.name, pod];
+  }),
+);
+
+function clusterPod({ name, generation, status }: StreamEntry): Pod {
+  const pod = clusterPods.get(name);
+  if (pod === undefined) throw new Error(`no manifest for ${name}`);
+  const uid = /pod=\w+\((.+)\)/.exec(JSON.stringify(status))?.[1] ?? "u";
+  const withMounts = (kind: "containerStatuses" | "initContainerStatuses", containers: Pod["spec"]["containers"]) =>
+    containers.map((container) => {
+      const mounts = status[kind]?.find((each) => each.name === container.name)?.volumeMounts ?? [];
+      const requests = { ...container.resources?.limits, ...container.resources?.requests };
+      return {
+        ...container,
+        resources: { ...container.resources, requests },
+        volumeMounts: mounts.map((mount) => ({ name: mount.name, mountPath: mount.mountPath, readOnly: true })),
+      };
+    });
+  return {
+    metadata: { ...pod.metadata, uid, generation },
+    spec: {
+      ...pod.spec,
+      containers: withMounts("containerStatuses", pod.spec.containers),
+      initContainers: withMounts("initContainerStatuses", pod.spec.initContainers ?? []),
+    },
+  };
+}
+
+/**
+ * Known differences: the Go kubelet reads status.resources from the pod's cgroup, whose "no limit" on cgroup v1 is a
+ * huge number; and it tells of a sandbox a moment before it tells of the sandbox's address.
+ */
+function comparable(status: PodStatus, withAddress: boolean): PodStatus {
+  const { podIP, podIPs, resources: _, ...rest } = status;
+  return withAddress ? { ...rest, ...(podIP && { podIP }), ...(podIPs && { podIPs }) } : rest;
+}
+
+/** The Go kubelet writes the end of a startup probe into the last status, ahead of what follows from it. */
+function isHalfUpdated({ status }: StreamEntry): boolean {
+  return (status.initContainerStatuses ?? []).some((each) => each.name === "side" && each.started && !each.ready);
+}
+
+for (const name of ["crash", "done", "noimage", "badconfig", "oom", "full", "liveness"]) {
+  test(`pod ${name} goes through the statuses that the Go kubelet showed`, () => {
+    // The first entry is the API server's own; what follows a deletion is not made from the containers alone.
+    const entries = stream.filter((entry) => entry.name === name && entry.generation === 1).slice(1);
+    let previous: PodStatus | undefined;
+    for (const entry of entries.filter((each) => !isHalfUpdated(each))) {
+      const generated = generateAPIPodStatus(inputsBehind(clusterPod(entry), entry.status, previous));
+      const expected = comparable(entry.status, entry.status.podIP !== undefined);
+      const actual = comparable(generated, entry.status.podIP !== undefined);
+      // The Go kubelet holds a terminal phase back until the pod's worker has ended; its conditions tell already.
+      const heldBack = isTerminalPhase(actual.phase) && expected.phase === "Running";
+      assert.deepEqual(heldBack ? { ...actual, phase: "Running" } : actual, expected);
+      previous = generated;
+    }
+    assert.ok(entries.length > 1);
+  });
+}
+
+const pod: Pod = {
+  metadata: { name: "p", namespace: "ns", uid: "u" },
+  spec: { containers: [{ name: "c", image: "image" }], restartPolicy: "OnFailure" },
+};
+
+test("a new pod waits for its containers to be created", () => {
+  const status = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [], []), now: 1999 }));
+  assert.equal(status.phase, "Pending");
+  assert.equal(status.startTime, "1970-01-01T00:00:01Z");
+  assert.deepEqual(status.containerStatuses?.[0]?.state, { waiting: { reason: "ContainerCreating" } });
+});
+
+test("a pod that the node ends is Failed in the node's words, and stays so", () => {
+  const failure = { reason: "Evicted", message: "The node was low on resource: memory." };
+  const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
+  const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
+  assert.deepEqual([failed.phase, failed.reason, failed.message], ["Failed", failure.reason, failure.message]);
+  const done = runtimeContainer("c", { state: "exited", reason: "Completed" });
+  const later = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [done]), previous: failed }));
+  assert.deepEqual([later.phase, later.reason], ["Failed", "Evicted"]);
+  const other = { reason: "DeadlineExceeded", message: "" };
+  assert.equal(
+    generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed, failure: other })).reason,
+    "Evicted",
+  );
+});
+
+test("a pod that has ended stays as it ended", () => {
+  const done = runtimeContainer("c", { state: "exited", reason: "Completed" });
+  const succeeded = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [done]) }));
+  assert.equal(succeeded.phase, "Succeeded");
+  const lost = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [], []), previous: succeeded }));
+  assert.equal(lost.phase, "Succeeded");
+  assert.deepEqual(lost.containerStatuses, succeeded.containerStatuses);
+});
+
+test("a pod that was Running is not Pending again while its init containers run in a new sandbox", () => {
+  const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: "i" }] } };
+  const before = generateAPIPodStatus(
+    statusInputs(withInit, {
+      podStatus: runtimeStatus(withInit, [runtimeContainer("c"), runtimeContainer("i", { state: "exited" })]),
+    }),
+  );
+  assert.equal(before.phase, "Running");
+  const podStatus = runtimeStatus(withInit, [runtimeContainer("i", { id: "i-1" })]);
+  assert.equal(generateAPIPodStatus(statusInputs(withInit, { podStatus, previous: before })).phase, "Running");
+});
+
+test("addresses come in the order of the node's families", () => {
+  const dual = readySandbox({ ips: ["10.0.0.1", "fd00::1"] });
+  const podStatus = runtimeStatus(pod, [], [dual]);
+  const status = generateAPIPodStatus(statusInputs(pod, { podStatus, hostIPs: ["fd00::2", "192.0.2.2", "192.0.2.3"] }));
+  assert.deepEqual(status.podIPs, [{ ip: "fd00::1" }, { ip: "10.0.0.1" }]);
+  assert.deepEqual(status.hostIPs, [{ ip: "fd00::2" }, { ip: "192.0.2.2" }]);
+  const onHost: Pod = { ...pod, spec: { ...pod.spec, hostNetwork: true } };
+  assert.equal(generateAPIPodStatus(statusInputs(onHost, { hostIPs: ["192.0.2.2"] })).podIP, "192.0.2.2");
+});
+
+test("a pod keeps its address when its sandbox is gone", () => {
+  const before = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, []) }));
+  const podStatus = runtimeStatus(pod, [], [readySandbox({ ready: false, ips: [] })]);
+  assert.equal(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: before })).podIP, "10.0.0.1");
+});

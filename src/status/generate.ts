@@ -1,0 +1,95 @@
+import type { Pod } from "../api/pod.ts";
+import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
+import { formatTime } from "../base/time.ts";
+import { formatList, podLimits, podRequests } from "../resources/pod-totals.ts";
+import { qosClass } from "../resources/qos.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { podConditions } from "./conditions.ts";
+import { containerStatuses, resourceStatus } from "./container-statuses.ts";
+import type { StatusInputs } from "./inputs.ts";
+import { getPhase, isTerminalPhase } from "./phase.ts";
+
+/**
+ * The status of a pod from all that is known of it; pure. Unlike upstream's, a pod that was Running is not Pending
+ * again while a new sandbox runs its init containers, and status.resources shows what was allocated rather than what
+ * the pod's cgroup says (which on cgroup v1 is a huge number for "no limit").
+ */
+export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
+  const { pod, podStatus, previous, now } = inputs;
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const init = containerStatuses(inputs, "init", initContainers, previous?.initContainerStatuses);
+  const regular = containerStatuses(inputs, "regular", containers, previous?.containerStatuses);
+  const ephemeral = containerStatuses(inputs, "ephemeral", ephemeralContainers, previous?.ephemeralContainerStatuses);
+  const phase = nextPhase(inputs, [...init, ...regular]);
+  const conditions = podConditions({
+    pod,
+    podStatus,
+    phase,
+    initStatuses: init,
+    containerStatuses: regular,
+    previous,
+    now,
+  });
+  const { generation } = pod.metadata;
+  const allocated = formatList(podRequests(pod));
+  return {
+    ...(generation ? { observedGeneration: generation } : {}),
+    phase,
+    conditions,
+    ...explanation(inputs, phase),
+    ...addresses(inputs),
+    startTime: previous?.startTime ?? formatTime(now),
+    ...(init.length > 0 && { initContainerStatuses: init }),
+    ...(regular.length > 0 && { containerStatuses: regular }),
+    ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
+    qosClass: qosClass(pod),
+    ...(Object.keys(allocated).length > 0 && { allocatedResources: allocated }),
+    resources: resourceStatus(allocated, formatList(podLimits(pod))),
+  };
+}
+
+/** Phases only go forward: Pending, Running, and one of the two ends. */
+function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
+  const { pod, podStatus, previous, podIsTerminal, failure } = inputs;
+  if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
+  if (failure !== undefined) return "Failed";
+  const phase = getPhase(pod, { statuses, podIsTerminal, initialized: hasRegularInSandbox(pod, podStatus) });
+  return phase === "Pending" && previous?.phase === "Running" ? "Running" : phase;
+}
+
+function hasRegularInSandbox(pod: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
+  const [newest] = sandboxes;
+  const regular = new Set(pod.spec.containers.map(({ name }) => name));
+  return (
+    newest?.ready === true && containers.some(({ name, sandboxId }) => sandboxId === newest.id && regular.has(name))
+  );
+}
+
+/** Reason and message explain the phase, so they stay with it. */
+function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick<PodStatus, "message" | "reason"> {
+  const ended = previous !== undefined && isTerminalPhase(previous.phase);
+  const { reason, message } = failure !== undefined && !ended ? failure : previous?.phase === phase ? previous : {};
+  return { ...(message && { message }), ...(reason && { reason }) };
+}
+
+/** The pod's addresses in the order of the node's families; a pod that has lost its sandbox keeps its last ones. */
+function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" | "podIP" | "podIPs"> {
+  const { pod, podStatus, hostIPs, previous } = inputs;
+  const nodeIPs = hostIPs.slice(0, 2);
+  const ready = podStatus.sandboxes.find((sandbox) => sandbox.ready);
+  const observed = pod.spec.hostNetwork === true ? nodeIPs : (ready?.ips ?? []);
+  const podIPs =
+    ready === undefined && observed.length === 0
+      ? (previous?.podIPs ?? []).map(({ ip }) => ip)
+      : sort(observed, nodeIPs);
+  return {
+    ...(nodeIPs[0] !== undefined && { hostIP: nodeIPs[0], hostIPs: nodeIPs.map((ip) => ({ ip })) }),
+    ...(podIPs[0] !== undefined && { podIP: podIPs[0], podIPs: podIPs.map((ip) => ({ ip })) }),
+  };
+}
+
+function sort(ips: readonly string[], [primary]: readonly string[]): string[] {
+  const isV6 = (ip: string): boolean => ip.includes(":");
+  if (primary === undefined) return [...ips];
+  return ips.toSorted((a, b) => Number(isV6(a) !== isV6(primary)) - Number(isV6(b) !== isV6(primary)));
+}

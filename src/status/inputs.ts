@@ -1,0 +1,45 @@
+import type { Pod } from "../api/pod.ts";
+import type { PodStatus } from "../api/status.ts";
+import type { ContainerId } from "../base/ids.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+
+/** What probes say of a container. A probe that the container has not, or that nobody runs, has no say. */
+export interface ProbeState {
+  /** Readiness probe: false until it has succeeded. */
+  readonly ready?: boolean;
+  /** Startup probe: false until it has succeeded. */
+  readonly started?: boolean;
+}
+
+/** Why a container could not be started. */
+export interface WaitingReason {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Everything that a pod's status is made from. */
+export interface StatusInputs {
+  readonly pod: Pod;
+  /** What the runtime shows of the pod. */
+  readonly podStatus: RuntimePodStatus;
+  /** By container name; absent for containers that could be started last time. */
+  readonly waiting: ReadonlyMap<string, WaitingReason>;
+  /** The status generated before, or the API server's after a restart; undefined for a new pod. */
+  readonly previous: PodStatus | undefined;
+  /** Wall clock, milliseconds since the epoch. */
+  readonly now: number;
+  /** The node's addresses, the primary one first; empty to say nothing of them, as a kubelet without a cluster does. */
+  readonly hostIPs: readonly string[];
+  /** Name of the runtime for container ids: `containerd`. */
+  readonly runtimeName: string;
+  /** Nothing of the pod will be restarted: it is being stopped, or has been. */
+  readonly podIsTerminal: boolean;
+  /** Set when the node refuses or ends the pod (admission, Evicted, DeadlineExceeded): it is Failed, in these words. */
+  readonly failure?: { readonly reason: string; readonly message: string };
+  /** What containers left as termination message, by container id. */
+  readonly terminationMessages: ReadonlyMap<ContainerId, string>;
+  /** By container name. */
+  readonly probes: ReadonlyMap<string, ProbeState>;
+  /** Whether the runtime can make mounts read-only all the way down. */
+  readonly recursiveReadOnlyMounts: boolean;
+}

@@ -1,0 +1,79 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { isStaticPod } from "../api/pod-kind.ts";
+import { restartsAfter } from "../api/restart-policy.ts";
+import type { ContainerStatus, PodPhase } from "../api/status.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
+
+export interface PhaseInputs {
+  /** Statuses of init and regular containers. */
+  readonly statuses: readonly ContainerStatus[];
+  readonly podIsTerminal: boolean;
+  /** A regular container has been created in the sandbox that is there, so initialisation was complete in it. */
+  readonly initialized: boolean;
+}
+
+export function isTerminalPhase(phase: PodPhase | undefined): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+/**
+ * Where a pod is in its life, from its containers alone. A container that waits for its restart counts as the end that
+ * it had; sidecars keep no pod alive and fail none.
+ */
+export function getPhase(pod: Pod, inputs: PhaseInputs): PodPhase {
+  const situations = new Map(inputs.statuses.map((status) => [status.name, situationOf(status)]));
+  const situation = (container: Container): Situation => situations.get(container.name) ?? unknownSituation;
+  const initContainers = pod.spec.initContainers ?? [];
+  const init = initContainers.filter((container) => !isSidecar(container));
+  if (init.some((container) => hasFailedForGood(pod, container, situation(container)))) return "Failed";
+
+  const sidecars = initContainers.filter(isSidecar).map(situation);
+  const regular = pod.spec.containers.map(situation);
+  const sidecarPending = sidecars.some(({ kind, started }) => kind !== "ended" && !started);
+  const initPending = init.some((container) => situation(container).kind !== "ended");
+  if (initPending || (sidecarPending && !inputs.initialized)) return "Pending";
+  const all = [...sidecars, ...regular];
+  if (all.some(({ kind }) => kind === "waiting")) return "Pending";
+  if (all.some(({ kind }) => kind === "unknown")) return "Pending";
+  if (all.some(({ kind }) => kind === "running")) return "Running";
+  if (!regular.some(({ kind }) => kind === "ended")) return "Pending";
+  return phaseOfEnded(pod, regular, inputs.podIsTerminal);
+}
+
+/** How a container stands. `ended` includes those that wait for a restart. */
+interface Situation {
+  readonly kind: "running" | "ended" | "waiting" | "unknown";
+  readonly started: boolean;
+  readonly exitCode: number;
+  /** Ended and not waiting to be restarted. */
+  readonly stopped: boolean;
+}
+
+const unknownSituation: Situation = { kind: "unknown", started: false, exitCode: 0, stopped: false };
+
+function situationOf({ state, lastState, started = false }: ContainerStatus): Situation {
+  if (state.running) return { ...unknownSituation, kind: "running", started };
+  if (state.terminated) return { kind: "ended", started, exitCode: state.terminated.exitCode, stopped: true };
+  if (state.waiting && lastState.terminated) {
+    return { kind: "ended", started, exitCode: lastState.terminated.exitCode, stopped: false };
+  }
+  return state.waiting ? { ...unknownSituation, kind: "waiting" } : unknownSituation;
+}
+
+function hasFailedForGood(pod: Pod, container: Container, { kind, exitCode }: Situation): boolean {
+  return kind === "ended" && exitCode !== 0 && !restartsAfter(pod, container, exitCode);
+}
+
+function phaseOfEnded(pod: Pod, regular: readonly Situation[], podIsTerminal: boolean): PodPhase {
+  // One that still waits for its restart has not succeeded, whatever its last exit code was.
+  const succeeded = regular.every(({ exitCode, stopped }) => stopped && exitCode === 0);
+  const outcome = succeeded ? "Succeeded" : "Failed";
+  // A static pod that is being stopped has not ended for the cluster: its manifest brings it back (upstream's rule).
+  if (podIsTerminal && !isStaticPod(pod)) return outcome;
+  const restarting = pod.spec.containers.some((container, index) => {
+    const { exitCode } = regular[index] ?? unknownSituation;
+    return restartsAfter(pod, container, exitCode);
+  });
+  return restarting ? "Running" : outcome;
+}

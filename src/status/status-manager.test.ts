@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { generateAPIPodStatus } from "./generate.ts";
+import { type StatusChange, StatusManager } from "./status-manager.ts";
+
+const pod: Pod = {
+  metadata: { name: "p", namespace: "ns", uid: "u" },
+  spec: { containers: [{ name: "c" }], restartPolicy: "Never" },
+};
+const cause = { code: "Test", message: "the test says so" };
+const running = runtimeStatus(pod, [runtimeContainer("c")]);
+const exited = runtimeStatus(pod, [runtimeContainer("c", { state: "exited", exitCode: 3, reason: "Error" })]);
+
+const pending = generateAPIPodStatus(statusInputs(pod));
+const runningStatus = generateAPIPodStatus(statusInputs(pod, { podStatus: running, previous: pending }));
+const failed = generateAPIPodStatus(statusInputs(pod, { podStatus: exited, previous: runningStatus }));
+
+function setUp() {
+  const entries: JournalInput[] = [];
+  const changes: StatusChange[] = [];
+  const manager = new StatusManager({ record: (entry) => entries.push(entry) });
+  const subscription = manager.onChange((change) => changes.push(change));
+  return { manager, entries, changes, subscription };
+}
+
+test("the latest status is kept, each with a greater version", () => {
+  const { manager, changes } = setUp();
+  assert.equal(manager.get("u"), undefined);
+  assert.equal(manager.set(pod, pending, cause), true);
+  assert.equal(manager.set(pod, runningStatus, cause), true);
+  assert.equal(manager.get("u"), runningStatus);
+  assert.equal(manager.getVersioned("u")?.version, 2);
+  assert.deepEqual(
+    changes.map(({ version, previous, status }) => [version, previous?.phase, status.phase]),
+    [
+      [1, undefined, "Pending"],
+      [2, "Pending", "Running"],
+    ],
+  );
+});
+
+test("a status that says nothing new is no change", () => {
+  const { manager, entries, changes } = setUp();
+  manager.set(pod, pending, cause);
+  const seen = entries.length;
+  assert.equal(manager.set(pod, structuredClone(pending), cause), false);
+  assert.equal(entries.length, seen);
+  assert.equal(changes.length, 1);
+});
+
+test("what people can see change is journaled with its cause", () => {
+  const { manager, entries } = setUp();
+  manager.set(pod, pending, cause);
+  manager.set(pod, runningStatus, cause);
+  manager.set(pod, failed, cause);
+  assert.deepEqual(
+    entries.map(({ what, message }) => [what, message]),
+    [
+      ["PodPhaseChanged", "the pod is Pending"],
+      ["ContainerStateChanged", "container c is waiting: ContainerCreating"],
+      ["PodPhaseChanged", "the pod is Running"],
+      ["ContainerStateChanged", "container c is running and ready"],
+      ["PodPhaseChanged", "the pod is Failed"],
+      ["ContainerStateChanged", "container c is terminated: Error (exit code 3)"],
+    ],
+  );
+  assert.ok(entries.every((entry) => entry.cause === cause && entry.pod?.uid === "u"));
+});
+
+test("a container that has ended for good never runs again in a status", () => {
+  const { manager, entries } = setUp();
+  manager.set(pod, failed, cause);
+  assert.equal(manager.set(pod, runningStatus, cause), false);
+  assert.equal(manager.get("u"), failed);
+  assert.equal(entries.at(-1)?.what, "StatusRefused");
+});
+
+test("a pod that is gone gets an end, and its containers one that nobody saw", () => {
+  const { manager } = setUp();
+  assert.equal(manager.terminate(pod, cause), false);
+  manager.set(pod, runningStatus, cause);
+  assert.equal(manager.terminate(pod, cause), true);
+  const status = manager.get("u");
+  assert.equal(status?.phase, "Failed");
+  assert.equal(status.containerStatuses?.[0]?.state.terminated?.reason, "ContainerStatusUnknown");
+  assert.equal(status.containerStatuses[0].state.terminated.exitCode, 137);
+  assert.equal(manager.terminate(pod, cause), false);
+});
+
+test("a pod is forgotten when it is removed, and a listener when it is disposed of", () => {
+  const { manager, changes, subscription } = setUp();
+  manager.set(pod, pending, cause);
+  manager.remove("u");
+  assert.equal(manager.get("u"), undefined);
+  subscription[Symbol.dispose]();
+  manager.set(pod, runningStatus, cause);
+  assert.equal(changes.length, 1);
+});

@@ -1,0 +1,138 @@
+import type { Pod } from "../api/pod.ts";
+import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
+import { illegalTransition, terminatedStatus } from "./transitions.ts";
+
+/** A pod's latest status and how many there have been: a greater version is always the later one. */
+export interface VersionedStatus {
+  readonly status: PodStatus;
+  /** 1 for a pod's first status. */
+  readonly version: number;
+}
+
+export interface StatusChange extends VersionedStatus {
+  readonly pod: PodRef;
+  /** Undefined for a pod's first status. */
+  readonly previous: PodStatus | undefined;
+}
+
+/**
+ * Keeps the latest status of each pod and tells who wants to know. What people can see change (the phase, containers'
+ * states) goes into the journal with its cause. Statuses are set by the pod's worker alone, so that none is overtaken by
+ * an older one.
+ */
+export class StatusManager {
+  readonly #journal: Recorder;
+  readonly #statuses = new Map<string, VersionedStatus>();
+  readonly #listeners = new Set<(change: StatusChange) => void>();
+
+  constructor(journal: Recorder) {
+    this.#journal = journal;
+  }
+
+  /** The latest status of the pod of that UID; undefined when there is none yet. */
+  get(uid: string): PodStatus | undefined {
+    return this.#statuses.get(uid)?.status;
+  }
+
+  /** {@link get} with its version. */
+  getVersioned(uid: string): VersionedStatus | undefined {
+    return this.#statuses.get(uid);
+  }
+
+  /**
+   * Stores a status. False when nothing changed, or when it can't follow the one before it ({@link illegalTransition}):
+   * that is noted in the journal and the status dropped.
+   */
+  set(pod: Pod, status: PodStatus, cause: Cause): boolean {
+    const { name, namespace, uid } = pod.metadata;
+    const before = this.#statuses.get(uid);
+    if (before !== undefined && isSame(before.status, status)) return false;
+    const ref: PodRef = { namespace, name, uid };
+    const problem = illegalTransition(pod, before?.status, status);
+    if (problem !== undefined) {
+      this.#journal.record({ kind: "note", what: "StatusRefused", message: problem, pod: ref, cause });
+      return false;
+    }
+    const version = (before?.version ?? 0) + 1;
+    this.#statuses.set(uid, { status, version });
+    this.#record(ref, before?.status, status, cause);
+    for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version });
+    return true;
+  }
+
+  /** The pod is gone from the runtime: whatever of it had no end gets one. Nothing for a pod without a status. */
+  terminate(pod: Pod, cause: Cause): boolean {
+    const status = this.get(pod.metadata.uid);
+    return status !== undefined && this.set(pod, terminatedStatus(pod, status), cause);
+  }
+
+  /** Forgets the pod. */
+  remove(uid: string): void {
+    this.#statuses.delete(uid);
+  }
+
+  /** Calls `listener` after each change, in the order of the changes, until disposed of. It must not throw. */
+  onChange(listener: (change: StatusChange) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  #record(pod: PodRef, before: PodStatus | undefined, after: PodStatus, cause: Cause): void {
+    if (before?.phase !== after.phase) {
+      const message = `the pod is ${after.phase}${after.reason ? `: ${after.reason}` : ""}`;
+      const data = {
+        ...(before && { from: before.phase }),
+        to: after.phase,
+        ...(after.reason && { reason: after.reason }),
+      };
+      this.#journal.record({ kind: "observation", what: "PodPhaseChanged", message, pod, cause, data });
+    }
+    const known = new Map(allStatuses(before).map((status) => [status.name, status]));
+    for (const status of allStatuses(after)) {
+      const data = describe(status);
+      const last = known.get(status.name);
+      if (last !== undefined && isSame(describe(last), data)) continue;
+      const message = `container ${status.name} is ${stateText(status)}`;
+      this.#journal.record({
+        kind: "observation",
+        what: "ContainerStateChanged",
+        message,
+        pod,
+        container: status.name,
+        cause,
+        data,
+      });
+    }
+  }
+}
+
+function allStatuses(status: PodStatus | undefined): readonly ContainerStatus[] {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status ?? {};
+  return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses];
+}
+
+/** What of a container's status people see change; times and messages are left to the status itself. */
+function describe({ state, ready, restartCount, containerID = "" }: ContainerStatus): { readonly [key: string]: Json } {
+  const always = { ready, restartCount, containerID };
+  if (state.running) return { state: "running", ...always };
+  if (state.terminated) {
+    const { exitCode, reason = "" } = state.terminated;
+    return { state: "terminated", reason, exitCode, ...always };
+  }
+  return { state: "waiting", reason: state.waiting?.reason ?? "", ...always };
+}
+
+function stateText({ state, ready }: ContainerStatus): string {
+  if (state.running) return ready ? "running and ready" : "running, not ready";
+  if (state.terminated) {
+    const { exitCode, reason } = state.terminated;
+    return `terminated${reason ? `: ${reason}` : ""} (exit code ${exitCode})`;
+  }
+  return `waiting${state.waiting?.reason ? `: ${state.waiting.reason}` : ""}`;
+}
+
+/** Both come from the same generator, so equal ones have their keys in the same order. */
+function isSame(a: object, b: object): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,17 @@
+import type { Pod } from "../api/pod.ts";
+
+/** Bytes of termination messages that a pod's status may hold; its containers share them equally. */
+const maxPodMessageBytes = 12 * 1024;
+
+/** Cuts a container's termination message to its share of what the pod's status may hold, between two characters. */
+export function cutTerminationMessage(pod: Pod, message: string): string {
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const count = Math.max(1, containers.length + initContainers.length + ephemeralContainers.length);
+  const limit = Math.floor(maxPodMessageBytes / count);
+  const bytes = new TextEncoder().encode(message);
+  if (bytes.length <= limit) return message;
+  let end = limit;
+  // 10xxxxxx goes on with a character that began before.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return new TextDecoder().decode(bytes.subarray(0, end));
+}

@@ -1,0 +1,73 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { isStaticPod } from "../api/pod-kind.ts";
+import { restartsAfter } from "../api/restart-policy.ts";
+import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
+import { unknownEnd } from "./container-statuses.ts";
+import { isTerminalPhase } from "./phase.ts";
+
+/**
+ * Why a status can't follow the one before it: a container that has ended for good doesn't run or wait again. That is a
+ * defect in what was observed or decided, never to be shown. Undefined when it can.
+ */
+export function illegalTransition(pod: Pod, before: PodStatus | undefined, after: PodStatus): string | undefined {
+  const { containers, initContainers = [] } = pod.spec;
+  const regular = firstRevived(pod, containers, before?.containerStatuses, after.containerStatuses);
+  const init = firstRevived(pod, initContainers, before?.initContainerStatuses, after.initContainerStatuses);
+  const revived = regular ?? init;
+  return revived && `terminated container ${revived} attempted illegal transition to non-terminated state`;
+}
+
+function firstRevived(
+  pod: Pod,
+  containers: readonly Container[],
+  before: readonly ContainerStatus[] = [],
+  after: readonly ContainerStatus[] = [],
+): string | undefined {
+  return containers.find((container) => {
+    const exitCode = before.find(({ name }) => name === container.name)?.state.terminated?.exitCode;
+    if (exitCode === undefined || restartsAfter(pod, container, exitCode)) return false;
+    const now = after.find(({ name }) => name === container.name);
+    return now !== undefined && now.state.terminated === undefined;
+  })?.name;
+}
+
+/**
+ * The last status of a pod of which nothing is left in the runtime (upstream's TerminatePod): containers whose end was
+ * never seen are taken to have been killed, and the pod has an end.
+ */
+export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
+  const init = status.initContainerStatuses ?? [];
+  const lastBegun = init.findLastIndex(hasBegun);
+  return {
+    ...status,
+    phase: isTerminalPhase(status.phase) || isStaticPod(pod) ? status.phase : "Failed",
+    // Those that never had their turn keep waiting; if none had, it was the first one's.
+    ...(init.length > 0 && {
+      initContainerStatuses: init.map((each, index) => (index <= Math.max(lastBegun, 0) ? withEnd(each) : each)),
+    }),
+    ...(status.containerStatuses && {
+      containerStatuses: wasInitialized(pod, status) ? status.containerStatuses.map(withEnd) : status.containerStatuses,
+    }),
+  };
+}
+
+function withEnd(status: ContainerStatus): ContainerStatus {
+  if (status.state.terminated) return status;
+  const message = "The container could not be located when the pod was terminated";
+  return { ...status, state: { terminated: unknownEnd(message) }, ready: false, started: false };
+}
+
+function hasBegun({ state, lastState }: ContainerStatus): boolean {
+  return state.waiting === undefined || lastState.terminated !== undefined;
+}
+
+/** Whether regular containers can have run. */
+function wasInitialized(pod: Pod, { containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  const lastInit = pod.spec.initContainers?.at(-1);
+  if (lastInit === undefined || containerStatuses.some(hasBegun)) return true;
+  const status = initContainerStatuses.at(-1);
+  if (isSidecar(lastInit)) return status?.state.running !== undefined && status.started === true;
+  return [status?.state.terminated, status?.lastState.terminated].some((end) => end?.exitCode === 0);
+}
