@@ -47,7 +47,12 @@ export interface PodView extends PodRef {
   readonly ready: boolean;
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
-  readonly hostPorts: readonly { readonly hostIP: string; readonly hostPort: number; readonly containerPort: number; readonly protocol: string }[];
+  readonly hostPorts: readonly {
+    readonly hostIP: string;
+    readonly hostPort: number;
+    readonly containerPort: number;
+    readonly protocol: string;
+  }[];
   readonly node: string;
   /** Wall clock ms at which this engine or the one before it first saw the pod. */
   readonly createdAt: number;
@@ -65,6 +70,8 @@ export interface Health {
   readonly runtime: string;
   readonly runtimeEndpoint: string;
   readonly startedAt: number;
+  /** Sequence number of the newest journal entry, so that a client can follow what comes after; 0 when there is none. */
+  readonly journalSeq: number;
   /** One line for each subsystem: last success and the oldest outstanding call. */
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }
@@ -91,7 +98,10 @@ export interface Engine {
   podRefs(selector: PodSelector): readonly PodRef[];
   entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[];
   /** Entries from `sinceSeq` on, then new ones as they come, until the signal aborts. */
-  follow(filter: { readonly uid?: string; readonly sinceSeq?: number }, signal: AbortSignal): AsyncIterable<JournalEntry>;
+  follow(
+    filter: { readonly uid?: string; readonly sinceSeq?: number },
+    signal: AbortSignal,
+  ): AsyncIterable<JournalEntry>;
   /** Ends the engine process; pods go on running (`keep`) or are stopped first. */
   shutdown(mode: "keep" | "stop"): Promise<void>;
 }

@@ -1,0 +1,50 @@
+import { ExitCode } from "../base/errors.ts";
+import { printable } from "../journal/text.ts";
+import type { Check } from "../private-runtime/preflight/check.ts";
+import { preflight } from "../private-runtime/preflight/preflight.ts";
+import type { Health } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { findEngine, searchPath } from "./engine-process.ts";
+import { plural } from "./format.ts";
+import type { Painter } from "./terminal.ts";
+
+/** `podwright doctor`: whether this machine can run pods, and how the engine is. Exit code 3 when something is not. */
+export async function doctorCommand(context: CommandContext, options: { readonly json?: true }): Promise<ExitCode> {
+  const { files, mounts, processes, layout, terminal } = context;
+  const { checks } = await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) });
+  const health = await findEngine(context);
+  const all = [...checks, ...(health === undefined ? [] : engineChecks(health))];
+  if (options.json === true) terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
+  else terminal.print(doctorLines(all, health, layout.stateDirectory, terminal.paint).join("\n"));
+  return all.some((check) => check.ok === "failed") ? ExitCode.environment : ExitCode.done;
+}
+
+function engineChecks(health: Health): Check[] {
+  return health.checks.map(({ name, ok, detail }) => ({ name: `engine: ${name}`, ok: ok ? "ok" : "failed", detail }));
+}
+
+const marks = { ok: "✓", warning: "!", failed: "✗" } as const;
+
+/** One line a finding, its remedy below it. */
+export function doctorLines(
+  checks: readonly Check[],
+  health: Health | undefined,
+  stateDirectory: string,
+  paint: Painter,
+): string[] {
+  const paints = { ok: paint.good, warning: paint.caution, failed: paint.bad } as const;
+  const width = Math.max(...checks.map((check) => check.name.length));
+  const lines = checks.flatMap((check) => {
+    const mark = paints[check.ok](marks[check.ok]);
+    const line = `${mark} ${check.name.padEnd(width)}   ${printable(check.detail)}`;
+    return check.remedy === undefined ? [line] : [line, `  ${" ".repeat(width)}   → ${printable(check.remedy)}`];
+  });
+  const engine =
+    health === undefined
+      ? `no engine runs for ${stateDirectory}`
+      : `engine ${health.version}, process ${health.pid}, on ${printable(health.runtime)} (${health.runtimeEndpoint})`;
+  const count = (ok: Check["ok"]): number => checks.filter((check) => check.ok === ok).length;
+  const failed = count("failed");
+  const verdict = failed > 0 ? paint.bad(`${failed} failed`) : paint.good("ready to run pods");
+  return [...lines, "", engine, `${verdict}, ${plural(count("warning"), "warning")}`];
+}

@@ -1,0 +1,152 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { answeredError } from "../linux/api-errors.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine.ts";
+
+/**
+ * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers or the
+ * engine goes away.
+ */
+export interface EngineTransport {
+  request(
+    method: "GET" | "POST",
+    path: string,
+    options: { readonly body?: string; readonly signal?: AbortSignal },
+  ): Promise<{ readonly status: number; readonly body: string }>;
+  /**
+   * The lines of the answer to a GET as they come. Throws for a status of 400 and above the `PodwrightError` that the
+   * engine answered.
+   */
+  lines(path: string, signal: AbortSignal): AsyncIterable<string>;
+}
+
+export interface JournalFilter {
+  readonly uid?: string;
+  /** Inclusive. */
+  readonly sinceSeq?: number;
+}
+
+/** No engine listens on the socket, or it went away during the call: the outcome of the call is unknown. */
+export class EngineGone extends PodwrightError {
+  constructor(message: string, options: ErrorOptions & { readonly remedy?: string } = {}) {
+    super(ExitCode.failed, message, options);
+    this.name = "EngineGone";
+  }
+}
+
+/**
+ * The calls of `Engine` from another process. Rejects with `PodwrightError`: the engine's own, or {@link EngineGone}.
+ */
+export class EngineClient {
+  readonly #transport: EngineTransport;
+  readonly #stateDirectory: string;
+
+  constructor(transport: EngineTransport, stateDirectory: string) {
+    this.#transport = transport;
+    this.#stateDirectory = stateDirectory;
+  }
+
+  async health(signal?: AbortSignal): Promise<Health> {
+    return (await this.#call("GET", "/v1/health", undefined, signal)) as Health;
+  }
+
+  async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
+    return (await this.#call("POST", "/v1/apply", JSON.stringify(request))) as readonly AppliedPod[];
+  }
+
+  async pods(signal?: AbortSignal): Promise<readonly PodView[]> {
+    return (await this.#call("GET", "/v1/pods", undefined, signal)) as readonly PodView[];
+  }
+
+  async pod(selector: string): Promise<PodView> {
+    return (await this.#call("GET", podPath(selector))) as PodView;
+  }
+
+  async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {
+    const query = graceSeconds === undefined ? "" : `?grace=${graceSeconds}`;
+    return (await this.#call("POST", `${podPath(selector)}/stop${query}`)) as PodView;
+  }
+
+  async podRefs(selector: string): Promise<readonly PodRef[]> {
+    return (await this.#call("GET", `${podPath(selector)}/refs`)) as readonly PodRef[];
+  }
+
+  async entries(filter: JournalFilter): Promise<readonly JournalEntry[]> {
+    const entries: JournalEntry[] = [];
+    for await (const entry of this.#journal(filter, false, new AbortController().signal)) entries.push(entry);
+    return entries;
+  }
+
+  /** Ends quietly when the signal aborts; rejects with {@link EngineGone} when the engine does not go on. */
+  async *follow(filter: JournalFilter, signal: AbortSignal): AsyncGenerator<JournalEntry> {
+    yield* this.#journal(filter, true, signal);
+    if (!signal.aborted) throw this.#gone(undefined);
+  }
+
+  async shutdown(mode: "keep" | "stop"): Promise<void> {
+    await this.#call("POST", `/v1/shutdown?mode=${mode}`);
+  }
+
+  async *#journal(filter: JournalFilter, follow: boolean, signal: AbortSignal): AsyncGenerator<JournalEntry> {
+    const query = new URLSearchParams();
+    if (filter.uid !== undefined) query.set("uid", filter.uid);
+    if (filter.sinceSeq !== undefined) query.set("since", String(filter.sinceSeq));
+    if (follow) query.set("follow", "true");
+    try {
+      for await (const line of this.#transport.lines(`/v1/journal?${query.toString()}`, signal)) {
+        if (line !== "") yield JSON.parse(line) as JournalEntry;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      throw this.#translate(error);
+    }
+  }
+
+  async #call(method: "GET" | "POST", path: string, body?: string, signal?: AbortSignal): Promise<unknown> {
+    try {
+      const answer = await this.#transport.request(method, path, {
+        ...(body !== undefined && { body }),
+        ...(signal !== undefined && { signal }),
+      });
+      if (answer.status >= 400) throw answeredError(answer.status, answer.body);
+      return JSON.parse(answer.body);
+    } catch (error) {
+      throw this.#translate(error);
+    }
+  }
+
+  #translate(error: unknown): unknown {
+    const code = errorCode(error);
+    if (code === "EACCES" || code === "EPERM") {
+      const message = `not allowed to talk to the engine for ${this.#stateDirectory}`;
+      return new PodwrightError(ExitCode.environment, message, { cause: error, remedy: "run this command as root" });
+    }
+    return code !== undefined && lostCodes.has(code) ? this.#gone(error) : error;
+  }
+
+  #gone(cause: unknown): EngineGone {
+    const code = errorCode(cause);
+    const never = code === "ENOENT" || code === "ECONNREFUSED";
+    const message = never
+      ? `no engine runs for ${this.#stateDirectory}`
+      : `the engine for ${this.#stateDirectory} went away`;
+    return new EngineGone(message, { cause, remedy: startRemedy(this.#stateDirectory) });
+  }
+}
+
+/** The errno name of an error that has one. */
+function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+
+/** How a person starts an engine for a state directory. */
+export function startRemedy(stateDirectory: string): string {
+  const flag = stateDirectory === "/var/lib/podwright" ? "" : ` --state-dir ${stateDirectory}`;
+  return `'podwright run${flag}' starts one and takes up its stored pods; 'podwright run${flag} FILE' adds pods`;
+}
+
+function podPath(selector: string): string {
+  return `/v1/pods/${encodeURIComponent(selector)}`;
+}

@@ -1,0 +1,130 @@
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
+import type { Health } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone } from "./engine-client.ts";
+import { printable } from "../journal/text.ts";
+
+/** From the start of the engine to its first answer: it may have to start containerd and import images. */
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 40;
+/** An engine that answers nothing for so long hangs: better said than waited for. */
+const HEALTH_TIMEOUT_MS = 10_000;
+const LOG_TAIL_BYTES = 4096;
+
+export interface EngineStart {
+  /** CRI endpoint to be used instead of the private containerd. */
+  readonly runtimeEndpoint?: string;
+}
+
+/** Where the engine of this state directory writes what it has to say. */
+export function engineLogPath(context: Pick<CommandContext, "layout">): string {
+  return `${context.layout.stateDirectory}/engine.log`;
+}
+
+/** The engine's health; undefined when none runs. */
+export async function findEngine(context: Pick<CommandContext, "engine" | "clock">): Promise<Health | undefined> {
+  try {
+    return await withDeadline(context.clock, "the engine's answer", HEALTH_TIMEOUT_MS, undefined, (signal) => {
+      return context.engine.health(signal);
+    });
+  } catch (error) {
+    if (error instanceof EngineGone) return undefined;
+    if (!(error instanceof DeadlineError)) throw error;
+    throw new PodwrightError(ExitCode.failed, `the engine hangs: ${error.message}`, {
+      remedy: "look at its log; its pods go on running when it is killed, and the next 'podwright run' takes them up",
+    });
+  }
+}
+
+/**
+ * Makes sure that an engine runs for the state directory: looks whether the machine can run pods, starts the engine in a
+ * session of its own and waits for its first answer. Rejects with PodwrightError: environment when the machine is not
+ * fit, failed with the end of the engine's log when it does not come up.
+ */
+export async function ensureEngine(context: CommandContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
+  const running = await findEngine(context);
+  if (running !== undefined) return checkEndpoint(running, start);
+  if (start.runtimeEndpoint === undefined) await checkMachine(context);
+  else if (process.getuid?.() !== 0) throw needsRoot();
+  signal.throwIfAborted();
+  await context.files.makeDirectory(context.layout.stateDirectory, 0o711);
+  const logPath = engineLogPath(context);
+  const logBefore = (await context.files.stat(logPath))?.size ?? 0;
+  const { pid } = await context.daemons.start({
+    program: process.execPath,
+    arguments: engineArguments(context, start),
+    logPath,
+    environment: {},
+    workingDirectory: "/",
+  });
+  const health = await waitForEngine(context, pid, signal);
+  if (health !== undefined) return checkEndpoint(health, start);
+  const log = await logSince(context, logPath, logBefore);
+  throw engineFailure(log, logPath);
+}
+
+function engineArguments(context: CommandContext, start: EngineStart): string[] {
+  const [, script] = process.argv;
+  if (script === undefined) throw new Error("podwright does not know its own program");
+  const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
+  return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...endpoint];
+}
+
+function needsRoot(): PodwrightError {
+  return new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
+    remedy: "run it with sudo",
+  });
+}
+
+async function checkMachine(context: CommandContext): Promise<void> {
+  const { files, mounts, processes, layout } = context;
+  requireReady(await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) }));
+}
+
+/** The directories of PATH. */
+export function searchPath(context: Pick<CommandContext, "environment">): string[] {
+  return (context.environment["PATH"] ?? "").split(":").filter((directory) => directory.startsWith("/"));
+}
+
+/** Undefined when it ended or did not answer in time. Another client may start one too: whichever listens is the one. */
+async function waitForEngine(context: CommandContext, pid: number, signal: AbortSignal): Promise<Health | undefined> {
+  const deadline = context.clock.monotonic() + START_TIMEOUT_MS;
+  while (context.clock.monotonic() < deadline) {
+    const alive = context.processes.isAlive(pid);
+    const health = await findEngine(context);
+    if (health !== undefined) return health;
+    if (!alive) return undefined;
+    await context.clock.sleep("the engine's socket", POLL_MS, signal);
+  }
+  return undefined;
+}
+
+function checkEndpoint(health: Health, start: EngineStart): Health {
+  if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;
+  throw new PodwrightError(
+    ExitCode.badInput,
+    `the engine that runs here uses ${health.runtimeEndpoint}, not ${start.runtimeEndpoint}`,
+    { remedy: "leave --runtime-endpoint out, or choose another --state-dir" },
+  );
+}
+
+async function logSince(context: CommandContext, path: string, offset: number): Promise<string> {
+  const size = (await context.files.stat(path))?.size ?? 0;
+  const from = Math.max(offset, size - LOG_TAIL_BYTES);
+  const bytes = await context.files.readRange(path, from, Math.max(size - from, 0));
+  return new TextDecoder().decode(bytes);
+}
+
+/** The engine's own last error line when it has one (the same form as this command's), the end of its log otherwise. */
+export function engineFailure(log: string, logPath: string): PodwrightError {
+  const lines = log.split("\n").filter((line) => line.trim() !== "");
+  const own = lines.findLastIndex((line) => line.startsWith("podwright: "));
+  const exitCode = own >= 0 ? ExitCode.environment : ExitCode.failed;
+  const shown = own >= 0 ? lines.slice(own).join("\n").slice("podwright: ".length) : lines.slice(-5).join("\n");
+  const detail = shown.split("\n").map(printable).join("\n  ");
+  return new PodwrightError(exitCode, `the engine did not start${detail === "" ? "" : `: ${detail}`}`, {
+    remedy: `see ${logPath}`,
+  });
+}

@@ -1,0 +1,78 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import type { CommandContext } from "./context.ts";
+import { type EngineClient, EngineGone } from "./engine-client.ts";
+import { engineLogPath, ensureEngine, type EngineStart } from "./engine-process.ts";
+
+const MAX_RECOVERIES = 3;
+const RECOVERY_WINDOW_MS = 60_000;
+
+/**
+ * A conversation with the engine that outlives it: when it dies, the session says so, starts it again (it adopts its
+ * pods, which go on running) and repeats the call. All calls of the engine can be repeated.
+ */
+export class EngineSession {
+  readonly #context: CommandContext;
+  readonly #start: EngineStart;
+  readonly #signal: AbortSignal;
+  #recoveries: number[] = [];
+  #recovering: Promise<void> | undefined;
+
+  /** @param signal aborts waits for an engine that is being started */
+  constructor(context: CommandContext, start: EngineStart, signal: AbortSignal) {
+    this.#context = context;
+    this.#start = start;
+    this.#signal = signal;
+  }
+
+  async call<T>(work: (engine: EngineClient) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work(this.#context.engine);
+      } catch (error) {
+        if (!(error instanceof EngineGone)) throw error;
+        await this.recover();
+      }
+    }
+  }
+
+  /** Journal entries from `sinceSeq` on, each once, across deaths of the engine; ends when the signal aborts. */
+  async *follow(sinceSeq: number, signal: AbortSignal): AsyncGenerator<JournalEntry> {
+    let next = sinceSeq;
+    while (!signal.aborted) {
+      try {
+        for await (const entry of this.#context.engine.follow({ sinceSeq: next }, signal)) {
+          // An entry is told again when its count of repetitions has grown.
+          if (entry.seq < next) continue;
+          next = entry.seq + 1;
+          yield entry;
+        }
+      } catch (error) {
+        if (!(error instanceof EngineGone)) throw error;
+        await this.recover();
+      }
+    }
+  }
+
+  /** Starts the engine again; calls at the same time share one start. */
+  async recover(): Promise<void> {
+    this.#recovering ??= this.#recover().finally(() => {
+      this.#recovering = undefined;
+    });
+    await this.#recovering;
+  }
+
+  async #recover(): Promise<void> {
+    const { clock, terminal } = this.#context;
+    const now = clock.monotonic();
+    this.#recoveries = this.#recoveries.filter((time) => now - time < RECOVERY_WINDOW_MS);
+    if (this.#recoveries.length >= MAX_RECOVERIES) {
+      throw new PodwrightError(ExitCode.failed, `the engine ended ${MAX_RECOVERIES + 1} times within a minute`, {
+        remedy: `see ${engineLogPath(this.#context)}; the pods go on running`,
+      });
+    }
+    this.#recoveries.push(now);
+    terminal.warn(terminal.warnPaint.caution("podwright: the engine ended; starting it again, its pods go on running"));
+    await ensureEngine(this.#context, this.#start, this.#signal);
+  }
+}

@@ -1,0 +1,48 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Where signals come from: the process, or a test's emitter. */
+export interface SignalSource {
+  on(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
+  off(signal: (typeof SIGNALS)[number], listener: () => void): unknown;
+}
+
+/**
+ * Ctrl-C, a closed terminal and polite kills, counted: the first asks to stop, the second to hurry, the third to leave.
+ * While it exists none of them ends the process.
+ */
+export class Interrupts implements Disposable {
+  readonly #source: SignalSource;
+  readonly #first = new AbortController();
+  readonly #listener = (): void => this.interrupt();
+  #count = 0;
+  /** Called at each one, with how many there were. */
+  onInterrupt: ((count: number) => void) | undefined;
+
+  /** @param closed counts as one when it aborts: nobody reads the output any more */
+  constructor(source: SignalSource, closed: AbortSignal) {
+    this.#source = source;
+    for (const signal of SIGNALS) source.on(signal, this.#listener);
+    closed.addEventListener("abort", this.#listener, { once: true });
+  }
+
+  /** Aborts at the first. */
+  get first(): AbortSignal {
+    return this.#first.signal;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  interrupt(): void {
+    this.#count++;
+    this.#first.abort(new PodwrightError(ExitCode.failed, "interrupted"));
+    this.onInterrupt?.(this.#count);
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of SIGNALS) this.#source.off(signal, this.#listener);
+  }
+}

@@ -1,0 +1,75 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import { incarnations } from "../journal/explain.ts";
+import { defaultJournalLimits } from "../journal/journal.ts";
+import { SegmentLog } from "../journal/segments.ts";
+import { didYouMean } from "../sources/suggest.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone, startRemedy } from "./engine-client.ts";
+import { podLabel } from "./pod-text.ts";
+
+/** The journal as a running engine has it, or as the last one left it on disk. */
+export interface JournalSnapshot {
+  readonly entries: readonly JournalEntry[];
+  readonly engineRuns: boolean;
+}
+
+type JournalContext = Pick<CommandContext, "engine" | "files" | "layout" | "terminal">;
+
+/** Reads the journal; says on standard error when it comes from disk because no engine runs. */
+export async function readJournal(context: JournalContext): Promise<JournalSnapshot> {
+  try {
+    return { entries: await context.engine.entries({}), engineRuns: true };
+  } catch (error) {
+    if (!(error instanceof EngineGone)) throw error;
+  }
+  const entries = await readJournalFromDisk(context);
+  sayNoEngine(context, entries.length === 0 ? "and it left no journal" : "this is what the last one recorded");
+  return { entries, engineRuns: false };
+}
+
+/** Says on standard error that no engine runs, and how to start one. */
+export function sayNoEngine({ terminal, layout }: JournalContext, consequence: string): void {
+  const { stateDirectory } = layout;
+  terminal.warn(terminal.warnPaint.caution(`podwright: no engine runs for ${stateDirectory}; ${consequence}`));
+  terminal.warn(terminal.warnPaint.faint(`  ${startRemedy(stateDirectory)}`));
+}
+
+/** Entries that the last engine wrote; empty when there never was one. */
+export async function readJournalFromDisk({ files, layout }: JournalContext): Promise<readonly JournalEntry[]> {
+  // Opening a journal would create its directory: a reader leaves no trace.
+  if ((await files.stat(layout.journal)) === undefined) return [];
+  const log = new SegmentLog(files, layout.journal, defaultJournalLimits);
+  return (await log.open(defaultJournalLimits.maxEntries)).entries;
+}
+
+/**
+ * The pod that a person means by a name, `namespace/name` or UID, among those that the journal tells of.
+ * @throws PodwrightError (bad input) when there is none, or the name stands for pods of several namespaces
+ */
+export function selectPod(entries: readonly JournalEntry[], selector: string): Partial<PodRef> {
+  const pods = [
+    ...new Map(entries.flatMap(({ pod }) => (pod === undefined ? [] : [[pod.uid, pod] as const]))).values(),
+  ];
+  if (pods.some((pod) => pod.uid === selector)) return { uid: selector };
+  const slash = selector.indexOf("/");
+  const name = selector.slice(slash + 1);
+  const wanted = slash < 0 ? { name } : { namespace: selector.slice(0, slash), name };
+  const [newest] = incarnations(entries, wanted);
+  if (newest === undefined) throw unknownPod(selector, pods);
+  const namespaces = new Set(pods.filter((pod) => pod.name === name).map((pod) => pod.namespace));
+  if (slash < 0 && namespaces.size > 1) {
+    const names = [...namespaces].map((namespace) => `${namespace}/${name}`).join(", ");
+    throw new PodwrightError(ExitCode.badInput, `several pods are called ${name}: ${names}`, {
+      remedy: "name one with its namespace",
+    });
+  }
+  return { namespace: newest.pod.namespace, name };
+}
+
+function unknownPod(selector: string, pods: readonly PodRef[]): PodwrightError {
+  const labels = pods.map(podLabel);
+  const near = didYouMean(selector, labels);
+  const remedy = near === undefined ? "'podwright ps' lists the pods" : `did you mean ${near}?`;
+  return new PodwrightError(ExitCode.badInput, `there is no pod ${JSON.stringify(selector)}`, { remedy });
+}

@@ -1,0 +1,118 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { defaultPodLogsRoot } from "../runtime/log-paths.ts";
+import type { ContainerView, PodView } from "../server/engine.ts";
+import { didYouMean } from "../sources/suggest.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone } from "./engine-client.ts";
+import { sayNoEngine } from "./journal-source.ts";
+
+/** The log that a person means. */
+export interface LogTarget {
+  readonly path: string;
+  readonly uid: string;
+  readonly container: string;
+}
+
+type TargetContext = Pick<CommandContext, "engine" | "files" | "terminal" | "layout">;
+
+/**
+ * Finds a container's log: by the engine, or, when none runs or the pod is gone, among what is left on disk.
+ * @throws PodwrightError (bad input) when there is no such pod, container or previous instance
+ */
+export async function findLog(
+  context: TargetContext,
+  selector: string,
+  container: string | undefined,
+  previous: boolean,
+): Promise<LogTarget> {
+  try {
+    return logOfView(context, await context.engine.pod(selector), container, previous);
+  } catch (error) {
+    const gone = error instanceof EngineGone;
+    const unknown = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
+    if (!gone && !unknown) throw error;
+    const found = await findOnDisk(context, selector, container, previous);
+    if (found === undefined) throw gone ? noSuchLog(selector) : error;
+    if (gone) sayNoEngine(context, `reading ${found.path}`);
+    return found;
+  }
+}
+
+function logOfView(context: TargetContext, pod: PodView, container: string | undefined, previous: boolean): LogTarget {
+  const names = pod.containers.map(({ name }) => name);
+  const name = chooseContainer(context, names, container);
+  const view = pod.containers.find((candidate) => candidate.name === name);
+  if (view === undefined) throw noSuchContainer(name, names);
+  const path = previous ? view.previousLogPath : view.logPath;
+  if (path === undefined) throw noPrevious(name);
+  if (path === "") throw notStarted(view);
+  return { path, uid: pod.uid, container: name };
+}
+
+/** The container asked for, or the first; says so when there are others. */
+function chooseContainer(context: TargetContext, names: readonly string[], asked: string | undefined): string {
+  if (asked !== undefined) return asked;
+  const [first] = names;
+  if (first === undefined) throw new PodwrightError(ExitCode.badInput, "the pod has no containers");
+  if (names.length > 1) {
+    const { terminal } = context;
+    terminal.warn(terminal.warnPaint.faint(`container ${first}; the pod has also ${names.slice(1).join(", ")}`));
+  }
+  return first;
+}
+
+/** `<ns>_<name>_<uid>/<container>/<restart count>.log` below the root of all pods' logs. */
+async function findOnDisk(
+  context: TargetContext,
+  selector: string,
+  container: string | undefined,
+  previous: boolean,
+): Promise<LogTarget | undefined> {
+  const { files } = context;
+  const directories: { readonly path: string; readonly uid: string; readonly modified: number }[] = [];
+  for (const entry of await files.list(defaultPodLogsRoot)) {
+    const [namespace, name, uid] = entry.name.split("_");
+    if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
+    if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
+    const path = `${defaultPodLogsRoot}/${entry.name}`;
+    directories.push({ path, uid, modified: (await files.stat(path))?.modified ?? 0 });
+  }
+  const newest = directories.toSorted((a, b) => b.modified - a.modified)[0];
+  if (newest === undefined) return undefined;
+  const containers = (await files.list(newest.path)).filter((entry) => entry.type === "directory");
+  const names = containers.map((entry) => entry.name).toSorted();
+  const name = chooseContainer(context, names, container);
+  if (!names.includes(name)) throw noSuchContainer(name, names);
+  const instances = (await files.list(`${newest.path}/${name}`))
+    .flatMap((entry) => /^(\d+)\.log$/.exec(entry.name)?.[1] ?? [])
+    .map(Number)
+    .toSorted((a, b) => b - a);
+  const instance = instances[previous ? 1 : 0];
+  if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(selector);
+  return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
+}
+
+function noSuchLog(selector: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `there is no log of a pod ${JSON.stringify(selector)}`, {
+    remedy: `'podwright ps' lists the pods, ${defaultPodLogsRoot} holds the logs`,
+  });
+}
+
+function noSuchContainer(name: string, names: readonly string[]): PodwrightError {
+  const near = didYouMean(name, names);
+  const remedy = near === undefined ? `it has ${names.join(", ")}` : `did you mean ${near}?`;
+  return new PodwrightError(ExitCode.badInput, `the pod has no container ${JSON.stringify(name)}`, { remedy });
+}
+
+function noPrevious(name: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `container ${name} has no previous instance`, {
+    remedy: "leave --previous out for the present one",
+  });
+}
+
+function notStarted({ name, reason }: ContainerView): PodwrightError {
+  const why = reason === "" ? "" : ` (${reason})`;
+  return new PodwrightError(ExitCode.failed, `container ${name} has not started yet${why}`, {
+    remedy: "'podwright why' tells what it waits for",
+  });
+}

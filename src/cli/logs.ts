@@ -1,0 +1,121 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { LogLine } from "../logs/cri-log.ts";
+import { followLog, type LogRange, readLog } from "../logs/reader.ts";
+import { FileError } from "../ports/files.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone } from "./engine-client.ts";
+import { Interrupts } from "./interrupts.ts";
+import { findLog, type LogTarget } from "./log-target.ts";
+import { hasEnded } from "./pod-text.ts";
+import { terminalText } from "./safe-text.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface LogsOptions {
+  readonly follow?: true;
+  /** Undefined: all lines. */
+  readonly tail?: number;
+  readonly previous?: true;
+  readonly timestamps?: true;
+  /** Milliseconds before now. */
+  readonly since?: number;
+}
+
+const FLUSH_BYTES = 64 * 1024;
+/** While following, the engine is asked no more often whether the container has ended. */
+const ENDED_CHECK_MS = 1000;
+
+/** `podwright logs POD [CONTAINER]`: what the container wrote; its standard error to standard error. */
+export async function logsCommand(
+  context: CommandContext,
+  selector: string,
+  container: string | undefined,
+  options: LogsOptions,
+): Promise<ExitCode> {
+  const { terminal, files, clock } = context;
+  const target = await findLog(context, selector, container, options.previous === true);
+  const range: LogRange = {
+    ...(options.tail !== undefined && { tailLines: options.tail }),
+    ...(options.since !== undefined && { include: notBefore(clock.now() - options.since) }),
+  };
+  const output = new LogOutput(terminal, options);
+  using interrupts = new Interrupts(process, terminal.closed);
+  const signal = interrupts.first;
+  const lines =
+    options.follow === true
+      ? followLog(files, clock, target.path, { ...range, ended: endOf(context, target), signal })
+      : readLog(files, target.path, range);
+  try {
+    for await (const line of lines) {
+      await output.line(line);
+      if (signal.aborted) break;
+    }
+  } catch (error) {
+    if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
+    throw new PodwrightError(ExitCode.failed, `container ${target.container} has written no log yet`, {
+      remedy: "-f waits for it; 'podwright why' tells what the container waits for",
+    });
+  } finally {
+    await output.flush();
+  }
+  return ExitCode.done;
+}
+
+/** Writes lines as a person or a program wants them. */
+export class LogOutput {
+  readonly #terminal: Terminal;
+  readonly #options: Pick<LogsOptions, "timestamps" | "follow">;
+  #stream: "stdout" | "stderr" = "stdout";
+  #parts: (string | Uint8Array)[] = [];
+  #bytes = 0;
+
+  constructor(terminal: Terminal, options: Pick<LogsOptions, "timestamps" | "follow">) {
+    this.#terminal = terminal;
+    this.#options = options;
+  }
+
+  async line(line: LogLine): Promise<void> {
+    if (line.stream !== this.#stream) await this.flush();
+    this.#stream = line.stream;
+    if (this.#options.timestamps === true && line.start && line.time !== "") this.#push(`${line.time} `);
+    this.#push(this.#terminal.isTerminal(line.stream) ? terminalText(new TextDecoder().decode(line.text)) : line.text);
+    if (line.end) this.#push("\n");
+    if (this.#options.follow === true || this.#bytes >= FLUSH_BYTES) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    if (this.#parts.length === 0) return;
+    const data = Buffer.concat(this.#parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
+    this.#parts = [];
+    this.#bytes = 0;
+    await this.#terminal.write(this.#stream, data);
+  }
+
+  #push(part: string | Uint8Array): void {
+    this.#parts.push(part);
+    this.#bytes += part.length;
+  }
+}
+
+/** RFC 3339 times compare as instants: runtimes write them with the machine's zone. */
+function notBefore(since: number): (time: string) => boolean {
+  return (time) => !(Date.parse(time) < since);
+}
+
+/** Whether the container writes no more and none follows it, as far as anybody knows. */
+function endOf({ engine, clock }: CommandContext, target: LogTarget): () => Promise<boolean> {
+  let checked = -Infinity;
+  let ended = false;
+  return async () => {
+    const now = clock.monotonic();
+    if (ended || now - checked < ENDED_CHECK_MS) return ended;
+    checked = now;
+    try {
+      const pod = (await engine.pods()).find((candidate) => candidate.uid === target.uid);
+      ended = pod === undefined || pod.state === "terminated" || (pod.state === "syncing" && hasEnded(pod));
+    } catch (error) {
+      // No engine runs, or it restarts: the container may well run on.
+      if (!(error instanceof EngineGone)) throw error;
+    }
+    return ended;
+  };
+}

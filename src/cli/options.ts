@@ -1,0 +1,38 @@
+import { InvalidArgumentError } from "commander";
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration as Kubernetes writes them (`90s`, `1h30m`, `500ms`), in milliseconds; a bare number is seconds. */
+export function parseDuration(text: string): number {
+  if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
+  if (!/^(\d{1,9}(\.\d{1,3})?(ms|s|m|h|d))+$/.test(text)) {
+    throw new InvalidArgumentError("Give a duration such as 90s, 5m or 1h30m.");
+  }
+  let sum = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g))
+    sum += Number(amount) * (unitMs[unit ?? ""] ?? 0);
+  return sum;
+}
+
+/** Whole seconds, as a number or a duration. */
+export function parseSeconds(text: string): number {
+  const seconds = Math.ceil(parseDuration(text) / 1000);
+  if (seconds > 2 ** 31) throw new InvalidArgumentError("That is too long.");
+  return seconds;
+}
+
+/** A number of lines; `all` (or -1, as kubectl has it) for all. */
+export function parseTail(text: string): number | undefined {
+  if (text === "all" || text === "-1") return undefined;
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Give a number of lines, or all.");
+  return Number(text);
+}
+
+/** A CRI endpoint on this machine; a bare path is taken for one. */
+export function parseEndpoint(text: string): string {
+  const endpoint = text.startsWith("/") ? `unix://${text}` : text;
+  if (!/^unix:\/\/\/./.test(endpoint)) {
+    throw new InvalidArgumentError("Give a Unix socket, e.g. unix:///run/containerd/containerd.sock.");
+  }
+  return endpoint;
+}

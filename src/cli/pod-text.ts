@@ -1,0 +1,119 @@
+import type { ContainerView, PodView } from "../server/engine.ts";
+import { formatAge, formatTable } from "./format.ts";
+import { printable } from "../journal/text.ts";
+import type { Painter } from "./terminal.ts";
+
+/** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
+export function podStatusWord(pod: PodView): string {
+  if (pod.state === "terminating") return "Terminating";
+  let word: string = pod.reason === "" ? pod.phase : pod.reason;
+  let running = false;
+  for (const container of pod.containers.toReversed()) {
+    if (container.state === "running") running = true;
+    else if (container.reason !== "") word = container.reason;
+    else if (container.state === "terminated") word = `ExitCode:${container.exitCode ?? "?"}`;
+  }
+  if (word === "Completed" && running) return pod.ready ? "Running" : "NotReady";
+  return printable(word);
+}
+
+/** True when the pod has ended by itself and will not run again. */
+export function hasEnded(pod: PodView): boolean {
+  return pod.phase === "Succeeded" || pod.phase === "Failed";
+}
+
+/** `web`, or `tools/web` outside the namespace default. */
+export function podLabel(pod: { readonly namespace: string; readonly name: string }): string {
+  return pod.namespace === "default" || pod.namespace === "" ? pod.name : `${pod.namespace}/${pod.name}`;
+}
+
+/** The table of `podwright ps`. */
+export function podTable(pods: readonly PodView[], wide: boolean, now: number, paint: Painter): string[] {
+  const heading = ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP"];
+  if (wide) heading.push("PORTS", "SOURCE", "UID", "IMAGES");
+  const rows = pods.map((pod) => {
+    const row = [
+      pod.namespace,
+      pod.name,
+      `${pod.containers.filter((container) => container.ready).length}/${pod.containers.length}`,
+      colourOf(pod, paint)(podStatusWord(pod)),
+      restarts(pod, now),
+      formatAge(now - pod.createdAt),
+      pod.ips[0] ?? "-",
+    ];
+    if (wide) {
+      const ports = pod.hostPorts.map(
+        (port) => `${port.hostPort}→${port.containerPort}/${port.protocol.toLowerCase()}`,
+      );
+      const images = new Set(pod.containers.map((container) => printable(container.image)));
+      row.push(ports.join(",") || "-", pod.source, pod.uid, [...images].join(","));
+    }
+    return row;
+  });
+  return formatTable([heading, ...rows], paint);
+}
+
+function restarts(pod: PodView, now: number): string {
+  const count = pod.containers.reduce((sum, container) => sum + container.restartCount, 0);
+  const restarted = pod.containers.filter((container) => container.restartCount > 0);
+  const last = Math.max(...restarted.map((container) => container.startedAt ?? 0));
+  return count === 0 || last <= 0 ? String(count) : `${count} (${formatAge(now - last)} ago)`;
+}
+
+function colourOf(pod: PodView, paint: Painter): (text: string) => string {
+  if (pod.phase === "Failed") return paint.bad;
+  if (pod.phase === "Succeeded" || pod.state !== "syncing") return paint.faint;
+  if (pod.ready) return paint.good;
+  return pod.containers.some(isInTrouble) ? paint.bad : paint.caution;
+}
+
+function isInTrouble(container: ContainerView): boolean {
+  return container.state === "terminated" || /BackOff|Err|Error/.test(container.reason);
+}
+
+/** Where the pod can be reached and where it logs: what `podwright run` prints once it is up. */
+export function addressLines(pod: PodView, paint: Painter): string[] {
+  const lines: string[] = [];
+  const ip = pod.ips[0];
+  for (const port of pod.hostPorts) {
+    const anywhere = port.hostIP === "" || port.hostIP === "0.0.0.0" || port.hostIP === "::";
+    const host = bracketed(anywhere ? "127.0.0.1" : port.hostIP);
+    const url =
+      port.protocol === "TCP"
+        ? `http://${host}:${port.hostPort}`
+        : `${host}:${port.hostPort}/${port.protocol.toLowerCase()}`;
+    lines.push(`address   ${paint.accent(url)}   host port ${port.hostPort} → container port ${port.containerPort}`);
+  }
+  if (ip !== undefined) lines.push(`pod IP    ${ip}${pod.hostNetwork ? " (the host's network)" : ""}`);
+  lines.push(`logs      podwright logs -f ${podLabel(pod)}   in ${pod.logDirectory}`);
+  return lines;
+}
+
+function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** Why a pod is not ready, from its view alone: one line for each container that is not. */
+export function notReadyLines(pod: PodView): string[] {
+  const lines = pod.containers
+    .filter((container) => !container.ready)
+    .map((container) => `container ${container.name} ${containerText(container)}`);
+  if (pod.reason !== "" || pod.message !== "")
+    lines.unshift(printable([pod.reason, pod.message].filter(Boolean).join(": ")));
+  return lines.length > 0 ? lines : [`the pod is ${pod.phase}`];
+}
+
+/** `is waiting: ImagePullBackOff: …`, `ended with exit code 3 (Error)`, `runs but is not ready`. */
+export function containerText(container: ContainerView): string {
+  const detail = printable([container.reason, container.message].filter(Boolean).join(": "));
+  switch (container.state) {
+    case "waiting":
+      return detail === "" ? "is waiting" : `is waiting: ${detail}`;
+    case "running":
+      return container.ready ? "runs" : "runs but is not ready";
+    case "terminated": {
+      const code = container.exitCode === undefined ? "ended" : `ended with exit code ${container.exitCode}`;
+      return detail === "" ? code : `${code} (${detail})`;
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { PodRef } from "../journal/entry.ts";
+import type { PodView } from "../server/engine.ts";
+import { hasEnded } from "./pod-text.ts";
+
+/** What `--wait` waits for. */
+export type WaitFor = "ready" | "running" | "none";
+
+export interface WaitResult {
+  /** failed: one will never get there. */
+  readonly state: "reached" | "waiting" | "failed";
+  /** The pods that are not there (undefined: not listed). */
+  readonly missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[];
+}
+
+/** Whether the pods have got to where `--wait` wants them. A pod that has succeeded has been there. */
+export function waitResult(refs: readonly PodRef[], views: readonly PodView[], wait: WaitFor): WaitResult {
+  const byUid = new Map(views.map((view) => [view.uid, view]));
+  const all = refs.map((ref) => ({ ref, view: byUid.get(ref.uid) }));
+  const missing = wait === "none" ? [] : all.filter(({ view }) => !isThere(view, wait));
+  const failed = missing.some(({ view }) => view?.phase === "Failed");
+  return { state: missing.length === 0 ? "reached" : failed ? "failed" : "waiting", missing };
+}
+
+function isThere(view: PodView | undefined, wait: WaitFor): boolean {
+  if (view === undefined) return false;
+  if (view.phase === "Succeeded") return true;
+  return wait === "running" ? view.phase === "Running" : view.ready && view.state === "syncing";
+}
+
+/** How pods came to their end: undefined while one runs or may run again. */
+export function runEnd(
+  refs: readonly PodRef[],
+  seen: ReadonlyMap<string, PodView>,
+  views: readonly PodView[],
+): RunEnd | undefined {
+  const listed = new Map(views.map((view) => [view.uid, view]));
+  let wellEnded = true;
+  for (const ref of refs) {
+    const view = listed.get(ref.uid);
+    const last = view ?? seen.get(ref.uid);
+    // Not listed yet, or still at work.
+    if (last === undefined || (view !== undefined && !hasEnded(view))) return undefined;
+    // Gone without having ended: somebody else stopped it.
+    if (last.phase !== "Succeeded" && (view !== undefined || hasEnded(last))) wellEnded = false;
+  }
+  return wellEnded ? "well" : "badly";
+}
+
+export type RunEnd = "well" | "badly";

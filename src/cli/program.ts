@@ -1,0 +1,275 @@
+import { Argument, Command, Option } from "commander";
+import type { ExitCode } from "../base/errors.ts";
+import type { CommandContext, StateOptions } from "./context.ts";
+import type { LogsOptions } from "./logs.ts";
+import { parseDuration, parseEndpoint, parseSeconds, parseTail } from "./options.ts";
+import type { PsOptions } from "./ps.ts";
+import type { RunOptions } from "./run.ts";
+import type { StopOptions } from "./stop.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface JsonOptions extends StateOptions {
+  readonly json?: true;
+}
+
+/** The command line: what there is, with its help. What a command does is loaded when it is called. */
+export function buildProgram(terminal: Terminal, setExitCode: (code: ExitCode) => void): Command {
+  const program = new Command("podwright");
+  program
+    .description("Runs pods on this machine through a container runtime, and can always say why it did what it did.")
+    .exitOverride()
+    .showHelpAfterError("(--help tells more)")
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: (text) => terminal.warn(text.trimEnd()),
+      outputError: (text, write) => write(text.replace(/^error: /, "podwright: ")),
+    })
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT_DEBUG=1 shows where an error arose.
+
+  podwright run examples/hello.yaml     run a pod, see it come up, Ctrl-C stops it
+  podwright doctor                      can this machine run pods?`,
+    );
+  const define: Define = { program, terminal, setExitCode };
+  addRun(define);
+  addPs(define);
+  addLogs(define);
+  addStop(define);
+  addWhy(define);
+  addTimeline(define);
+  addDoctor(define);
+  addKubelet(define);
+  addEngine(define);
+  addVersion(define);
+  return program;
+}
+
+interface Define {
+  readonly program: Command;
+  readonly terminal: Terminal;
+  readonly setExitCode: (code: ExitCode) => void;
+}
+
+/** Opens the context of the state directory asked for and gives it to the command. */
+function withContext<O extends StateOptions>(
+  { terminal, setExitCode }: Define,
+  work: (context: CommandContext, options: O, operands: readonly string[]) => Promise<ExitCode>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    // commander gives the operands, then the options, then the command.
+    const options = given.at(-2) as O;
+    const operands = given
+      .slice(0, -2)
+      .flat()
+      .filter((operand) => typeof operand === "string");
+    const { openContext } = await import("./context.ts");
+    setExitCode(await work(await openContext(terminal, options), options, operands));
+  };
+}
+
+const stateOption = (): Option => {
+  return new Option(
+    "--state-dir <dir>",
+    "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
+  );
+};
+const jsonOption = (): Option => new Option("--json", "print JSON for programs");
+const endpointOption = (): Option => {
+  return new Option(
+    "--runtime-endpoint <endpoint>",
+    "use this CRI runtime (unix://…) instead of a containerd of podwright's own",
+  ).argParser(parseEndpoint);
+};
+const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
+
+function addRun(define: Define): void {
+  define.program
+    .command("run")
+    .summary("run pods from manifests, and show how they come up")
+    .description(
+      "Runs the pods of manifest files, directories or URLs (YAML or JSON, several documents in a file), with the " +
+        "ConfigMaps and Secrets among them. Stays and shows what happens; Ctrl-C stops the pods within their grace " +
+        "period, a second one at once. Without a FILE it takes up the pods that are stored.",
+    )
+    .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")
+    .option("-d, --detach", "return once the pods are up, and leave them running")
+    .addOption(
+      new Option("--wait <state>", "what --detach waits for").choices(["ready", "running", "none"]).default("ready"),
+    )
+    .addOption(
+      new Option("--timeout <duration>", "how long --detach waits").argParser(parseDuration).default(60_000, "60s"),
+    )
+    .option("--keep", "leave the pods running on Ctrl-C, and keep those that have ended")
+    .addOption(endpointOption())
+    .addOption(stateOption())
+    .addOption(jsonOption().implies({ detach: true }))
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 the pods are up (--detach), have succeeded or were stopped; 1 one failed or was not up in time;
+2 a manifest is broken (the others run); 3 this machine can't run pods.
+
+  podwright run examples/hello.yaml
+  podwright run --detach --wait ready web.yaml config/ && curl http://127.0.0.1:8080
+  kubectl create configmap app --from-file=app.conf --dry-run=client -o yaml | podwright run - pod.yaml`,
+    )
+    .action(
+      withContext<RunOptions & StateOptions>(define, async (context, options, files) => {
+        return (await import("./run.ts")).runCommand(context, files, options);
+      }),
+    );
+}
+
+function addPs(define: Define): void {
+  define.program
+    .command("ps")
+    .summary("list the pods")
+    .description("Lists the pods of the running engine. Without one: the last record of each pod, and exit code 1.")
+    .addOption(new Option("-o, --output <format>", "more columns, or JSON").choices(["wide", "json"]))
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText(
+      "after",
+      "\n  podwright ps -o wide\n  podwright ps --json | jq -r '.pods[] | select(.ready | not) | .name'",
+    )
+    .action(
+      withContext<PsOptions & StateOptions>(define, async (context, options) => {
+        return (await import("./ps.ts")).psCommand(context, options);
+      }),
+    );
+}
+
+function addLogs(define: Define): void {
+  define.program
+    .command("logs")
+    .summary("print what a container wrote")
+    .description(
+      "Prints a container's output: its standard output to standard output, its standard error to standard error. " +
+        "Works without an engine from the files. On a terminal, control characters other than colours are escaped.",
+    )
+    .addArgument(podArgument())
+    .argument("[container]", "default: the pod's first")
+    .option("-f, --follow", "go on with what comes, across log rotation and restarts of the container")
+    .addOption(new Option("--tail <lines>", "only the last lines (all: every line)").argParser(parseTail))
+    .option("-p, --previous", "the instance before the present one")
+    .option("--timestamps", "the time before each line")
+    .addOption(new Option("--since <duration>", "only what is younger, e.g. 10m").argParser(parseDuration))
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright logs -f --tail 20 hello client\n  podwright logs --previous crash")
+    .action(
+      withContext<LogsOptions & StateOptions>(define, async (context, options, [pod = "", container]) => {
+        return (await import("./logs.ts")).logsCommand(context, pod, container, options);
+      }),
+    );
+}
+
+function addStop(define: Define): void {
+  define.program
+    .command("stop")
+    .summary("stop pods and remove them")
+    .description("Stops pods that 'podwright run' started, within their grace period, and waits until they are gone.")
+    .argument("<pod...>", "names, namespace/names or UIDs")
+    .addOption(
+      new Option("--grace <seconds>", "instead of the pod's own grace period; 0: at once").argParser(parseSeconds),
+    )
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright stop hello\n  podwright stop --grace 5 web tools/worker")
+    .action(
+      withContext<StopOptions & StateOptions>(define, async (context, options, pods) => {
+        return (await import("./stop.ts")).stopCommand(context, pods, options);
+      }),
+    );
+}
+
+function addWhy(define: Define): void {
+  define.program
+    .command("why")
+    .summary("tell why a pod is as it is")
+    .description("The last thing that happened to the pod and to each of its containers, why, and what comes next.")
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright why crash")
+    .action(
+      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
+        return (await import("./why.ts")).whyCommand(context, pod, options);
+      }),
+    );
+}
+
+function addTimeline(define: Define): void {
+  define.program
+    .command("timeline")
+    .summary("tell a pod's life from the beginning")
+    .description(
+      "Everything that happened to the pod, in order, over restarts of podwright; also of pods that are gone.",
+    )
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright timeline hello")
+    .action(
+      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
+        return (await import("./timeline.ts")).timelineCommand(context, pod, options);
+      }),
+    );
+}
+
+function addDoctor(define: Define): void {
+  define.program
+    .command("doctor")
+    .summary("check whether this machine can run pods")
+    .description(
+      "Checks this machine and the running engine, and names the remedy of what is wrong. Exit code 3 if any is.",
+    )
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .action(
+      withContext<JsonOptions>(define, async (context, options) => {
+        return (await import("./doctor.ts")).doctorCommand(context, options);
+      }),
+    );
+}
+
+function addKubelet(define: Define): void {
+  define.program
+    .command("kubelet")
+    .summary("run as this machine's kubelet, in the foreground")
+    .description("Runs the node agent from a KubeletConfiguration file; static pods come from its staticPodPath.")
+    .option("--config <file>", "KubeletConfiguration (kubelet.config.k8s.io/v1beta1)")
+    .addOption(endpointOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright kubelet --config /var/lib/kubelet/config.yaml")
+    .action(
+      async (options: { readonly config?: string; readonly runtimeEndpoint?: string; readonly stateDir?: string }) => {
+        define.setExitCode(await (await import("./kubelet.ts")).runKubelet(options));
+      },
+    );
+}
+
+/** The daemon behind `podwright run`; people never call it. */
+function addEngine(define: Define): void {
+  define.program
+    .command("engine", { hidden: true })
+    .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
+    .requiredOption("--state-dir <dir>", "where podwright keeps its state")
+    .addOption(endpointOption())
+    .action(async (options: { readonly stateDir: string; readonly runtimeEndpoint?: string }) => {
+      define.setExitCode(await (await import("./engine.ts")).runEngine(options));
+    });
+}
+
+function addVersion(define: Define): void {
+  define.program
+    .command("version")
+    .summary("print the version")
+    .addOption(jsonOption())
+    .action(async (options: { readonly json?: true }) => {
+      const { versionCommand } = await import("./version.ts");
+      define.setExitCode(versionCommand(define.terminal, options));
+    });
+}

@@ -1,0 +1,61 @@
+import { ExitCode } from "../base/errors.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone } from "./engine-client.ts";
+import { formatAge, formatTable } from "./format.ts";
+import { readJournalFromDisk, sayNoEngine } from "./journal-source.ts";
+import { podTable } from "./pod-text.ts";
+import { printable } from "../journal/text.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import type { PodView } from "../server/engine.ts";
+
+export interface PsOptions {
+  readonly output?: "wide" | "json";
+  readonly json?: true;
+}
+
+/** `podwright ps`: the engine's pods; without an engine, those that the journal tells of, and exit code 1. */
+export async function psCommand(context: CommandContext, options: PsOptions): Promise<ExitCode> {
+  const { terminal, clock } = context;
+  const json = options.json === true || options.output === "json";
+  let pods: readonly PodView[];
+  try {
+    pods = await context.engine.pods();
+  } catch (error) {
+    if (!(error instanceof EngineGone)) throw error;
+    await showRecorded(context, json);
+    return ExitCode.failed;
+  }
+  if (json) terminal.print(JSON.stringify({ engine: true, pods }, undefined, 2));
+  else if (pods.length === 0) terminal.warn("no pods");
+  else terminal.print(podTable(pods, options.output === "wide", clock.now(), terminal.paint).join("\n"));
+  return ExitCode.done;
+}
+
+async function showRecorded(context: CommandContext, json: boolean): Promise<void> {
+  const entries = await readJournalFromDisk(context);
+  const last = lastEntries(entries);
+  const what = last.length === 0 ? "and none has recorded a pod" : "its pods may still run; the last record of each";
+  sayNoEngine(context, what);
+  if (json) context.terminal.print(JSON.stringify({ engine: false, pods: [], recorded: last }, undefined, 2));
+  else if (last.length > 0) context.terminal.print(recordedTable(last, context.clock.now(), context).join("\n"));
+}
+
+function recordedTable(
+  last: readonly JournalEntry[],
+  now: number,
+  { terminal }: Pick<CommandContext, "terminal">,
+): string[] {
+  const rows = last.map(({ pod, time, message }) => {
+    return [pod?.namespace ?? "", pod?.name ?? "", `${formatAge(now - time)} ago`, printable(message)];
+  });
+  return formatTable([["NAMESPACE", "NAME", "WHEN", "LAST RECORD"], ...rows], terminal.paint);
+}
+
+/** The newest entry of each pod, by namespace and name. */
+function lastEntries(entries: readonly JournalEntry[]): JournalEntry[] {
+  const last = new Map<string, JournalEntry>();
+  for (const entry of entries) {
+    if (entry.pod !== undefined) last.set(`${entry.pod.namespace}/${entry.pod.name}`, entry);
+  }
+  return [...last].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
+}

@@ -1,0 +1,103 @@
+import type { PodRef } from "../journal/entry.ts";
+import { lifeStarted } from "../journal/entry.ts";
+import type { PodView } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import type { EngineSession } from "./engine-session.ts";
+import type { RunProgress } from "./run-progress.ts";
+
+/** Views are read soon after the journal told of something, and now and then without. */
+const VIEW_DELAY_MS = 60;
+const VIEW_PERIOD_MS = 1000;
+/** The live region's clock. */
+const LIVE_PERIOD_MS = 100;
+
+/** What decides when following ends: anything but undefined is returned. */
+export type FollowDecision<T> = (views: readonly PodView[], seen: ReadonlyMap<string, PodView>) => T | undefined;
+
+/**
+ * Shows the pods' progress until `decide` says so, from the journal (what is done, and why) and from the pods' views
+ * (how they are). Rejects with the signal's reason when it aborts, and when the engine can't be kept alive.
+ */
+export async function followPods<T>(
+  context: Pick<CommandContext, "clock" | "terminal">,
+  session: EngineSession,
+  follow: {
+    readonly pods: readonly PodRef[];
+    /** The first journal entry to be shown. */
+    readonly sinceSeq: number;
+    /** Undefined: shows nothing. */
+    readonly progress: RunProgress | undefined;
+    readonly decide: FollowDecision<T>;
+    readonly signal: AbortSignal;
+  },
+): Promise<T> {
+  const { clock, terminal } = context;
+  const { progress, signal } = follow;
+  const ended = new AbortController();
+  const both = AbortSignal.any([signal, ended.signal]);
+  const hints = new Hint();
+  const showEntries = async (): Promise<void> => {
+    for await (const entry of session.follow(follow.sinceSeq, both)) {
+      if (entry.what === lifeStarted) progress?.engineRestarted();
+      print(terminal, progress?.entry(entry) ?? []);
+      if (entry.pod !== undefined) hints.give();
+    }
+  };
+  const showLive = async (): Promise<void> => {
+    while (progress !== undefined && terminal.interactive && !both.aborted) {
+      terminal.live(progress.live(clock.now()));
+      await clock.sleep("the live region", LIVE_PERIOD_MS, both);
+    }
+  };
+  const watchViews = async (): Promise<T> => {
+    const seen = new Map<string, PodView>();
+    for (;;) {
+      signal.throwIfAborted();
+      const views = await session.call((engine) => engine.pods());
+      for (const view of views) seen.set(view.uid, view);
+      print(terminal, progress?.views(views, clock.now()) ?? []);
+      const decision = follow.decide(views, seen);
+      if (decision !== undefined) return decision;
+      const period = AbortSignal.any([both, hints.next()]);
+      await clock.sleep("the next look at the pods", VIEW_PERIOD_MS, period).catch(() => {});
+      await clock.sleep("changes that come together", VIEW_DELAY_MS, both);
+    }
+  };
+  // What ends quietly because all is over must not end the others: only views decide.
+  const onlyErrors = async (work: Promise<void>): Promise<never> => {
+    await work.catch((error: unknown) => {
+      if (!both.aborted) throw error;
+    });
+    return new Promise<never>(() => {});
+  };
+  try {
+    return await Promise.race([watchViews(), onlyErrors(showEntries()), onlyErrors(showLive())]);
+  } finally {
+    ended.abort();
+    terminal.live([]);
+  }
+}
+
+function print(terminal: CommandContext["terminal"], lines: readonly string[]): void {
+  for (const line of lines) terminal.print(line);
+}
+
+/** Wakes a waiter; a hint given while nobody waits is not lost. */
+class Hint {
+  #given = false;
+  #waiter: AbortController | undefined;
+
+  give(): void {
+    this.#given = true;
+    this.#waiter?.abort();
+  }
+
+  /** Aborts at the next hint, at once when one was given since the last call. */
+  next(): AbortSignal {
+    const waiter = new AbortController();
+    if (this.#given) waiter.abort();
+    this.#given = false;
+    this.#waiter = waiter;
+    return waiter.signal;
+  }
+}

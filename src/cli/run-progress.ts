@@ -1,0 +1,194 @@
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import { formatDuration, printable } from "../journal/text.ts";
+import type { PodView } from "../server/engine.ts";
+import { addressLines, containerText, hasEnded, notReadyLines, podLabel } from "./pod-text.ts";
+import type { Painter } from "./terminal.ts";
+
+/** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */
+const quietActions: ReadonlySet<string> = new Set(["RemoveContainer", "RemovePodSandbox"]);
+
+interface OpenAction {
+  readonly entry: JournalEntry;
+  readonly label: string;
+}
+
+interface Shown {
+  readonly state: "starting" | "ready" | "unready" | "ended" | "gone";
+  readonly restarts: ReadonlyMap<string, number>;
+}
+
+/**
+ * What a person sees of `podwright run`: takes the journal's entries and the pods' views as they come, and says which
+ * lines to print and which to keep live below them. Knows nothing of time but what it is given.
+ */
+export class RunProgress {
+  readonly #paint: Painter;
+  readonly #pods: ReadonlyMap<string, PodRef>;
+  readonly #startedAt: number;
+  readonly #open = new Map<number, OpenAction>();
+  readonly #shown = new Map<string, Shown>();
+  /** Last decision told for each container, so that a repeated one is told once. */
+  readonly #decisions = new Map<string, string>();
+  #waits: { readonly key: string; readonly text: string; readonly until: number }[] = [];
+
+  /** @param startedAt wall-clock milliseconds at which the run was asked for */
+  constructor(pods: readonly PodRef[], startedAt: number, paint: Painter) {
+    this.#pods = new Map(pods.map((pod) => [pod.uid, pod]));
+    this.#startedAt = startedAt;
+    this.#paint = paint;
+  }
+
+  /** Lines to print for one journal entry; none for those of other pods. */
+  entry(entry: JournalEntry): string[] {
+    const { pod } = entry;
+    if (pod === undefined || !this.#pods.has(pod.uid)) return [];
+    switch (entry.kind) {
+      case "action":
+        this.#open.set(entry.seq, { entry, label: this.#label(entry) });
+        this.#waits = this.#waits.filter((wait) => wait.key !== keyOf(entry));
+        return [];
+      case "outcome":
+        return this.#outcome(entry);
+      case "decision":
+        return this.#decision(entry);
+      case "note":
+        return [`${this.#paint.accent("·")} ${this.#label(entry)}${printable(entry.message)}`];
+      case "input":
+      case "observation":
+        return [];
+    }
+  }
+
+  /** Lines to print for the pods as they are now: those that became ready, ceased to be, ended, restarted or went away. */
+  views(pods: readonly PodView[], now: number): string[] {
+    const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
+    return [...this.#pods.values()].flatMap((ref) => this.#view(ref, byUid.get(ref.uid), now));
+  }
+
+  /** The lines that stay below: what is being done or waited for, and for how long. */
+  live(now: number): string[] {
+    const paint = this.#paint;
+    const actions = [...this.#open.values()].map(({ entry, label }) => {
+      const elapsed = formatDuration(now - entry.time);
+      return `${paint.accent("…")} ${label}${printable(entry.message)}   ${paint.faint(elapsed)}`;
+    });
+    const waits = this.#waits
+      .filter((wait) => wait.until > now)
+      .map((wait) => `${paint.caution("…")} ${wait.text}   ${paint.faint(`in ${formatDuration(wait.until - now)}`)}`);
+    return [...actions, ...waits];
+  }
+
+  /** Actions under way in a life of the engine that is over will have no outcome. */
+  engineRestarted(): void {
+    this.#open.clear();
+  }
+
+  #outcome(entry: JournalEntry): string[] {
+    const paint = this.#paint;
+    const open = entry.of === undefined ? undefined : this.#open.get(entry.of);
+    if (entry.of !== undefined) this.#open.delete(entry.of);
+    const took = entry.durationMs === undefined ? "" : `   ${paint.faint(formatDuration(entry.durationMs))}`;
+    const action = printable(open?.entry.message ?? entry.what);
+    const label = this.#label(entry);
+    switch (entry.result) {
+      case "failed":
+        return [`${paint.bad("✗")} ${label}${action}: ${paint.bad(printable(entry.message))}${took}`];
+      case "unknown":
+        return [`${paint.caution("?")} ${label}${action}: ${paint.caution(printable(entry.message))}${took}`];
+      default:
+        if (quietActions.has(entry.what)) return [];
+        return [`${paint.good("✓")} ${label}${action}${took}${this.#cause(open)}`];
+    }
+  }
+
+  /** Why, for what is done to a pod that was up already: the first start needs no reason. */
+  #cause(open: OpenAction | undefined): string {
+    const uid = open?.entry.pod?.uid ?? "";
+    const shown = this.#shown.get(uid)?.state ?? "starting";
+    const cause = open?.entry.cause;
+    if (shown === "starting" || cause === undefined) return "";
+    return this.#paint.faint(`   because ${printable(cause.message)}`);
+  }
+
+  #decision(entry: JournalEntry): string[] {
+    if (entry.until === undefined) return [];
+    const key = keyOf(entry);
+    const text = `${this.#label(entry)}${printable(entry.message)}`;
+    this.#waits = [...this.#waits.filter((wait) => wait.key !== key), { key, text, until: entry.until }];
+    if (this.#decisions.get(key) === entry.message) return [];
+    this.#decisions.set(key, entry.message);
+    const wait = formatDuration(entry.until - entry.time);
+    return [`${this.#paint.caution("!")} ${text}   ${this.#paint.faint(`waits ${wait}`)}`];
+  }
+
+  #view(ref: PodRef, pod: PodView | undefined, now: number): string[] {
+    const before = this.#shown.get(ref.uid);
+    // Asked for but not listed yet is not gone.
+    if (pod === undefined && before === undefined) return [];
+    const after = shownOf(pod, before);
+    this.#shown.set(ref.uid, after);
+    const lines = pod === undefined ? [] : this.#restarts(pod, before);
+    if (after.state === (before?.state ?? "starting")) return lines;
+    return [...lines, ...this.#stateLines(ref, pod, after.state, now)];
+  }
+
+  #stateLines(ref: PodRef, pod: PodView | undefined, state: Shown["state"], now: number): string[] {
+    const paint = this.#paint;
+    const name = paint.strong(podLabel(ref));
+    if (pod === undefined) return [`${paint.faint("○")} ${name} is gone`];
+    switch (state) {
+      case "ready": {
+        const title = `${paint.good("●")} ${name} is ready   ${paint.faint(`after ${formatDuration(now - this.#startedAt)}`)}`;
+        return [title, ...addressLines(pod, paint).map((line) => `  ${line}`)];
+      }
+      case "unready":
+        return [`${paint.caution("●")} ${name} is not ready`, ...notReadyLines(pod).map((line) => `  ${line}`)];
+      case "ended": {
+        const well = pod.phase === "Succeeded";
+        const colour = well ? paint.good : paint.bad;
+        const containers = pod.containers.map(
+          (container) => `  container ${container.name} ${containerText(container)}`,
+        );
+        return [`${colour("●")} ${name} ${colour(well ? "succeeded" : "failed")}`, ...(well ? [] : containers)];
+      }
+      case "starting":
+      case "gone":
+        return [];
+    }
+  }
+
+  /** Containers that started anew since they were looked at last. The journal told why; this tells how often. */
+  #restarts(pod: PodView, before: Shown | undefined): string[] {
+    if (before === undefined) return [];
+    return pod.containers
+      .filter((container) => container.restartCount > (before.restarts.get(container.name) ?? 0))
+      .map((container) => {
+        const name = `${podLabel(pod)}: container ${container.name}`;
+        return `${this.#paint.caution("↻")} ${name} was restarted, ${ordinal(container.restartCount)} time`;
+      });
+  }
+
+  #label(entry: JournalEntry): string {
+    return this.#pods.size > 1 && entry.pod !== undefined ? `${podLabel(entry.pod)}: ` : "";
+  }
+}
+
+function shownOf(pod: PodView | undefined, before: Shown | undefined): Shown {
+  if (pod === undefined) return { state: "gone", restarts: new Map() };
+  const restarts = new Map(pod.containers.map((container) => [container.name, container.restartCount]));
+  if (hasEnded(pod)) return { state: "ended", restarts };
+  if (pod.ready) return { state: "ready", restarts };
+  // A pod that is being stopped is not told as unready: the countdown says more.
+  const wasUp = before !== undefined && before.state !== "starting" && pod.state === "syncing";
+  return { state: wasUp ? "unready" : (before?.state ?? "starting"), restarts };
+}
+
+function keyOf(entry: JournalEntry): string {
+  return `${entry.pod?.uid ?? ""}/${entry.container ?? ""}`;
+}
+
+function ordinal(count: number): string {
+  const teen = count % 100 >= 11 && count % 100 <= 13;
+  const suffix = teen ? "th" : (["th", "st", "nd", "rd"][count % 10] ?? "th");
+  return `${count}${suffix}`;
+}

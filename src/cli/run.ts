@@ -1,0 +1,240 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { why } from "../journal/explain.ts";
+import { renderWhy } from "../journal/render.ts";
+import { formatDuration } from "../journal/text.ts";
+import type { PodRef } from "../journal/entry.ts";
+import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { ensureEngine, type EngineStart } from "./engine-process.ts";
+import { EngineSession } from "./engine-session.ts";
+import { printError } from "./error-output.ts";
+import { plural } from "./format.ts";
+import { Interrupts } from "./interrupts.ts";
+import { loadInput } from "./manifest-input.ts";
+import { hasEnded, notReadyLines, podLabel } from "./pod-text.ts";
+import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
+import { followPods } from "./run-follow.ts";
+import { RunProgress } from "./run-progress.ts";
+import { requestStop, waitUntilGone } from "./stopping.ts";
+
+export interface RunOptions {
+  readonly detach?: true;
+  readonly wait: WaitFor;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly keep?: true;
+  readonly runtimeEndpoint?: string;
+  readonly json?: true;
+}
+
+/** One run once its pods are handed to the engine. */
+interface Run {
+  readonly context: CommandContext;
+  readonly options: RunOptions;
+  readonly session: EngineSession;
+  readonly pods: readonly PodRef[];
+  readonly startedAt: number;
+  /** The first journal entry that is about this run. */
+  readonly sinceSeq: number;
+  readonly interrupts: Interrupts;
+}
+
+/**
+ * `podwright run`: hands the manifests to the engine, which it starts when none runs, and shows how the pods come up.
+ * In the foreground it stays until the pods have ended or Ctrl-C stops them. Broken manifests are told, the others run,
+ * and the exit code is 2.
+ */
+export async function runCommand(
+  context: CommandContext,
+  inputs: readonly string[],
+  options: RunOptions,
+): Promise<ExitCode> {
+  const { terminal, clock } = context;
+  using interrupts = new Interrupts(process, terminal.closed);
+  const { request, errors } = await loadInput(context, inputs, interrupts.first);
+  for (const error of errors) printError(terminal, error);
+  if (inputs.length > 0 && request.pods.length === 0) {
+    if (errors.length > 0) return ExitCode.badInput;
+    throw new PodwrightError(ExitCode.badInput, `there is no pod in ${inputs.join(", ")}`, {
+      remedy: "name a file that holds an object of kind Pod",
+    });
+  }
+  const startedAt = clock.now();
+  const start: EngineStart = options.runtimeEndpoint === undefined ? {} : { runtimeEndpoint: options.runtimeEndpoint };
+  terminal.live([terminal.paint.faint("starting the engine …")]);
+  const health = await ensureEngine(context, start, interrupts.first).finally(() => terminal.live([]));
+  const session = new EngineSession(context, start, interrupts.first);
+  const pods = inputs.length === 0 ? await storedPods(session) : await apply(context, session, request);
+  if (pods.length === 0) throw nothingStored(context);
+  const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
+  if (options.json !== true) terminal.print(headline(pods, health, terminal.paint.faint));
+  const exitCode = options.detach === true ? await detached(run) : await foreground(run);
+  return exitCode === ExitCode.done && errors.length > 0 ? ExitCode.badInput : exitCode;
+}
+
+function headline(pods: readonly PodRef[], health: Health, faint: (text: string) => string): string {
+  const names = pods.length > 5 ? plural(pods.length, "pod") : pods.map(podLabel).join(", ");
+  return `running ${names} ${faint(`on ${health.runtime}, engine process ${health.pid}`)}`;
+}
+
+async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
+  const views = await session.call((engine) => engine.pods());
+  return views.filter((view) => view.source === "run").map(({ namespace, name, uid }) => ({ namespace, name, uid }));
+}
+
+function nothingStored({ layout }: CommandContext): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
+    remedy: "name a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
+  });
+}
+
+/** Hands the objects over. A pod that ran to its end before, from the same manifest, runs anew: it was asked for. */
+async function apply(
+  context: CommandContext,
+  session: EngineSession,
+  request: ApplyRequest,
+): Promise<readonly AppliedPod[]> {
+  const applied = await session.call((engine) => engine.apply(request));
+  const unchanged = new Set(applied.filter((pod) => pod.change === "unchanged").map((pod) => pod.uid));
+  if (unchanged.size === 0) return applied;
+  const views = await session.call((engine) => engine.pods());
+  const over = views.filter((view) => unchanged.has(view.uid) && hasEnded(view));
+  if (over.length === 0) return applied;
+  await requestStop(session, over, 0);
+  await waitUntilGone(context, session, over, { quiet: true, signal: AbortSignal.any([]) });
+  return session.call((engine) => engine.apply(request));
+}
+
+/** `--detach`: returns once the pods are where `--wait` wants them, or can't get there in time. */
+async function detached(run: Run): Promise<ExitCode> {
+  const { context, options, session, pods, interrupts } = run;
+  const { terminal, clock } = context;
+  const json = options.json === true;
+  const progress = json ? undefined : new RunProgress(pods, run.startedAt, terminal.paint);
+  const deadline = clock.monotonic() + options.timeout;
+  const result =
+    options.wait === "none"
+      ? waitResult(pods, [], "none")
+      : await followPods(context, session, {
+          pods,
+          sinceSeq: run.sinceSeq,
+          progress,
+          signal: interrupts.first,
+          decide: (views) => {
+            const state = waitResult(pods, views, options.wait);
+            return state.state !== "waiting" || clock.monotonic() >= deadline ? state : undefined;
+          },
+        }).catch((error: unknown) => {
+          throw interrupts.first.aborted ? leftRunning(pods) : error;
+        });
+  if (json) {
+    const uids = new Set(pods.map((pod) => pod.uid));
+    const views = (await session.call((engine) => engine.pods())).filter((view) => uids.has(view.uid));
+    terminal.print(
+      JSON.stringify({ wait: options.wait, reached: result.state === "reached", pods: views }, undefined, 2),
+    );
+  }
+  if (result.state === "reached") return ExitCode.done;
+  await explainMissing(run, result.missing);
+  return ExitCode.failed;
+}
+
+function leftRunning(pods: readonly PodRef[]): PodwrightError {
+  return new PodwrightError(ExitCode.failed, "not waiting any longer; the pods go on running", {
+    remedy: `'podwright stop ${pods.map(podLabel).join(" ")}' stops them`,
+  });
+}
+
+/** What `podwright why` says of each pod that did not get there. */
+async function explainMissing(
+  { context, options, session }: Run,
+  missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[],
+): Promise<void> {
+  const { terminal, clock } = context;
+  const entries = await session.call((engine) => engine.entries({}));
+  for (const { ref, view } of missing) {
+    const failed = view?.phase === "Failed";
+    const problem = failed ? "failed" : `is not ${options.wait} after ${formatDuration(options.timeout)}`;
+    const reasons = view === undefined ? ["the engine does not list it"] : notReadyLines(view);
+    terminal.warn(`${terminal.warnPaint.bad("podwright:")} ${podLabel(ref)} ${problem}: ${reasons.join("; ")}`);
+    const explanation = why(entries, { uid: ref.uid });
+    if (explanation === undefined) continue;
+    terminal.warn(renderWhy(explanation, { now: clock.now(), paint: terminal.warnPaint }).trimEnd());
+  }
+}
+
+/** Stays until the pods have ended by themselves or somebody interrupts. */
+async function foreground(run: Run): Promise<ExitCode> {
+  const { context, options, session, pods, interrupts } = run;
+  const { terminal } = context;
+  const progress = new RunProgress(pods, run.startedAt, terminal.paint);
+  let hinted = false;
+  let end: RunEnd;
+  try {
+    end = await followPods(context, session, {
+      pods,
+      sinceSeq: run.sinceSeq,
+      progress,
+      signal: interrupts.first,
+      decide: (views, seen) => {
+        const ready = waitResult(pods, views, "ready").state === "reached";
+        const over = runEnd(pods, seen, views);
+        if (ready && !hinted && over === undefined) {
+          hinted = true;
+          terminal.print(
+            terminal.paint.faint(`Ctrl-C ${options.keep === true ? "leaves them running" : "stops them"}`),
+          );
+        }
+        return over;
+      },
+    });
+  } catch (error) {
+    if (!interrupts.first.aborted) throw error;
+    return interrupted(run);
+  }
+  // What has ended is of no more use to the engine, which ends with its last pod; the logs were shown or are on disk.
+  if (options.keep !== true) await stopAll(run, 0);
+  return end === "well" ? ExitCode.done : ExitCode.failed;
+}
+
+/** Ctrl-C: the pods are stopped within their grace period; a second one cuts it short, a third leaves. */
+async function interrupted(run: Run): Promise<ExitCode> {
+  const { context, options, pods } = run;
+  const { terminal } = context;
+  if (options.keep === true) {
+    terminal.print(`the pods go on running; 'podwright stop ${pods.map(podLabel).join(" ")}' stops them`);
+    return ExitCode.done;
+  }
+  await stopAll(run, undefined);
+  return ExitCode.done;
+}
+
+async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void> {
+  const { context, options, pods, interrupts } = run;
+  const { terminal } = context;
+  const start = options.runtimeEndpoint === undefined ? {} : { runtimeEndpoint: options.runtimeEndpoint };
+  const leave = new AbortController();
+  const session = new EngineSession(context, start, leave.signal);
+  interrupts.onInterrupt = (count) => {
+    if (count > 2) {
+      leave.abort();
+    } else if (count === 2) {
+      if (!terminal.interactive) terminal.print("stopping at once");
+      requestStop(session, pods, 0).catch((error: unknown) => printError(terminal, error));
+    }
+  };
+  try {
+    await requestStop(session, pods, graceSeconds);
+    if (graceSeconds === undefined && terminal.interactive) {
+      terminal.print(terminal.paint.faint("Ctrl-C again: without waiting for the grace period"));
+    }
+    await waitUntilGone(context, session, pods, { quiet: graceSeconds !== undefined, signal: leave.signal });
+  } catch (error) {
+    if (!leave.signal.aborted) throw error;
+    throw new PodwrightError(ExitCode.failed, "not waiting any longer; the engine goes on stopping the pods", {
+      remedy: "'podwright ps' shows how far it is",
+    });
+  } finally {
+    interrupts.onInterrupt = undefined;
+  }
+}

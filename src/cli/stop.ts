@@ -1,0 +1,49 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { PodRef } from "../journal/entry.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineSession } from "./engine-session.ts";
+import { Interrupts } from "./interrupts.ts";
+import { printError } from "./error-output.ts";
+import { waitUntilGone } from "./stopping.ts";
+
+export interface StopOptions {
+  /** Seconds. */
+  readonly grace?: number;
+  readonly json?: true;
+}
+
+/**
+ * `podwright stop POD…`: asks for the stop of each, then waits until all are gone. What can't be stopped is told and the
+ * others are stopped.
+ */
+export async function stopCommand(
+  context: CommandContext,
+  selectors: readonly string[],
+  options: StopOptions,
+): Promise<ExitCode> {
+  const { terminal, engine } = context;
+  using interrupts = new Interrupts(process, terminal.closed);
+  const stopped: PodRef[] = [];
+  let exitCode: ExitCode = ExitCode.done;
+  for (const selector of new Set(selectors)) {
+    try {
+      const { namespace, name, uid } = await engine.stop(selector, options.grace);
+      stopped.push({ namespace, name, uid });
+    } catch (error) {
+      if (!(error instanceof PodwrightError)) throw error;
+      printError(terminal, error);
+      exitCode = error.exitCode;
+    }
+  }
+  const session = new EngineSession(context, {}, interrupts.first);
+  try {
+    await waitUntilGone(context, session, stopped, { quiet: options.json === true, signal: interrupts.first });
+  } catch (error) {
+    if (!interrupts.first.aborted) throw error;
+    throw new PodwrightError(ExitCode.failed, "not waiting any longer; the stop goes on", {
+      remedy: "'podwright ps' shows it, 'podwright stop --grace 0' hurries it",
+    });
+  }
+  if (options.json === true) terminal.print(JSON.stringify({ stopped }, undefined, 2));
+  return exitCode;
+}

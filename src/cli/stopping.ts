@@ -1,0 +1,80 @@
+import type { PodRef } from "../journal/entry.ts";
+import type { PodView } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import type { EngineSession } from "./engine-session.ts";
+import { formatDuration } from "../journal/text.ts";
+import { podLabel } from "./pod-text.ts";
+
+const POLL_MS = 200;
+
+/** What is known of a pod that is being stopped. */
+export function stoppingLine(pod: PodView, now: number): string {
+  const label = podLabel(pod);
+  if (pod.state === "terminated") return `stopping ${label}: cleaning up`;
+  if (pod.killAt === undefined) return `stopping ${label}`;
+  const seconds = Math.ceil((pod.killAt - now) / 1000);
+  return seconds > 0 ? `stopping ${label}: ${seconds} s until SIGKILL` : `stopping ${label}: SIGKILL is sent`;
+}
+
+/** Asks for the pods' stop; a smaller grace than before shortens it. */
+export async function requestStop(
+  session: EngineSession,
+  pods: readonly PodRef[],
+  graceSeconds: number | undefined,
+): Promise<void> {
+  const listed = new Set((await session.call((engine) => engine.pods())).map((pod) => pod.uid));
+  const present = pods.filter((pod) => listed.has(pod.uid));
+  await Promise.all(present.map((pod) => session.call((engine) => engine.stop(pod.uid, graceSeconds))));
+}
+
+/**
+ * Waits until the pods are gone and shows the countdown of their grace periods: in place on a terminal, otherwise one
+ * line when a pod's countdown begins. Rejects with the signal's reason when it aborts first; the stop goes on then.
+ */
+export async function waitUntilGone(
+  context: Pick<CommandContext, "terminal" | "clock">,
+  session: EngineSession,
+  pods: readonly PodRef[],
+  options: { readonly quiet: boolean; readonly signal: AbortSignal },
+): Promise<void> {
+  const { terminal, clock } = context;
+  const began = clock.monotonic();
+  let remaining = pods;
+  const announced = new Map<string, number | undefined>();
+  using _region = { [Symbol.dispose]: () => terminal.live([]) };
+  while (remaining.length > 0) {
+    const views = await session.call((engine) => engine.pods());
+    const byUid = new Map(views.map((view) => [view.uid, view]));
+    const gone = remaining.filter((pod) => !byUid.has(pod.uid));
+    remaining = remaining.filter((pod) => byUid.has(pod.uid));
+    const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
+    if (!options.quiet) {
+      terminal.live(lines.map((line) => terminal.paint.caution(line)));
+      for (const pod of gone) {
+        const took = formatDuration(clock.monotonic() - began);
+        terminal.print(`${terminal.paint.good("✓")} ${podLabel(pod)} is stopped   ${terminal.paint.faint(took)}`);
+      }
+      if (!terminal.interactive) announce(context, remaining, byUid, announced);
+    }
+    if (remaining.length > 0) await clock.sleep("the pods' end", POLL_MS, options.signal);
+  }
+}
+
+/** One line for each pod, and another when its deadline has come nearer. */
+function announce(
+  { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
+  pods: readonly PodRef[],
+  views: ReadonlyMap<string, PodView>,
+  announced: Map<string, number | undefined>,
+): void {
+  for (const { uid } of pods) {
+    const view = views.get(uid);
+    if (view?.state !== "terminating") continue;
+    const before = announced.get(uid);
+    const nearer =
+      before === undefined ? view.killAt !== undefined : view.killAt !== undefined && view.killAt < before - 500;
+    if (announced.has(uid) && !nearer) continue;
+    announced.set(uid, view.killAt);
+    terminal.print(stoppingLine(view, clock.now()));
+  }
+}

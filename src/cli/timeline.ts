@@ -1,0 +1,24 @@
+import { ExitCode } from "../base/errors.ts";
+import { timeline } from "../journal/explain.ts";
+import { renderTimeline } from "../journal/render.ts";
+import type { CommandContext } from "./context.ts";
+import { readJournal, selectPod } from "./journal-source.ts";
+
+/** `podwright timeline POD`: everything that happened to the pod, in order, over restarts of podwright. */
+export async function timelineCommand(
+  context: CommandContext,
+  selector: string,
+  options: { readonly json?: true },
+): Promise<ExitCode> {
+  const { terminal, clock } = context;
+  const { entries } = await readJournal(context);
+  const life = timeline(entries, selectPod(entries, selector));
+  if (life === undefined) return ExitCode.failed;
+  if (options.json === true) {
+    terminal.print(JSON.stringify(life, undefined, 2));
+  } else {
+    const width = terminal.interactive ? terminal.columns : 120;
+    terminal.print(renderTimeline(life, { now: clock.now(), paint: terminal.paint, width }).trimEnd());
+  }
+  return ExitCode.done;
+}

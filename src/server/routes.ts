@@ -1,0 +1,120 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
+import type { ApplyRequest, Engine } from "./engine.ts";
+
+type RouteHandler = (request: ApiRequest, selector: string) => ApiResponse | Promise<ApiResponse>;
+
+interface Route {
+  readonly method: "GET" | "POST";
+  /** `*` stands for one segment, given to the handler decoded. */
+  readonly path: readonly string[];
+  readonly handle: RouteHandler;
+}
+
+/** What the engine's Unix socket serves: each request is one call of {@link Engine}. */
+export function engineRoutes(engine: Engine): ApiHandler {
+  const routes: readonly Route[] = [
+    route("GET", "/v1/health", () => json(engine.health())),
+    route("POST", "/v1/apply", async (request) => json(await engine.apply(applyRequest(await request.body())))),
+    route("GET", "/v1/pods", () => json(engine.pods())),
+    route("GET", "/v1/pods/*", (_request, selector) => json(engine.pod(selector))),
+    route("POST", "/v1/pods/*/stop", async (request, selector) => {
+      return json(await engine.stop(selector, graceSeconds(request.query)));
+    }),
+    route("GET", "/v1/pods/*/refs", (_request, selector) => json(engine.podRefs(selector))),
+    route("GET", "/v1/journal", (request) => journal(engine, request)),
+    route("POST", "/v1/shutdown", async (request) => {
+      await engine.shutdown(shutdownMode(request.query));
+      return json({});
+    }),
+  ];
+  return async (request) => {
+    const segments = decodeSegments(request.path);
+    const matching = routes.filter((candidate) => matches(candidate.path, segments));
+    if (matching.length === 0) return errorResponse(404, `there is no ${request.path} here`);
+    const found = matching.find((candidate) => candidate.method === request.method);
+    if (found === undefined) return errorResponse(405, `${request.path} does not take ${request.method}`);
+    return found.handle(request, segments?.[found.path.indexOf("*")] ?? "");
+  };
+}
+
+function route(method: Route["method"], path: string, handle: RouteHandler): Route {
+  return { method, path: path.slice(1).split("/"), handle };
+}
+
+/** Undefined when the percent-encoding is broken. */
+function decodeSegments(path: string): string[] | undefined {
+  try {
+    return path.slice(1).split("/").map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+function matches(path: readonly string[], segments: readonly string[] | undefined): boolean {
+  if (segments?.length !== path.length) return false;
+  return path.every((part, index) => (part === "*" ? segments[index] !== "" : part === segments[index]));
+}
+
+function json(value: unknown): ApiResponse {
+  return { status: 200, contentType: "application/json", body: JSON.stringify(value) };
+}
+
+function errorResponse(status: number, message: string): ApiResponse {
+  const body: ApiErrorBody = { error: message, exitCode: ExitCode.badInput };
+  return { status, contentType: "application/json", body: JSON.stringify(body) };
+}
+
+function badRequest(message: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, message);
+}
+
+/** Only the outer shape: the engine decodes and validates each object. */
+function applyRequest(body: string): ApplyRequest {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw badRequest("the body is not JSON");
+  }
+  const lists: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : {};
+  for (const name of ["pods", "configMaps", "secrets"]) {
+    if (!Array.isArray(lists[name])) throw badRequest(`the body must hold the lists pods, configMaps and secrets`);
+  }
+  return value as ApplyRequest;
+}
+
+function graceSeconds(query: URLSearchParams): number | undefined {
+  return wholeNumber(query, "grace");
+}
+
+function wholeNumber(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`${name} must be a whole number`);
+  return Number(text);
+}
+
+function shutdownMode(query: URLSearchParams): "keep" | "stop" {
+  const mode = query.get("mode") ?? "keep";
+  if (mode !== "keep" && mode !== "stop") throw badRequest("mode must be keep or stop");
+  return mode;
+}
+
+/** Newline-delimited JSON: what there is from `since` on, and with `follow=true` what comes. */
+function journal(engine: Engine, request: ApiRequest): ApiResponse {
+  const uid = request.query.get("uid");
+  const sinceSeq = wholeNumber(request.query, "since");
+  const filter = {
+    ...(uid !== null && uid !== "" && { uid }),
+    ...(sinceSeq !== undefined && { sinceSeq }),
+  };
+  const follow = request.query.get("follow") === "true";
+  const entries = follow ? engine.follow(filter, request.signal) : engine.entries(filter);
+  return { status: 200, contentType: "application/x-ndjson", body: lines(entries) };
+}
+
+async function* lines(entries: Iterable<JournalEntry> | AsyncIterable<JournalEntry>): AsyncGenerator<string> {
+  for await (const entry of entries) yield `${JSON.stringify(entry)}\n`;
+}

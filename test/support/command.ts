@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { serveUnix } from "../../src/linux/unix-server.ts";
+import type { ApiServer } from "../../src/ports/api-server.ts";
+import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
+import type { Engine } from "../../src/server/engine.ts";
+import { engineRoutes } from "../../src/server/routes.ts";
+
+export interface CommandEnd {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A `podwright` command under way. */
+export class RunningCommand {
+  readonly child: ChildProcess;
+  readonly ended: Promise<CommandEnd>;
+  stdout = "";
+  stderr = "";
+
+  constructor(child: ChildProcess, stdin: string) {
+    this.child = child;
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.stdout += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.stderr += text));
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(stdin);
+    this.ended = new Promise((done) => {
+      child.once("close", (exitCode) => {
+        done({ exitCode: exitCode ?? undefined, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+
+  /** Waits until the output matches. */
+  async prints(pattern: RegExp): Promise<void> {
+    for (let tries = 0; tries < 200; tries++) {
+      if (pattern.test(this.stdout + this.stderr)) return;
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    throw new Error(`never printed ${String(pattern)}; printed:\n${this.stdout}\n${this.stderr}`);
+  }
+}
+
+/** A state directory of its own, with or without an engine, and `podwright` commands on it as child processes. */
+export class CommandBench implements AsyncDisposable {
+  readonly layout: RuntimeLayout;
+  #server: ApiServer | undefined;
+  readonly #commands: RunningCommand[] = [];
+
+  constructor(layout: RuntimeLayout) {
+    this.layout = layout;
+  }
+
+  static async open(): Promise<CommandBench> {
+    const directory = await mkdtemp(join(tmpdir(), "podwright-cli-"));
+    return new CommandBench(runtimeLayout(directory, systemHashing));
+  }
+
+  async serve(engine: Engine): Promise<void> {
+    await mkdir(this.layout.runDirectory, { recursive: true, mode: 0o700 });
+    this.#server = await serveUnix(this.layout.engineSocket, engineRoutes(engine), { closeGraceMs: 100 });
+  }
+
+  /** The engine is gone, as after kill -9 for those that talk to it. */
+  async unserve(): Promise<void> {
+    await this.#server?.close();
+    this.#server = undefined;
+  }
+
+  start(arguments_: readonly string[], stdin = ""): RunningCommand {
+    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+    const { NO_COLOR: _noColor, ...inherited } = process.env;
+    const environment = { ...inherited, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
+    const child = spawn(process.execPath, [main, ...arguments_], { env: environment, stdio: ["pipe", "pipe", "pipe"] });
+    const command = new RunningCommand(child, stdin);
+    this.#commands.push(command);
+    return command;
+  }
+
+  async run(arguments_: readonly string[], stdin = ""): Promise<CommandEnd> {
+    return this.start(arguments_, stdin).ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { child } of this.#commands) child.kill("SIGKILL");
+    await Promise.all(this.#commands.map((command) => command.ended));
+    await this.unserve();
+    await rm(this.layout.stateDirectory, { recursive: true, force: true });
+    await rm(this.layout.runDirectory, { recursive: true, force: true });
+  }
+}

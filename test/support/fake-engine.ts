@@ -1,0 +1,195 @@
+import { ExitCode, PodwrightError } from "../../src/base/errors.ts";
+import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry.ts";
+import type { AppliedPod, ApplyRequest, Engine, Health, PodView } from "../../src/server/engine.ts";
+import { containerView, podView } from "./pod-views.ts";
+
+/** How pods of the fake engine live. */
+export interface FakeLife {
+  /** What becomes of a pod some time after it was applied. */
+  readonly becomes: "ready" | "succeeded" | "failed" | "stuck";
+  readonly afterMs: number;
+  /** How long a stopped pod takes; it is killed at the end of its grace period. */
+  readonly stopMs: number;
+  readonly graceSeconds: number;
+}
+
+const defaultLife: FakeLife = { becomes: "ready", afterMs: 50, stopMs: 50, graceSeconds: 30 };
+
+/** An engine without a runtime: pods live as the test says, and the journal tells of it as the real one does. */
+export class FakeEngine implements Engine {
+  life: FakeLife;
+  readonly views = new Map<string, PodView>();
+  readonly applied: ApplyRequest[] = [];
+  readonly stops: { readonly uid: string; readonly graceSeconds: number | undefined }[] = [];
+  readonly journal: JournalEntry[] = [];
+  readonly #followers = new Set<() => void>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #nextUid = 1;
+
+  constructor(life: Partial<FakeLife> = {}) {
+    this.life = { ...defaultLife, ...life };
+  }
+
+  health(): Health {
+    return {
+      healthy: true,
+      version: "0.0.0",
+      pid: process.pid,
+      runtime: "fake 1.0",
+      runtimeEndpoint: "unix:///fake.sock",
+      startedAt: 0,
+      journalSeq: this.journal.length,
+      checks: [{ name: "relist", ok: true, detail: "0.1 s ago" }],
+    };
+  }
+
+  async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
+    this.applied.push(request);
+    return request.pods.map((manifest) => {
+      const { name = "", namespace = "default" } = manifest.metadata;
+      const known = [...this.views.values()].find((view) => view.name === name && view.namespace === namespace);
+      if (known !== undefined) return { namespace, name, uid: known.uid, change: "unchanged" };
+      const ref: PodRef = { namespace, name, uid: `uid-${name}-${this.#nextUid++}` };
+      this.#begin(ref);
+      return { ...ref, change: "added" };
+    });
+  }
+
+  pods(): readonly PodView[] {
+    return [...this.views.values()];
+  }
+
+  pod(selector: string): PodView {
+    const found = this.pods().find((view) =>
+      [view.uid, view.name, `${view.namespace}/${view.name}`].includes(selector),
+    );
+    if (found === undefined) {
+      throw new PodwrightError(ExitCode.badInput, `there is no pod "${selector}"`, { remedy: "see podwright ps" });
+    }
+    return found;
+  }
+
+  async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {
+    const view = this.pod(selector);
+    this.stops.push({ uid: view.uid, graceSeconds });
+    const graceMs = (graceSeconds ?? this.life.graceSeconds) * 1000;
+    const stopping: PodView = { ...view, state: "terminating", ready: false, killAt: Date.now() + graceMs };
+    this.views.set(view.uid, stopping);
+    this.#after(view.uid, Math.min(this.life.stopMs, graceMs), () => this.views.delete(view.uid));
+    return stopping;
+  }
+
+  podRefs(selector: string): readonly PodRef[] {
+    return [this.pod(selector)];
+  }
+
+  entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[] {
+    return this.journal.filter((entry) => {
+      return entry.seq >= (filter.sinceSeq ?? 0) && (filter.uid === undefined || entry.pod?.uid === filter.uid);
+    });
+  }
+
+  async *follow(
+    filter: { readonly uid?: string; readonly sinceSeq?: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<JournalEntry> {
+    let next = filter.sinceSeq ?? 0;
+    while (!signal.aborted) {
+      const entries = this.entries({ ...filter, sinceSeq: next });
+      next = (entries.at(-1)?.seq ?? next - 1) + 1;
+      yield* entries;
+      if (entries.length > 0) continue;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#followers.add(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      this.#followers.delete(resolve);
+    }
+  }
+
+  async shutdown(): Promise<void> {
+    this.end();
+  }
+
+  record(entry: JournalInput): number {
+    const seq = this.journal.length + 1;
+    this.journal.push({ ...entry, seq, time: Date.now() });
+    for (const wake of this.#followers) wake();
+    return seq;
+  }
+
+  /** Replaces a part of a pod's view. */
+  change(uid: string, change: Partial<PodView>): void {
+    const view = this.views.get(uid);
+    if (view !== undefined) this.views.set(uid, { ...view, ...change });
+  }
+
+  /** Cancels what was to come. */
+  end(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  #begin(pod: PodRef): void {
+    const waiting = containerView({
+      state: "waiting",
+      reason: "ContainerCreating",
+      ready: false,
+      startedAt: undefined,
+    });
+    const view = podView({
+      ...pod,
+      phase: "Pending",
+      ready: false,
+      ips: [],
+      createdAt: Date.now(),
+      containers: [waiting],
+    });
+    this.views.set(pod.uid, view);
+    this.record({ kind: "input", what: "PodAdded", message: `pod ${pod.name} was added`, pod });
+    const cause = { code: "PodAdded", message: `pod ${pod.name} was added` };
+    const of = this.record({
+      kind: "action",
+      what: "StartContainer",
+      message: "start container app",
+      pod,
+      container: "app",
+      cause,
+    });
+    this.#after(pod.uid, this.life.afterMs, () => this.#become(pod, of));
+  }
+
+  #become(pod: PodRef, of: number): void {
+    const outcome = { kind: "outcome", what: "StartContainer", pod, container: "app", of, durationMs: 12 } as const;
+    const image = containerView({}).image;
+    switch (this.life.becomes) {
+      case "ready":
+        this.record({ ...outcome, message: "start container app: done", result: "done" });
+        this.change(pod.uid, { phase: "Running", ready: true, ips: ["10.88.0.2"], containers: [containerView({})] });
+        break;
+      case "stuck": {
+        this.record({ ...outcome, message: `image ${image} is not there`, result: "failed" });
+        const waiting = {
+          state: "waiting",
+          reason: "ErrImageNeverPull",
+          message: `image ${image} is not there`,
+        } as const;
+        this.change(pod.uid, { containers: [containerView({ ...waiting, ready: false })] });
+        break;
+      }
+      case "succeeded":
+      case "failed": {
+        const well = this.life.becomes === "succeeded";
+        this.record({ ...outcome, message: "start container app: done", result: "done" });
+        const reason = well ? "Completed" : "Error";
+        const ended = containerView({ state: "terminated", reason, exitCode: well ? 0 : 3, ready: false });
+        this.change(pod.uid, { phase: well ? "Succeeded" : "Failed", ready: false, containers: [ended] });
+        break;
+      }
+    }
+  }
+
+  #after(uid: string, delayMs: number, work: () => void): void {
+    clearTimeout(this.#timers.get(uid));
+    this.#timers.set(uid, setTimeout(work, delayMs));
+  }
+}

@@ -1,0 +1,46 @@
+import type { ContainerView, PodView } from "../../src/server/engine.ts";
+
+/** A container that runs and is ready, for tests; what is given replaces. */
+export function containerView(change: Partial<ContainerView>): ContainerView {
+  return {
+    name: "app",
+    id: "c1",
+    image: "podwright.local/demo:1",
+    state: "running",
+    reason: "",
+    message: "",
+    exitCode: undefined,
+    ready: true,
+    restartCount: 0,
+    startedAt: 400_000,
+    finishedAt: undefined,
+    logPath: "/var/log/pods/default_web_uid-web/app/0.log",
+    previousLogPath: undefined,
+    ...change,
+  };
+}
+
+/** A pod that runs and is ready, for tests; what is given replaces. */
+export function podView(change: Partial<PodView>): PodView {
+  const name = change.name ?? "web";
+  return {
+    namespace: "default",
+    name,
+    uid: `uid-${name}`,
+    source: "run",
+    state: "syncing",
+    phase: "Running",
+    reason: "",
+    message: "",
+    ready: true,
+    ips: ["10.88.0.2"],
+    hostNetwork: false,
+    hostPorts: [{ hostIP: "", hostPort: 8080, containerPort: 80, protocol: "TCP" }],
+    node: "node-1",
+    createdAt: 400_000,
+    containers: [containerView({})],
+    logDirectory: `/var/log/pods/default_${name}_uid-${name}`,
+    killAt: undefined,
+    ...change,
+  };
+}
