@@ -4,7 +4,7 @@ import type { PodUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
 import type { TrackedCri } from "./cri/deadlines.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
-import type { Cause, Recorder } from "./journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
 import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
@@ -85,7 +85,7 @@ export class Kubelet {
       cri,
       journal,
       log: log.child({ room: "runtime" }),
-      images: new ImageManager({ clock, cri, journal }, config.images),
+      images: new ImageManager({ clock, images: cri.images, journal }, config.images),
       podCgroups: this.#cgroups,
       objects: deps.objects,
       node: config.node,
@@ -95,8 +95,13 @@ export class Kubelet {
       this.#views.set(view.ref.uid, view);
       publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName });
     };
+    const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
+      const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);
+      const owned = await Promise.all(others.map((uid) => deps.owns(uid)));
+      return others.filter((_, index) => owned[index]);
+    };
     this.#workers = new PodWorkers(
-      { runtime, pleg: this.#pleg, cache: this.#cache, config: config.worker, publish },
+      { runtime, pleg: this.#pleg, cache: this.#cache, config: config.worker, rivals, publish },
       (worker) => this.#gone(worker.uid),
     );
     this.#syncLoop = new SyncLoop({

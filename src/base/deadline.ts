@@ -29,8 +29,9 @@ export async function withDeadline<T>(
   const aborted = Promise.withResolvers<never>();
   aborted.promise.catch(() => {});
   const abort = (reason: unknown): void => {
-    controller.abort(reason);
+    // First: work that rejects as soon as it is aborted must not win over the reason.
     aborted.reject(reason);
+    controller.abort(reason);
   };
   using _signal = onAbort(signal, () => abort(signal?.reason));
   using _timer = clock.timer(wait, limitMs, () => abort(new DeadlineError(wait, limitMs)));

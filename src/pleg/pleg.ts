@@ -61,6 +61,7 @@ export class Pleg {
   readonly #deps: PlegDependencies;
   readonly #config: PlegConfig;
   readonly #records: PodRecords = new Map();
+  #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
   readonly #places: Semaphore;
@@ -130,6 +131,11 @@ export class Pleg {
     this.#inspect(uid, true);
   }
 
+  /** UIDs of the pods of that name that the runtime showed when it was last listed or looked at. */
+  podsNamed(namespace: string, name: string): PodUid[] {
+    return [...this.#listed].filter(([, pod]) => pod.namespace === namespace && pod.name === name).map(([uid]) => uid);
+  }
+
   /** One listing of the whole runtime: pods that differ from their record, or are owed an event, are inspected. */
   async relist(signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
@@ -141,6 +147,7 @@ export class Pleg {
       return;
     }
     this.#relistSucceeded();
+    this.#listed = listed;
     for (const uid of new Set([...this.#records.keys(), ...listed.keys()])) {
       if (!sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)))) this.#inspect(uid, false);
       else this.#redeliver(uid);
@@ -196,12 +203,17 @@ export class Pleg {
     const before = this.#records.get(uid);
     const now = recordOf(status);
     const gone = now.containers.size === 0;
-    if (gone) this.#records.delete(uid);
+    if (gone) this.#forget(uid);
     else this.#records.set(uid, now);
     this.#deps.cache.set(uid, status, undefined, observed);
     const events = computeEvents(uid, before, gone ? undefined : now).map((event) => this.#record(event, status, before));
     if (events.length === 0 && wanted) events.push({ type: "PodSync", uid, id: "", container: "", entry: 0 });
     this.#deliver(uid, events);
+  }
+
+  #forget(uid: PodUid): void {
+    this.#records.delete(uid);
+    this.#listed = new Map([...this.#listed].filter(([other]) => other !== uid));
   }
 
   #deliver(uid: PodUid, events: readonly DeliveredEvent[]): void {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { testSandbox, testStatus } from "../../test/support/pods.ts";
+import { testSandbox, testStatus } from "../../test/support/observed.ts";
 import { DeadlineError } from "../base/deadline.ts";
 import { podUid } from "../base/ids.ts";
 import { SimClock } from "../sim/clock.ts";

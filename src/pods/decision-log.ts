@@ -39,6 +39,14 @@ export class DecisionLog {
     }
   }
 
+  /** Another pod of the same name has to be gone first. */
+  waitsFor(rival: string): void {
+    const message = `waits until pod ${rival} of the same name is gone`;
+    if (message === this.#last) return;
+    this.#last = message;
+    this.#journal.record({ kind: "decision", what: "PodWaits", message, pod: this.#pod });
+  }
+
   entered(from: WorkerState, to: WorkerState): void {
     const until =
       to.kind === "terminating" ? { until: Math.round(this.#clock.now() + to.killAtMs - this.#clock.monotonic()) } : {};

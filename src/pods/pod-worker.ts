@@ -41,6 +41,8 @@ export interface WorkerDependencies {
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly config: WorkerConfig;
+  /** Other pods of the same full name that the runtime still has: they end before this one starts. */
+  readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */
   readonly publish: (view: PodView, cause: Cause) => void;
 }
@@ -48,6 +50,7 @@ export interface WorkerDependencies {
 /** Passes in a row that acted and left something to do: more is a loop that needs a pause, not progress. */
 const maxPassesInARow = 5;
 const manyCauses = 8;
+const rivalRetryMs = 1000;
 
 /**
  * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act.
@@ -117,6 +120,11 @@ export class PodWorker {
     this.wake(cause);
   }
 
+  /** Another worker of the same name has to finish before this one may run. */
+  queuedBehind(uid: string): void {
+    this.#decisions.waitsFor(uid);
+  }
+
   /** PLEG saw something of the pod. */
   observed(event: DeliveredEvent): void {
     if (event.entry !== 0) this.#evidence.set(event.id, event.entry);
@@ -163,6 +171,7 @@ export class PodWorker {
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.runtime;
+    if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
     this.#restarts.observe(status);
     const actions = computePodActions(pod, status, {
       nowMs: clock.monotonic(),
@@ -187,6 +196,15 @@ export class PodWorker {
       if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
     }
     await this.#act(pod, status, actions, cause, signal);
+  }
+
+  /** The one of the same name may have been left by an earlier life: nobody but the runtime knows of it then. */
+  async #waitsForRival(): Promise<boolean> {
+    const rival = (await this.#deps.rivals(this.ref))[0];
+    if (rival === undefined) return false;
+    this.#decisions.waitsFor(rival);
+    this.#sleepUntil(this.#deps.runtime.clock.monotonic() + rivalRetryMs);
+    return true;
   }
 
   async #act(pod: Pod, status: PodStatus, actions: PodActions, cause: Cause, signal: AbortSignal): Promise<void> {

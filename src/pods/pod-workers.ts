@@ -32,7 +32,7 @@ export class PodWorkers {
   /** Lets workers work until the signal aborts; pods then stay as they are. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
-    for (const queue of this.#queues.values()) this.#run(queue[0]);
+    for (const [queued] of this.#queues.values()) this.#run(queued);
   }
 
   get(uid: PodUid): PodWorker | undefined {
@@ -73,7 +73,9 @@ export class PodWorkers {
     const worker = new PodWorker(this.#deps, ref, undefined, cause);
     worker.terminate(cause, orphanGraceSeconds);
     worker.forget(cause);
-    this.#add(worker);
+    // It waits for no pod of its name: the wanted one waits for it.
+    this.#workers.set(worker.uid, worker);
+    this.#run(worker);
   }
 
   /** Passes an event on to the pod's worker; false when the pod has none. */
@@ -92,12 +94,7 @@ export class PodWorkers {
       this.#run(worker);
     } else {
       queue.push(worker);
-      this.#deps.runtime.journal.record({
-        kind: "decision",
-        what: "PodWaits",
-        message: `waits until pod ${queue[0]?.ref.uid ?? ""} of the same name is gone`,
-        pod: worker.ref,
-      });
+      worker.queuedBehind(queue[0]?.ref.uid ?? "");
     }
   }
 
@@ -130,12 +127,13 @@ export class PodWorkers {
 
   #finished(worker: PodWorker): void {
     const name = fullName(worker.ref);
+    const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
     this.#workers.delete(worker.uid);
     if (rest.length === 0) this.#queues.delete(name);
     else this.#queues.set(name, rest);
     this.#onFinished(worker);
-    this.#run(rest[0]);
+    if (wasFirst) this.#run(rest[0]);
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
     if (back !== undefined) this.update(back.pod, back.cause);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/pods.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
 import { computePodActions, isIdle, type PodActions, type PodActionsContext } from "./pod-actions.ts";

@@ -1,0 +1,189 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { behaviourCommand, parseBehaviour } from "./behaviour.ts";
+import { SimClock } from "./clock.ts";
+import { type CriFaults, noFaults } from "./cri.ts";
+import { Invariants } from "./invariants.ts";
+import { type SimEntry, SimNode } from "./node.ts";
+import { SimRandom } from "./random.ts";
+import { RuntimeWorld, type SimContainer } from "./runtime-world.ts";
+
+/** How one simulated life of a node and its pods ended. */
+export interface LifeResult {
+  readonly seed: number;
+  /** Broken rules in the order in which they broke; empty when all went well. */
+  readonly problems: readonly string[];
+  readonly entries: readonly SimEntry[];
+  readonly simulatedMs: number;
+}
+
+/** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
+const settleMs = 20 * 60_000;
+
+/**
+ * One random life: pods come and go, the runtime loses events and fails calls, podwright is killed and started again;
+ * then the faults end, and wanted and actual have to agree. Everything follows from the seed.
+ */
+export async function runLife(seed: number): Promise<LifeResult> {
+  return await new Life(seed).run();
+}
+
+class Life {
+  readonly #seed: number;
+  readonly #random: SimRandom;
+  readonly #clock = new SimClock(1_700_000_000_000);
+  readonly #world: RuntimeWorld;
+  readonly #node: SimNode;
+  readonly #everWanted = new Map<string, Pod>();
+  readonly #invariants: Invariants;
+  #nextPod = 0;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#random = new SimRandom(seed);
+    this.#world = new RuntimeWorld(this.#clock);
+    this.#world.images.add("busybox");
+    this.#node = new SimNode(this.#clock, this.#world, this.#random.fork(), this.#drawFaults());
+    this.#invariants = new Invariants(this.#world, this.#everWanted, (uid, name) => this.#node.tried(uid, name));
+  }
+
+  async run(): Promise<LifeResult> {
+    this.#node.start();
+    const steps = this.#random.integer(5, 25);
+    for (let step = 0; step < steps; step++) {
+      await this.#clock.run(this.#clock.nowMs + this.#random.integer(0, 20_000));
+      this.#disturb();
+    }
+    this.#node.setFaults({ ...noFaults, noEvents: this.#random.chance(0.3) });
+    await this.#clock.run(this.#clock.nowMs + settleMs);
+    const problems = [
+      ...this.#invariants.broken.map(({ rule, detail, atMs }) => `${rule} (at ${atMs} ms): ${detail}`),
+      ...(await this.#disagreements()),
+    ];
+    return { seed: this.#seed, problems, entries: this.#node.entries, simulatedMs: this.#clock.nowMs };
+  }
+
+  #drawFaults(): CriFaults {
+    const quiet = this.#random.chance(0.3);
+    const upTo = (most: number): number => (quiet ? 0 : this.#random.uniform() * most);
+    return {
+      failBefore: upTo(0.1),
+      failAfter: upTo(0.1),
+      eventLost: upTo(0.5),
+      eventTwice: upTo(0.3),
+      eventDelayMaxMs: this.#random.integer(1, 5000),
+      noEvents: this.#random.chance(0.3),
+    };
+  }
+
+  #disturb(): void {
+    const draw = this.#random.uniform();
+    if (draw < 0.4) this.#addPod();
+    else if (draw < 0.55) this.#removePod(false);
+    else if (draw < 0.65) this.#removePod(true);
+    else if (draw < 0.8) this.#restartNode();
+    else if (draw < 0.9) this.#killSomething();
+    else if (draw < 0.95) this.#clock.jumpWall(this.#random.integer(-3_600_000, 3_600_000));
+    else this.#node.setFaults(this.#drawFaults());
+  }
+
+  #addPod(name = `pod${this.#nextPod}`): void {
+    const uid = `uid-${this.#nextPod++}`;
+    const count = this.#random.integer(1, 3);
+    const pod: Pod = {
+      metadata: { name, namespace: "default", uid },
+      spec: {
+        restartPolicy: this.#random.pick(["Always", "OnFailure", "Never"]),
+        terminationGracePeriodSeconds: this.#random.integer(0, 40),
+        containers: Array.from({ length: count }, (_, index) => this.#drawContainer(`c${index}`)),
+      },
+    };
+    this.#everWanted.set(uid, pod);
+    this.#node.add(pod);
+  }
+
+  #drawContainer(name: string): Container {
+    const image = this.#random.pick(["busybox", "busybox", "busybox", "pulled:1", "missing:1"]);
+    const ends = this.#random.chance(0.5);
+    const command = behaviourCommand({
+      exitAfterMs: ends ? this.#random.integer(0, 30_000) : undefined,
+      exitCode: this.#random.pick([0, 0, 1, 3]),
+      deaf: this.#random.chance(0.2),
+      unstartable: this.#random.chance(0.05),
+    });
+    return { name, image, command, imagePullPolicy: "IfNotPresent" };
+  }
+
+  /** With `replace`, another pod of the same name comes in the same breath, as when a manifest changes. */
+  #removePod(replace: boolean): void {
+    const pods = [...this.#node.desired.values()];
+    const pod = pods[this.#random.integer(0, pods.length - 1)];
+    if (pod === undefined) return;
+    this.#node.remove(pod.metadata.uid);
+    this.#invariants.unwanted(pod.metadata.uid);
+    if (replace) this.#addPod(pod.metadata.name);
+  }
+
+  #restartNode(): void {
+    this.#node.kill();
+    const pauseMs = this.#random.integer(0, 5000);
+    this.#clock.schedule("podwright to be started again", pauseMs, () => this.#node.start());
+  }
+
+  #killSomething(): void {
+    const running = [...this.#world.containers.values()].filter((container) => container.state === "running");
+    const container = running[this.#random.integer(0, running.length - 1)];
+    if (container !== undefined && this.#random.chance(0.7)) this.#world.exit(container, 137, "OOMKilled");
+    const sandboxes = [...this.#world.sandboxes.values()].filter((sandbox) => sandbox.ready);
+    const sandbox = sandboxes[this.#random.integer(0, sandboxes.length - 1)];
+    if (sandbox !== undefined && this.#random.chance(0.3)) this.#world.stopSandbox(sandbox.id);
+  }
+
+  /** Liveness: what is not as wanted although there was time enough. */
+  async #disagreements(): Promise<string[]> {
+    const problems: string[] = [];
+    for (const sandbox of this.#world.sandboxes.values()) {
+      const uid = sandbox.config.metadata?.uid ?? "";
+      if (!this.#node.desired.has(uid)) problems.push(`sandbox ${sandbox.id} of unwanted pod ${uid} is still there`);
+    }
+    for (const [path] of this.#node.cgroups.applied) {
+      const uid = /\/pod(uid-\d+)$/.exec(path)?.[1];
+      if (uid !== undefined && !this.#node.desired.has(uid)) problems.push(`cgroup ${path} is still there`);
+    }
+    for (const directory of ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"]) {
+      for (const { name } of await this.#node.files.list(directory)) {
+        const uid = /uid-\d+/.exec(name)?.[0];
+        if (uid !== undefined && !this.#node.desired.has(uid)) problems.push(`${directory}/${name} is still there`);
+      }
+    }
+    for (const pod of this.#node.desired.values()) problems.push(...this.#disagreementsOf(pod));
+    return problems;
+  }
+
+  #disagreementsOf(pod: Pod): string[] {
+    const { uid } = pod.metadata;
+    const policy = pod.spec.restartPolicy ?? "Always";
+    return pod.spec.containers.flatMap((container) => {
+      const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
+      const instances = this.#instances(uid, container.name);
+      const running = instances.filter((instance) => instance.state === "running").length;
+      const endless = exitAfterMs === undefined && !unstartable && container.image !== "missing:1";
+      const mayRest = policy === "Never" && this.#everExited(pod);
+      if (endless && !mayRest && running !== 1) return [`${uid}/${container.name} should run, and ${running} instances do`];
+      const dying = instances.filter((instance) => instance.state !== "running").length;
+      if (dying > 2) return [`${uid}/${container.name} has ${dying} dead instances`];
+      return [];
+    });
+  }
+
+  #instances(uid: string, name: string): SimContainer[] {
+    return [...this.#world.containers.values()].filter(
+      (container) => container.config.labels["io.kubernetes.pod.uid"] === uid && container.config.metadata?.name === name,
+    );
+  }
+
+  /** Under Never a pod that lost a container or its sandbox is over, rightly. */
+  #everExited(pod: Pod): boolean {
+    return this.#node.entries.some((entry) => entry.pod?.uid === pod.metadata.uid && /Died|Terminating/.test(entry.what));
+  }
+}

@@ -1,0 +1,168 @@
+import type { Pod } from "../api/pod.ts";
+import { withDeadlines } from "../cri/deadlines.ts";
+import { defaultImageLimits } from "../images/image-manager.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
+import type { SimClock } from "./clock.ts";
+import { connectSim, type CriFaults, type SimConnection } from "./cri.ts";
+import { MemoryFiles } from "./files.ts";
+import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
+import type { SimRandom } from "./random.ts";
+import type { RuntimeWorld } from "./runtime-world.ts";
+
+/** A journal entry of a simulated life: with the simulated time at which it was written. */
+export interface SimEntry extends JournalInput {
+  readonly seq: number;
+  readonly atMs: number;
+}
+
+interface Life {
+  readonly kubelet: Kubelet;
+  readonly connection: SimConnection;
+  readonly kill: () => void;
+}
+
+const resources = {
+  cpuQuota: true,
+  cpuPeriodMicroseconds: 100_000n,
+  cgroupVersion: 2,
+  singleProcessOomKill: false,
+  swapAccounting: true,
+  memoryCapacityBytes: 8n << 30n,
+  hugePageSizes: [],
+  allocatable: {},
+} as const;
+
+const config: KubeletConfig = {
+  node: {
+    nodeName: "sim",
+    rootDirectory: "/var/lib/kubelet",
+    podLogsRoot: "/var/log/pods",
+    containerLogsRoot: "/var/log/containers",
+    hostIPs: ["10.0.0.1"],
+    clusterDomain: "",
+    clusterDNS: [],
+    resolvConf: "",
+    cgroupDriver: "cgroupfs",
+    cgroupRoot: "/",
+    seccompDefault: false,
+    resources,
+  },
+  cgroups: {
+    driver: "cgroupfs",
+    cgroupRoot: "/",
+    cpuQuota: true,
+    cpuPeriodMicroseconds: 100_000n,
+    podPidsLimit: -1,
+    milliCpu: 4000n,
+    memoryBytes: 8n << 30n,
+  },
+  pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 20, inspections: 8 },
+  worker: { syncFrequencyMs: 60_000, errorBackOffMs: 10_000, observeLimitMs: 120_000, maxContainerRestartPeriodMs: 300_000 },
+  images: defaultImageLimits,
+  parallelStarts: 4,
+  housekeepingPeriodMs: 2000,
+  runtimeName: "sim",
+};
+
+/**
+ * A whole node on a simulated machine: the production managers behind simulated ports. The machine (files, cgroups,
+ * runtime) outlives the node, which can be killed between any two steps and started again.
+ */
+export class SimNode {
+  readonly files: MemoryFiles;
+  readonly cgroups = new SimCgroups();
+  readonly entries: SimEntry[] = [];
+  /** What is wanted, as the sources would say it to a node that starts. */
+  readonly desired = new Map<string, Pod>();
+  readonly #clock: SimClock;
+  readonly #world: RuntimeWorld;
+  readonly #random: SimRandom;
+  #faults: CriFaults;
+  #life: Life | undefined;
+
+  constructor(clock: SimClock, world: RuntimeWorld, random: SimRandom, faults: CriFaults) {
+    this.#clock = clock;
+    this.#world = world;
+    this.#random = random;
+    this.#faults = faults;
+    this.files = new MemoryFiles(clock.incarnation());
+  }
+
+  setFaults(faults: CriFaults): void {
+    this.#faults = faults;
+    this.#life?.connection.setFaults(faults);
+  }
+
+  /** Starts a life of the node with what is wanted at this moment, unless one is going on. */
+  start(): void {
+    if (this.#life !== undefined) return;
+    const clock = this.#clock.incarnation();
+    const connection = connectSim(this.#world, clock, this.#random.fork(), this.#faults);
+    const controller = new AbortController();
+    let alive = true;
+    const kubelet = new Kubelet(
+      {
+        ports: {
+          clock,
+          random: this.#random.fork(),
+          files: this.files,
+          processes: simProcesses,
+          mounts: new SimMounts(),
+          cgroups: this.cgroups,
+        },
+        cri: withDeadlines(connection.cri, clock, 120_000),
+        journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
+        log: silentLog,
+        objects: { configMap: () => undefined, secret: () => undefined },
+        sourcesReady: () => true,
+        owns: async () => true,
+      },
+      config,
+      () => {},
+    );
+    const kill = (): void => {
+      alive = false;
+      clock.kill();
+      connection.kill();
+    };
+    this.#life = { kubelet, connection, kill };
+    this.#record({ kind: "note", what: "PodwrightStarted", message: "a life begins" });
+    for (const pod of this.desired.values()) {
+      kubelet.handle({ op: "add", pod, cause: { code: "ManifestFound", message: "wanted when podwright started" } });
+    }
+    void kubelet.run(controller.signal);
+  }
+
+  /** kill -9: nothing of this life has an effect any more. */
+  kill(): void {
+    this.#life?.kill();
+    this.#life = undefined;
+  }
+
+  add(pod: Pod): void {
+    this.desired.set(pod.metadata.uid, pod);
+    this.#life?.kubelet.handle({ op: "add", pod, cause: { code: "ManifestAdded", message: "a manifest was added" } });
+  }
+
+  remove(uid: string): void {
+    const pod = this.desired.get(uid);
+    if (!this.desired.delete(uid) || pod === undefined) return;
+    this.#life?.kubelet.handle({ op: "remove", pod, cause: { code: "ManifestRemoved", message: "its manifest was removed" } });
+  }
+
+  /** True when the node has tried to get the container going in any of its lives. */
+  tried(uid: string, container: string): boolean {
+    return this.entries.some((entry) => entry.kind !== "observation" && entry.pod?.uid === uid && entry.container === container);
+  }
+
+  pods(): KnownPod[] {
+    return this.#life?.kubelet.pods() ?? [];
+  }
+
+  #record(entry: JournalInput): number {
+    const seq = this.entries.length + 1;
+    this.entries.push({ ...entry, seq, atMs: this.#clock.nowMs });
+    return seq;
+  }
+}
