@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import type { Container } from "./container.ts";
+import type { Pod } from "./pod.ts";
+import { restartsAfter } from "./restart-policy.ts";
+
+type Policy = "Always" | "OnFailure" | "Never";
+const rule = (action: string, operator: string, ...values: number[]) => ({ action, exitCodes: { operator, values } });
+
+const cases: [string, Pod["spec"]["restartPolicy"], Partial<Container>, number, boolean][] = [
+  ["no policy at all restarts", undefined, {}, 0, true],
+  ...(
+    [
+      ["Always", 0, true],
+      ["Always", 1, true],
+      ["OnFailure", 0, false],
+      ["OnFailure", 1, true],
+      ["Never", 0, false],
+      ["Never", 1, false],
+    ] as [Policy, number, boolean][]
+  ).flatMap(([policy, exitCode, restarts]): [string, Policy, Partial<Container>, number, boolean][] => [
+    [`the pod's ${policy} decides about exit code ${exitCode}`, policy, {}, exitCode, restarts],
+    [
+      `the container's ${policy} decides about exit code ${exitCode}`,
+      "Never",
+      { restartPolicy: policy },
+      exitCode,
+      restarts,
+    ],
+  ]),
+  [
+    "a rule names the exit code",
+    "Never",
+    { restartPolicy: "Never", restartPolicyRules: [rule("Restart", "In", 42)] },
+    42,
+    true,
+  ],
+  [
+    "a rule names another exit code",
+    "Never",
+    { restartPolicy: "Never", restartPolicyRules: [rule("Restart", "In", 42)] },
+    1,
+    false,
+  ],
+  [
+    "a rule excludes the exit code",
+    "Never",
+    { restartPolicy: "Never", restartPolicyRules: [rule("Restart", "NotIn", 42)] },
+    42,
+    false,
+  ],
+  [
+    "a rule excludes other exit codes",
+    "Never",
+    { restartPolicy: "Never", restartPolicyRules: [rule("Restart", "NotIn", 42)] },
+    1,
+    true,
+  ],
+  [
+    "a rule without a policy beside it counts nothing",
+    "Never",
+    { restartPolicyRules: [rule("Restart", "In", 42)] },
+    42,
+    false,
+  ],
+];
+
+for (const [name, restartPolicy, container, exitCode, restarts] of cases) {
+  test(`${name}: ${restarts ? "again" : "not again"}`, () => {
+    const pod = podWith(restartPolicy === undefined ? {} : { restartPolicy });
+    assert.equal(restartsAfter(pod, { name: "c", ...container }, exitCode), restarts);
+  });
+}

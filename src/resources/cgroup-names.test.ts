@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recordedPods, vectorText } from "../../test/support/vectors.ts";
+import {
+  cgroupParent,
+  cgroupPath,
+  parseCgroupfsPath,
+  parseSystemdName,
+  podCgroup,
+  podUidOfCgroup,
+  qosCgroup,
+} from "./cgroup-names.ts";
+import { qosClass } from "./qos.ts";
+
+const uid = "1234-abcd";
+
+test("pods are where the Go kubelet put them", () => {
+  const recorded = vectorText("cgroups-v1.txt").split("\n");
+  for (const pod of recordedPods()) {
+    const path = cgroupPath(podCgroup("/", qosClass(pod), pod.metadata.uid), "cgroupfs");
+    assert.ok(recorded.includes(`/sys/fs/cgroup/memory${path}`), path);
+  }
+});
+
+test("guaranteed pods sit directly in the cgroup of all pods", () => {
+  assert.equal(cgroupPath(podCgroup("/", "Guaranteed", uid), "cgroupfs"), "/kubepods/pod1234-abcd");
+  assert.equal(
+    cgroupPath(podCgroup("/my/root", "Burstable", uid), "cgroupfs"),
+    "/my/root/kubepods/burstable/pod1234-abcd",
+  );
+  assert.equal(cgroupPath(qosCgroup("/", "BestEffort"), "cgroupfs"), "/kubepods/besteffort");
+});
+
+test("systemd has a slice within the slice of its prefix, dashes escaped", () => {
+  const pod = podCgroup("/", "Burstable", uid);
+  assert.equal(
+    cgroupPath(pod, "systemd"),
+    "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234_abcd.slice",
+  );
+  assert.equal(cgroupParent(pod, "systemd"), "kubepods-burstable-pod1234_abcd.slice");
+  assert.equal(cgroupParent(pod, "cgroupfs"), "/kubepods/burstable/pod1234-abcd");
+  assert.equal(cgroupParent([], "systemd"), "-.slice");
+});
+
+test("names can be read back", () => {
+  const pod = podCgroup("/my", "BestEffort", uid);
+  assert.deepEqual(parseCgroupfsPath(cgroupPath(pod, "cgroupfs")), pod);
+  assert.deepEqual(parseSystemdName(cgroupPath(pod, "systemd")), pod);
+  assert.equal(podUidOfCgroup(cgroupPath(pod, "systemd"), "systemd"), uid);
+  assert.equal(podUidOfCgroup(cgroupPath(pod, "cgroupfs"), "cgroupfs"), uid);
+  assert.equal(podUidOfCgroup("/kubepods/burstable", "cgroupfs"), undefined);
+});

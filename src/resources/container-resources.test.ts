@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import { containerResources, type ResourceSettings } from "./container-resources.ts";
+
+const settings: ResourceSettings = {
+  cpuQuota: true,
+  cpuPeriodMicroseconds: 100_000n,
+  cgroupVersion: 2,
+  singleProcessOomKill: false,
+  swapAccounting: true,
+  memoryCapacityBytes: 2n ** 34n,
+  hugePageSizes: [2n ** 16n, 2n ** 21n, 2n ** 30n],
+  allocatable: {},
+};
+const container = containerWith("c", undefined, { cpu: "500m", memory: "1Gi", "hugepages-2Mi": "4Mi" });
+const pod = podWith({ containers: [container] });
+
+test("a limit is the request where none is named", () => {
+  const { cpuShares, cpuQuota } = containerResources(pod, container, settings);
+  assert.deepEqual([cpuShares, cpuQuota], [512n, 50_000n]);
+});
+
+test("on cgroup v2 swap has a limit of its own, and a container dies as a whole", () => {
+  const resources = containerResources(pod, container, settings);
+  assert.deepEqual(resources.unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
+  assert.equal(resources.memorySwapLimitInBytes, undefined);
+  const single = containerResources(pod, container, { ...settings, singleProcessOomKill: true, swapAccounting: false });
+  assert.deepEqual(single.unified, {});
+});
+
+test("on cgroup v1 memory and swap have one limit, if the kernel counts swap", () => {
+  const v1: ResourceSettings = { ...settings, cgroupVersion: 1, singleProcessOomKill: true };
+  assert.equal(containerResources(pod, container, v1).memorySwapLimitInBytes, 2n ** 30n);
+  assert.equal(containerResources(pod, container, { ...v1, swapAccounting: false }).memorySwapLimitInBytes, undefined);
+});
+
+test("every page size of the machine has a limit", () => {
+  const { hugepageLimits } = containerResources(pod, container, settings);
+  assert.deepEqual(hugepageLimits, [
+    { pageSize: "64KB", limit: 0n },
+    { pageSize: "2MB", limit: 4_194_304n },
+    { pageSize: "1GB", limit: 0n },
+  ]);
+});
+
+test("CPU limits are left out when they are not enforced", () => {
+  const resources = containerResources(pod, container, { ...settings, cpuQuota: false });
+  assert.deepEqual([resources.cpuQuota, resources.cpuPeriod, resources.cpuShares], [undefined, undefined, 512n]);
+});
+
+test("a container without limits is held by the pod's own", () => {
+  const free = containerWith("c", { cpu: "100m" });
+  const whole = podWith({
+    containers: [free],
+    resources: { limits: { cpu: 1, memory: "2Gi", "hugepages-1Gi": "1Gi" } },
+  });
+  const resources = containerResources(whole, free, settings);
+  assert.deepEqual([resources.cpuShares, resources.cpuQuota], [102n, 100_000n]);
+  assert.equal(resources.memoryLimitInBytes, 2n ** 31n);
+  assert.equal(resources.hugepageLimits?.[2]?.limit, 2n ** 30n);
+});

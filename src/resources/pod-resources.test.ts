@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import { recordedPods, vectorText } from "../../test/support/vectors.ts";
+import { kubepodsResources, podCgroupResources, qosCgroupResources } from "./pod-resources.ts";
+import { qosClass } from "./qos.ts";
+
+const settings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1 };
+
+/** The recorded values by their path below /sys/fs/cgroup. */
+const recorded = new Map(
+  vectorText("cgroups-v1.txt")
+    .split("\n")
+    .map((line) => line.split(" ") as [string, string])
+    .map(([path, value]) => [path, Number(value)]),
+);
+
+const pods = recordedPods();
+const only = (qos: string) => {
+  const pod = pods.find((each) => qosClass(each) === qos);
+  assert.ok(pod);
+  return podCgroupResources(pod, settings);
+};
+
+test("cgroups of pods hold what the Go kubelet wrote", () => {
+  const burstable = only("Burstable");
+  assert.equal(burstable.cpuShares, recorded.get("cpu/kubepods/burstable/pod*/cpu.shares"));
+  assert.equal(burstable.cpuQuotaMicroseconds, recorded.get("cpu/kubepods/burstable/pod*/cpu.cfs_quota_us"));
+  assert.equal(burstable.memoryLimitBytes, recorded.get("memory/kubepods/burstable/pod*/memory.limit_in_bytes"));
+  const guaranteed = only("Guaranteed");
+  assert.equal(guaranteed.cpuShares, recorded.get("cpu/kubepods/pod*/cpu.shares"));
+  assert.equal(guaranteed.cpuQuotaMicroseconds, recorded.get("cpu/kubepods/pod*/cpu.cfs_quota_us"));
+  assert.equal(guaranteed.memoryLimitBytes, recorded.get("memory/kubepods/pod*/memory.limit_in_bytes"));
+});
+
+test("cgroups of the classes and of all pods hold what the Go kubelet wrote", () => {
+  const { burstable, bestEffort } = qosCgroupResources(pods);
+  assert.equal(burstable.cpuShares, recorded.get("cpu/kubepods/burstable/cpu.shares"));
+  assert.equal(bestEffort.cpuShares, recorded.get("cpu/kubepods/besteffort/cpu.shares"));
+  const all = kubepodsResources({ milliCpu: 2000n, memoryBytes: 25_276_514_304n });
+  assert.equal(all.cpuShares, recorded.get("cpu/kubepods/cpu.shares"));
+  assert.equal(all.memoryLimitBytes, recorded.get("memory/kubepods/memory.limit_in_bytes"));
+});
+
+test("a best-effort pod has the least weight and no limits", () => {
+  const pod = podWith({ containers: [containerWith("a", undefined)] });
+  assert.deepEqual(podCgroupResources(pod, settings), { cpuShares: 2 });
+  assert.deepEqual(podCgroupResources(pod, { ...settings, podPidsLimit: 100 }), { cpuShares: 2, pidsLimit: 100 });
+});
+
+test("a limit that one container lacks holds back no pod", () => {
+  const pod = podWith({
+    containers: [
+      containerWith("a", { cpu: "100m" }, { cpu: "200m", memory: "1Gi" }),
+      containerWith("b", undefined, { cpu: "1m" }),
+    ],
+  });
+  const limits = { cpuQuotaMicroseconds: 20_100, cpuPeriodMicroseconds: 100_000 };
+  assert.deepEqual(podCgroupResources(pod, settings), { cpuShares: 102, ...limits });
+});
+
+test("CPU limits are written as unlimited when they are not enforced", () => {
+  const pod = podWith({ containers: [containerWith("a", { cpu: 1 }, { cpu: 2 })] });
+  assert.equal(podCgroupResources(pod, { ...settings, cpuQuota: false }).cpuQuotaMicroseconds, -1);
+});

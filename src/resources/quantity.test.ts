@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { milliQuantity, parseQuantity, type QuantityFormat, QuantityError, Quantity, quantityOf } from "./quantity.ts";
+
+const cases: [text: string | number, value: bigint, milliValue: bigint, canonical: string][] = [
+  ["0", 0n, 0n, "0"],
+  ["2", 2n, 2000n, "2"],
+  [0.5, 1n, 500n, "500m"],
+  ["100m", 1n, 100n, "100m"],
+  ["1500m", 2n, 1500n, "1500m"],
+  ["0.1", 1n, 100n, "100m"],
+  ["1u", 1n, 1n, "1u"],
+  ["1n", 1n, 1n, "1n"],
+  ["0.1n", 1n, 1n, "1n"],
+  ["64Mi", 67_108_864n, 67_108_864_000n, "64Mi"],
+  ["1.5Gi", 1_610_612_736n, 1_610_612_736_000n, "1536Mi"],
+  ["0.5Ki", 512n, 512_000n, "512"],
+  ["1023Ki", 1_047_552n, 1_047_552_000n, "1023Ki"],
+  ["1024Mi", 1_073_741_824n, 1_073_741_824_000n, "1Gi"],
+  ["1000", 1000n, 1_000_000n, "1k"],
+  ["1G", 1_000_000_000n, 1_000_000_000_000n, "1G"],
+  ["1E", 10n ** 18n, 2n ** 63n - 1n, "1E"],
+  ["1Ei", 2n ** 60n, 2n ** 63n - 1n, "1Ei"],
+  ["100Ei", 2n ** 63n - 1n, 2n ** 63n - 1n, "9223372036854775807"],
+  ["1e3", 1000n, 1_000_000n, "1e3"],
+  ["12E3", 12_000n, 12_000_000n, "12e3"],
+  ["1e-3", 1n, 1n, "1e-3"],
+  ["+1", 1n, 1000n, "1"],
+  ["-1.5", -2n, -1500n, "-1500m"],
+  ["-2Ki", -2048n, -2_048_000n, "-2Ki"],
+  [".5", 1n, 500n, "500m"],
+  ["1.", 1n, 1000n, "1"],
+  ["007", 7n, 7000n, "7"],
+];
+
+for (const [text, value, milliValue, canonical] of cases) {
+  test(`${text} is ${value}, in thousandths ${milliValue}, written ${canonical}`, () => {
+    const quantity = parseQuantity(text);
+    assert.equal(quantity.value(), value);
+    assert.equal(quantity.milliValue(), milliValue);
+    assert.equal(quantity.toString(), canonical);
+  });
+}
+
+for (const text of [
+  "",
+  " 1",
+  "1 Mi",
+  "1mi",
+  "1kb",
+  "1KI",
+  "1e",
+  "1e1.5",
+  "--1",
+  ".",
+  "1..2",
+  "0x10",
+  "1e1000",
+  "1".repeat(200),
+  "∞",
+]) {
+  test(`${JSON.stringify(text.slice(0, 20))} is refused`, () => {
+    assert.throws(() => parseQuantity(text), QuantityError);
+  });
+}
+
+const format = fc.constantFrom<QuantityFormat>("BinarySI", "DecimalSI", "DecimalExponent");
+const quantity = fc.oneof(
+  fc.tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), format).map(([nanos, as]) => new Quantity(nanos, as)),
+  fc
+    .tuple(fc.bigInt({ min: -(2n ** 33n), max: 2n ** 33n }), format)
+    .map(([units, as]) => quantityOf(units * 1024n, as)),
+);
+
+test("what is written is read as the same quantity", () => {
+  fc.assert(
+    fc.property(quantity, (written) => {
+      const text = written.toString();
+      const read = parseQuantity(text);
+      // Binary suffixes are capped when read; nobody writes more than an int64 holds with one.
+      if (written.format !== "BinarySI" || read.value() === written.value()) assert.equal(read.compare(written), 0);
+      assert.equal(read.toString(), text);
+    }),
+  );
+});
+
+test("addition agrees with the numbers and has no order", () => {
+  fc.assert(
+    fc.property(quantity, quantity, (a, b) => {
+      assert.equal(a.add(b).nanos, a.nanos + b.nanos);
+      assert.equal(a.add(b).compare(b.add(a)), 0);
+    }),
+  );
+});
+
+test("rounding never shows less than there is", () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 24n }), format, (nanos, as) => {
+      const whole = new Quantity(nanos, as);
+      assert.ok(whole.value() * 10n ** 9n >= nanos);
+      assert.ok((whole.value() - 1n) * 10n ** 9n < nanos);
+      assert.ok(whole.milliValue() * 10n ** 6n >= nanos);
+    }),
+  );
+});
+
+test("no text makes the parser do anything but parse or refuse", () => {
+  const text = fc.stringMatching(/^[+-]?[0-9]{0,30}(\.[0-9]{0,30})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,5})?$/);
+  fc.assert(
+    fc.property(fc.oneof(text, fc.string()), (written) => {
+      try {
+        assert.ok(parseQuantity(written) instanceof Quantity);
+      } catch (error) {
+        assert.ok(error instanceof QuantityError);
+      }
+    }),
+  );
+});
+
+test("division by a divisor rounds up", () => {
+  assert.equal(parseQuantity("1500m").dividedBy(parseQuantity("1")), 2n);
+  assert.equal(parseQuantity("1500m").dividedBy(parseQuantity("1m")), 1500n);
+  assert.equal(parseQuantity("65Mi").dividedBy(parseQuantity("32Mi")), 3n);
+  assert.equal(milliQuantity(250n).toString(), "250m");
+});

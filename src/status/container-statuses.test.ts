@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ContainerStatus } from "../api/status.ts";
+import { containerId } from "../base/ids.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import { containerStatuses } from "./container-statuses.ts";
+import type { StatusInputs } from "./inputs.ts";
+
+const container = { name: "c", image: "image:1" };
+const onFailure = podWith({ containers: [container], restartPolicy: "OnFailure" });
+
+function statusOf(
+  pod: Pod,
+  instances: readonly RuntimeContainerStatus[],
+  before?: ContainerStatus,
+  changed: Partial<StatusInputs> = {},
+): ContainerStatus {
+  const inputs = statusInputs(pod, { podStatus: runtimeStatus(pod, instances), ...changed });
+  const [status] = containerStatuses(inputs, "regular", pod.spec.containers, before && [before]);
+  assert.ok(status);
+  return status;
+}
+
+const exit = (exitCode: number, changed: Parameters<typeof runtimeContainer>[1] = {}) =>
+  runtimeContainer("c", { state: "exited", exitCode, reason: exitCode === 0 ? "Completed" : "Error", ...changed });
+const backOff = new Map([["c", { reason: "CrashLoopBackOff", message: "back-off 10s" }]]);
+
+test("a container that was never made waits", () => {
+  const status = statusOf(onFailure, []);
+  assert.deepEqual(status.state, { waiting: { reason: "ContainerCreating" } });
+  assert.deepEqual([status.ready, status.started, status.image, status.imageID], [false, false, "image:1", ""]);
+  assert.deepEqual(statusOf(onFailure, [runtimeContainer("c", { state: "created" })]).state, { waiting: {} });
+});
+
+test("a container that could not be started waits for that reason", () => {
+  const waiting = new Map([["c", { reason: "ErrImagePull", message: "no such image" }]]);
+  const status = statusOf(onFailure, [], undefined, { waiting });
+  assert.deepEqual(status.state, { waiting: { reason: "ErrImagePull", message: "no such image" } });
+});
+
+test("a crashed container waits for its back-off, its end is the last state", () => {
+  const status = statusOf(onFailure, [exit(7)], undefined, { waiting: backOff });
+  assert.equal(status.state.waiting?.reason, "CrashLoopBackOff");
+  assert.equal(status.lastState.terminated?.exitCode, 7);
+});
+
+test("a reason of the past says nothing about a container that runs or has ended for good", () => {
+  assert.ok(statusOf(onFailure, [runtimeContainer("c")], undefined, { waiting: backOff }).state.running);
+  assert.ok(statusOf(onFailure, [exit(0)], undefined, { waiting: backOff }).state.terminated);
+  const deleted = { ...onFailure, metadata: { ...onFailure.metadata, deletionTimestamp: "2026-11-20T19:31:27Z" } };
+  assert.ok(statusOf(deleted, [exit(7)], undefined, { waiting: backOff }).state.terminated);
+});
+
+test("the instance before the newest is the last state", () => {
+  const newest = runtimeContainer("c", { id: "new", restartCount: 1 });
+  const status = statusOf(onFailure, [newest, exit(7, { id: "old" }), exit(8, { id: "older" })]);
+  assert.equal(status.containerID, "containerd://new");
+  assert.equal(status.lastState.terminated?.containerID, "containerd://old");
+  assert.equal(status.restartCount, 1);
+});
+
+test("a last state that the runtime has forgotten stays known", () => {
+  const crashed = statusOf(onFailure, [exit(7, { id: "old" })], undefined, { waiting: backOff });
+  const status = statusOf(onFailure, [runtimeContainer("c", { id: "new", restartCount: 1 })], crashed);
+  assert.equal(status.lastState.terminated?.containerID, "containerd://old");
+  const again = statusOf(onFailure, [exit(7, { id: "old" })], crashed);
+  assert.deepEqual(again.lastState, {});
+});
+
+test("what a container left to say is in its end, after the runtime's own word", () => {
+  const terminationMessages = new Map([[containerId("c-0"), "boom\n"]]);
+  const message = (own: string) =>
+    statusOf(onFailure, [exit(7, { message: own })], undefined, { terminationMessages }).state.terminated?.message;
+  assert.equal(message(""), "boom\n");
+  assert.equal(message("runtime says"), "runtime says: boom\n");
+});
+
+test("messages are cut to their share of the pod's status, between characters", () => {
+  const pod = podWith({ containers: [container, { name: "d" }] });
+  const terminationMessages = new Map([[containerId("c-0"), `x${"ä".repeat(6000)}`]]);
+  const message = statusOf(pod, [exit(1)], undefined, { terminationMessages }).state.terminated?.message ?? "";
+  assert.equal(new TextEncoder().encode(message).length, 6143);
+  assert.ok(message.endsWith("ä"));
+});
+
+test("a container that was running and is gone has ended, nobody knows how", () => {
+  const before = statusOf(onFailure, [runtimeContainer("c")]);
+  const gone = statusOf(onFailure, [], before);
+  assert.deepEqual(gone.state, { waiting: { reason: "ContainerCreating" } });
+  assert.deepEqual(
+    [gone.lastState.terminated?.reason, gone.lastState.terminated?.exitCode],
+    ["ContainerStatusUnknown", 137],
+  );
+  assert.equal(gone.restartCount, 1);
+  const unknown = statusOf(onFailure, [runtimeContainer("c", { state: "unknown" })], before);
+  assert.equal(unknown.state.terminated?.reason, "ContainerStatusUnknown");
+  assert.equal(unknown.restartCount, 1);
+  assert.deepEqual(statusOf(onFailure, [runtimeContainer("c", { state: "unknown" })]).state, { waiting: {} });
+});
+
+test("an end that was seen stays when the container is gone", () => {
+  const before = statusOf(onFailure, [exit(0)]);
+  assert.deepEqual(statusOf(onFailure, [], before), before);
+});
+
+test("restart counts never fall", () => {
+  const before = statusOf(onFailure, [runtimeContainer("c", { restartCount: 5 })]);
+  assert.equal(statusOf(onFailure, [runtimeContainer("c", { id: "new", restartCount: 0 })], before).restartCount, 5);
+});
+
+test("probes decide about started and ready, where there are any", () => {
+  const running = [runtimeContainer("c")];
+  const result = (state?: { ready?: boolean; started?: boolean }) => {
+    const probes = new Map(state === undefined ? [] : [["c", state]]);
+    const { started, ready } = statusOf(onFailure, running, undefined, { probes });
+    return [started, ready];
+  };
+  assert.deepEqual(result(), [true, true]);
+  assert.deepEqual(result({ ready: false }), [true, false]);
+  assert.deepEqual(result({ started: false, ready: true }), [false, false]);
+  assert.deepEqual(result({ started: true, ready: true }), [true, true]);
+});
+
+const sidecar = { name: "side", restartPolicy: "Always" } as const;
+const withInit = podWith({ containers: [container], initContainers: [{ name: "z-init" }, sidecar] });
+
+function initStatuses(
+  instances: readonly RuntimeContainerStatus[],
+  changed: Partial<StatusInputs> = {},
+): ContainerStatus[] {
+  const inputs = statusInputs(withInit, { podStatus: runtimeStatus(withInit, instances), ...changed });
+  return containerStatuses(inputs, "init", withInit.spec.initContainers ?? [], undefined);
+}
+
+test("init containers come in spec order, are ready when done, and wait for the pod before", () => {
+  const done = runtimeContainer("z-init", { state: "exited" });
+  const statuses = initStatuses([done, runtimeContainer("side")]);
+  assert.deepEqual(
+    statuses.map(({ name, ready, started }) => [name, ready, started]),
+    [
+      ["z-init", true, false],
+      ["side", true, true],
+    ],
+  );
+  assert.equal(initStatuses([])[0]?.state.waiting?.reason, "PodInitializing");
+});
+
+test("an init container that succeeded waits for nothing", () => {
+  const waiting = new Map([["z-init", { reason: "CrashLoopBackOff", message: "" }]]);
+  const [failed] = initStatuses([runtimeContainer("z-init", { state: "exited", exitCode: 1 })], { waiting });
+  assert.deepEqual(failed?.state, { waiting: { reason: "CrashLoopBackOff" } });
+  const [done] = initStatuses([runtimeContainer("z-init", { state: "exited" })], { waiting });
+  assert.ok(done?.state.terminated);
+});
+
+test("an init container that the runtime forgot is done when regular containers are there; a sidecar is not", () => {
+  const [init, side] = initStatuses([runtimeContainer("c")]);
+  assert.deepEqual([init?.state.terminated?.exitCode, init?.state.terminated?.reason], [0, "Completed"]);
+  assert.equal(side?.state.waiting?.reason, "PodInitializing");
+});
+
+test("regular containers come by name, ephemeral ones are never ready", () => {
+  const pod = podWith({ containers: [{ name: "b" }, { name: "a" }], ephemeralContainers: [{ name: "e" }] });
+  const inputs = statusInputs(pod, { podStatus: runtimeStatus(pod, [runtimeContainer("e")]) });
+  const names = containerStatuses(inputs, "regular", pod.spec.containers, undefined).map(({ name }) => name);
+  assert.deepEqual(names, ["a", "b"]);
+  const [ephemeral] = containerStatuses(inputs, "ephemeral", pod.spec.ephemeralContainers ?? [], undefined);
+  assert.deepEqual([ephemeral?.ready, ephemeral?.started], [false, undefined]);
+});
+
+test("resources, mounts and user are shown", () => {
+  const volumeMounts = [
+    { name: "v", mountPath: "/v" },
+    { name: "r", mountPath: "/r", readOnly: true, recursiveReadOnly: "IfPossible" },
+  ];
+  const resources = { requests: { cpu: "0.1" }, limits: { memory: "1024Mi" } };
+  const pod = podWith({ containers: [{ ...container, volumeMounts, resources }] });
+  const user = { uid: 1n, gid: 2n, supplementalGroups: [3n] };
+  const status = statusOf(pod, [runtimeContainer("c", { user })], undefined, { recursiveReadOnlyMounts: true });
+  assert.deepEqual(status.allocatedResources, { cpu: "100m" });
+  assert.deepEqual(status.resources, { requests: { cpu: "100m" }, limits: { memory: "1Gi" } });
+  assert.deepEqual(status.volumeMounts, [
+    { name: "v", mountPath: "/v" },
+    { name: "r", mountPath: "/r", readOnly: true, recursiveReadOnly: "Enabled" },
+  ]);
+  assert.deepEqual(status.user, { linux: { uid: 1, gid: 2, supplementalGroups: [3] } });
+});

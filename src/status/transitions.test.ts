@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
+import { illegalTransition, terminatedStatus } from "./transitions.ts";
+
+const running: ContainerState = { running: { startedAt: null } };
+const waiting: ContainerState = { waiting: {} };
+const ended = (exitCode: number): ContainerState => ({ terminated: { exitCode, startedAt: null, finishedAt: null } });
+
+const status = (name: string, state: ContainerState, lastState: ContainerState = {}): ContainerStatus => ({
+  name,
+  state,
+  lastState,
+  ready: true,
+  restartCount: 0,
+  image: "",
+  imageID: "",
+});
+const podStatus = (containers: readonly ContainerStatus[], init?: readonly ContainerStatus[]): PodStatus => ({
+  phase: "Running",
+  containerStatuses: containers,
+  ...(init && { initContainerStatuses: init }),
+});
+
+test("a container that has ended for good does not come back", () => {
+  const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "OnFailure" });
+  const from = (before: ContainerState, after: ContainerState) =>
+    illegalTransition(pod, podStatus([status("c", before)]), podStatus([status("c", after)]));
+  assert.match(from(ended(0), running) ?? "", /terminated container c attempted illegal transition/);
+  assert.match(from(ended(0), waiting) ?? "", /terminated container c/);
+  assert.equal(from(ended(1), running), undefined);
+  assert.equal(from(ended(0), ended(0)), undefined);
+  assert.equal(from(running, waiting), undefined);
+  assert.equal(illegalTransition(pod, undefined, podStatus([status("c", running)])), undefined);
+});
+
+test("nor does an init container, unless it is a sidecar", () => {
+  const initContainers = [{ name: "i" }, { name: "s", restartPolicy: "Always" as const }];
+  const pod = podWith({ containers: [], initContainers, restartPolicy: "Never" });
+  const from = (name: string) =>
+    illegalTransition(pod, podStatus([], [status(name, ended(0))]), podStatus([], [status(name, running)]));
+  assert.match(from("i") ?? "", /terminated container i/);
+  assert.equal(from("s"), undefined);
+});
+
+const states = (statuses: readonly ContainerStatus[] | undefined) =>
+  (statuses ?? []).map(({ state }) => state.terminated?.exitCode ?? "none");
+
+test("when a pod is gone, what had begun has ended", () => {
+  const pod = podWith({ containers: [{ name: "a" }, { name: "b" }] });
+  const { phase, containerStatuses } = terminatedStatus(pod, podStatus([status("a", ended(0)), status("b", running)]));
+  assert.equal(phase, "Failed");
+  assert.deepEqual(states(containerStatuses), [0, 137]);
+  assert.deepEqual([containerStatuses?.[1]?.ready, containerStatuses?.[1]?.started], [false, false]);
+});
+
+test("containers that never had their turn keep waiting", () => {
+  const pod = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i" }, { name: "j" }, { name: "k" }] });
+  const init = [status("i", ended(0)), status("j", running), status("k", waiting)];
+  const gone = terminatedStatus(pod, podStatus([status("c", waiting)], init));
+  assert.deepEqual(states(gone.initContainerStatuses), [0, 137, "none"]);
+  assert.deepEqual(states(gone.containerStatuses), ["none"]);
+  const untouched = terminatedStatus(
+    pod,
+    podStatus(
+      [status("c", waiting)],
+      init.map(({ name }) => status(name, waiting)),
+    ),
+  );
+  assert.deepEqual(states(untouched.initContainerStatuses), [137, "none", "none"]);
+});
+
+test("regular containers could run once the last init container was done or the last sidecar had started", () => {
+  const regular = [status("c", waiting)];
+  const plain = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i" }] });
+  assert.deepEqual(
+    states(terminatedStatus(plain, podStatus(regular, [status("i", ended(0))])).containerStatuses),
+    [137],
+  );
+  const side = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i", restartPolicy: "Always" }] });
+  const started = { ...status("i", running), started: true };
+  assert.deepEqual(states(terminatedStatus(side, podStatus(regular, [started])).containerStatuses), [137]);
+});
+
+test("a pod that has ended keeps its phase, and so does a static one", () => {
+  const pod = podWith({ containers: [] });
+  assert.equal(terminatedStatus(pod, { phase: "Succeeded" }).phase, "Succeeded");
+  const fixed = podWith({ containers: [] }, { annotations: { "kubernetes.io/config.source": "file" } });
+  assert.equal(terminatedStatus(fixed, { phase: "Running" }).phase, "Running");
+});
