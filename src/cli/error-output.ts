@@ -13,8 +13,8 @@ export function printError(terminal: Terminal, error: unknown, debug = false): v
   } else {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     terminal.warn(`${warnPaint.bad("podwright:")} a defect of podwright: ${message}`);
-    if (!debug)
-      terminal.warn(`  ${warnPaint.faint("→")} run it again with PODWRIGHT_DEBUG=1 and report what it prints`);
+    const remedy = "run it again with PODWRIGHT_DEBUG=1 and report what it prints";
+    if (!debug) terminal.warn(`  ${warnPaint.faint("→")} ${remedy}`);
   }
   if (debug && error instanceof Error) terminal.warn(stackOf(error));
 }

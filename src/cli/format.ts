@@ -19,7 +19,7 @@ export function formatAge(milliseconds: number): string {
 export function formatTable(rows: readonly (readonly string[])[], paint: Painter): string[] {
   const widths: number[] = [];
   for (const row of rows) {
-    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, visibleWidth(cell))));
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, visibleWidth(cell));
   }
   return rows.map((row, index) => {
     const cells = row.map((cell, column) => {

@@ -9,8 +9,9 @@ export function parseDuration(text: string): number {
     throw new InvalidArgumentError("Give a duration such as 90s, 5m or 1h30m.");
   }
   let sum = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g))
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
     sum += Number(amount) * (unitMs[unit ?? ""] ?? 0);
+  }
   return sum;
 }
 

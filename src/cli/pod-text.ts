@@ -98,8 +98,8 @@ export function notReadyLines(pod: PodView): string[] {
   const lines = pod.containers
     .filter((container) => !container.ready)
     .map((container) => `container ${container.name} ${containerText(container)}`);
-  if (pod.reason !== "" || pod.message !== "")
-    lines.unshift(printable([pod.reason, pod.message].filter(Boolean).join(": ")));
+  const own = printable([pod.reason, pod.message].filter(Boolean).join(": "));
+  if (own !== "") lines.unshift(own);
   return lines.length > 0 ? lines : [`the pod is ${pod.phase}`];
 }
 

@@ -10,6 +10,7 @@ import { EngineSession } from "./engine-session.ts";
 import { printError } from "./error-output.ts";
 import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
+import { printLastOutput } from "./last-output.ts";
 import { loadInput } from "./manifest-input.ts";
 import { hasEnded, notReadyLines, podLabel } from "./pod-text.ts";
 import { type RunEnd, runEnd, type WaitFor, waitResult } from "./pod-wait.ts";
@@ -169,6 +170,7 @@ async function foreground(run: Run): Promise<ExitCode> {
   const { terminal } = context;
   const progress = new RunProgress(pods, run.startedAt, terminal.paint);
   let hinted = false;
+  let last: ReadonlyMap<string, PodView> = new Map();
   let end: RunEnd;
   try {
     end = await followPods(context, session, {
@@ -179,6 +181,7 @@ async function foreground(run: Run): Promise<ExitCode> {
       decide: (views, seen) => {
         const ready = waitResult(pods, views, "ready").state === "reached";
         const over = runEnd(pods, seen, views);
+        last = seen;
         if (ready && !hinted && over === undefined) {
           hinted = true;
           terminal.print(
@@ -192,6 +195,10 @@ async function foreground(run: Run): Promise<ExitCode> {
     if (!interrupts.first.aborted) throw error;
     return interrupted(run);
   }
+  await printLastOutput(
+    context,
+    pods.flatMap(({ uid }) => last.get(uid) ?? []),
+  );
   // What has ended is of no more use to the engine, which ends with its last pod; the logs were shown or are on disk.
   if (options.keep !== true) await stopAll(run, 0);
   return end === "well" ? ExitCode.done : ExitCode.failed;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { systemHashing } from "../../src/linux/hashing.ts";
@@ -8,6 +8,7 @@ import type { ApiServer } from "../../src/ports/api-server.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import type { Engine } from "../../src/server/engine.ts";
 import { engineRoutes } from "../../src/server/routes.ts";
+import { FakeEngine, type FakeLife } from "./fake-engine.ts";
 
 export interface CommandEnd {
   readonly exitCode: number | undefined;
@@ -91,5 +92,31 @@ export class CommandBench implements AsyncDisposable {
     await this.unserve();
     await rm(this.layout.stateDirectory, { recursive: true, force: true });
     await rm(this.layout.runDirectory, { recursive: true, force: true });
+  }
+}
+
+/** A pod `web` with a container `app`. */
+export const webManifest = `
+apiVersion: v1
+kind: Pod
+metadata: { name: web }
+spec:
+  containers: [{ name: app, image: "podwright.local/demo:1" }]
+`;
+
+/** Gives a bench with an engine of which the pods live as told; {@link webManifest} is at the path. */
+export async function withEngine(
+  life: Partial<FakeLife>,
+  work: (bench: CommandBench, engine: FakeEngine, path: string) => Promise<void>,
+): Promise<void> {
+  await using bench = await CommandBench.open();
+  const engine = new FakeEngine(life);
+  await bench.serve(engine);
+  const path = join(bench.layout.stateDirectory, "web.yaml");
+  await writeFile(path, webManifest);
+  try {
+    await work(bench, engine, path);
+  } finally {
+    engine.end();
   }
 }

@@ -1,0 +1,31 @@
+import { readLog } from "../logs/reader.ts";
+import { FileError } from "../ports/files.ts";
+import type { PodView } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { podLabel } from "./pod-text.ts";
+import { terminalText } from "./safe-text.ts";
+
+const LINES = 10;
+
+/** Prints the last lines of each container that ended badly: what a person looks for first when a run has failed. */
+export async function printLastOutput(
+  { terminal, files }: Pick<CommandContext, "terminal" | "files">,
+  pods: readonly PodView[],
+): Promise<void> {
+  for (const pod of pods) {
+    for (const container of pod.containers) {
+      if (container.exitCode === undefined || container.exitCode === 0 || container.logPath === "") continue;
+      const lines: string[] = [];
+      try {
+        for await (const line of readLog(files, container.logPath, { tailLines: LINES })) {
+          lines.push(`  ${terminal.paint.faint("│")} ${terminalText(new TextDecoder().decode(line.text))}`);
+        }
+      } catch (error) {
+        // A container that could not be started has no log.
+        if (!(error instanceof FileError)) throw error;
+      }
+      if (lines.length === 0) continue;
+      terminal.print(`last lines of ${podLabel(pod)}, container ${container.name}:\n${lines.join("\n")}`);
+    }
+  }
+}

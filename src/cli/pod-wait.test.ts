@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podView } from "../../test/support/pod-views.ts";
+import type { PodView } from "../server/engine.ts";
+import { runEnd, waitResult } from "./pod-wait.ts";
+
+const refs = [podView({ name: "a" }), podView({ name: "b" })];
+const both = (change: Partial<PodView>): PodView[] => refs.map((pod) => ({ ...pod, ...change }));
+const seen = new Map(refs.map((pod) => [pod.uid, pod]));
+
+test("pods are ready when each is ready or has succeeded", () => {
+  assert.equal(waitResult(refs, both({}), "ready").state, "reached");
+  assert.equal(
+    waitResult(refs, [podView({ name: "a" }), podView({ name: "b", phase: "Succeeded", ready: false })], "ready").state,
+    "reached",
+  );
+  const result = waitResult(refs, [podView({ name: "a" })], "ready");
+  assert.equal(result.state, "waiting");
+  assert.deepEqual(
+    result.missing.map(({ ref, view }) => [ref.name, view]),
+    [["b", undefined]],
+  );
+});
+
+test("running is less than ready", () => {
+  const views = both({ ready: false });
+  assert.equal(waitResult(refs, views, "running").state, "reached");
+  assert.equal(waitResult(refs, views, "ready").state, "waiting");
+  assert.equal(waitResult(refs, both({ phase: "Pending", ready: false }), "running").state, "waiting");
+});
+
+test("a pod that is being stopped is not ready, and one that failed never will be", () => {
+  assert.equal(waitResult(refs, both({ state: "terminating" }), "ready").state, "waiting");
+  assert.equal(waitResult(refs, both({ phase: "Failed", ready: false }), "running").state, "failed");
+  assert.equal(waitResult(refs, [], "none").state, "reached");
+});
+
+test("a run has ended when all its pods have, well when all succeeded", () => {
+  assert.equal(runEnd(refs, seen, both({})), undefined);
+  assert.equal(runEnd(refs, seen, both({ phase: "Succeeded" })), "well");
+  assert.equal(
+    runEnd(refs, seen, [podView({ name: "a", phase: "Succeeded" }), podView({ name: "b", phase: "Failed" })]),
+    "badly",
+  );
+  assert.equal(runEnd(refs, seen, [podView({ name: "a", phase: "Succeeded" }), podView({ name: "b" })]), undefined);
+});
+
+test("a pod that is not listed yet has not ended; one that was stopped by somebody else has, without a failure", () => {
+  assert.equal(runEnd(refs, new Map(), []), undefined);
+  assert.equal(runEnd(refs, seen, []), "well");
+  const failed = new Map(both({ phase: "Failed" }).map((pod) => [pod.uid, pod]));
+  assert.equal(runEnd(refs, failed, []), "badly");
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerView, podView } from "../../test/support/pod-views.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import { RunProgress } from "./run-progress.ts";
+import { Painter } from "./terminal.ts";
+
+const pod = { namespace: "default", name: "web", uid: "uid-web" };
+const other = { namespace: "default", name: "db", uid: "uid-db" };
+const paint = new Painter(false);
+const start = (change: Partial<JournalEntry> = {}): JournalEntry => ({
+  seq: 1,
+  time: 1000,
+  kind: "action",
+  what: "StartContainer",
+  message: "start container app",
+  pod,
+  container: "app",
+  cause: { code: "PodAdded", message: "the pod was added" },
+  ...change,
+});
+const outcome = (change: Partial<JournalEntry> = {}): JournalEntry => ({
+  ...start({ seq: 2, kind: "outcome", message: "done", of: 1, result: "done", durationMs: 120, time: 1120 }),
+  ...change,
+});
+
+test("an action stays live until its outcome, which is printed with its duration", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  assert.deepEqual(progress.entry(start()), []);
+  assert.deepEqual(progress.live(1050), ["… start container app   50 ms"]);
+  assert.deepEqual(progress.entry(outcome()), ["✓ start container app   120 ms"]);
+  assert.deepEqual(progress.live(1200), []);
+});
+
+test("failures and unknown outcomes are printed with what was said", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  progress.entry(start());
+  assert.deepEqual(progress.entry(outcome({ result: "failed", message: "no such\u001b file" })), [
+    String.raw`✗ start container app: no such\u001b file   120 ms`,
+  ]);
+  assert.deepEqual(progress.entry(outcome({ of: 99, result: "unknown", message: "timed out" })), [
+    "? StartContainer: timed out   120 ms",
+  ]);
+});
+
+test("entries of other pods are not shown, and several pods are named", () => {
+  assert.deepEqual(new RunProgress([other], 0, paint).entry(outcome()), []);
+  const progress = new RunProgress([pod, other], 0, paint);
+  progress.entry(start());
+  assert.deepEqual(progress.entry(outcome()), ["✓ web: start container app   120 ms"]);
+});
+
+test("cleaning up is shown only when it fails", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  assert.deepEqual(progress.entry(outcome({ what: "RemoveContainer" })), []);
+  assert.equal(progress.entry(outcome({ what: "RemoveContainer", result: "failed" })).length, 1);
+});
+
+test("the cause is told once the pod has been up", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  progress.views([podView({})], 500);
+  progress.entry(start({ cause: { code: "ContainerExited", message: "container app exited with code 3" } }));
+  assert.deepEqual(progress.entry(outcome()), [
+    "✓ start container app   120 ms   because container app exited with code 3",
+  ]);
+});
+
+test("a wait is told once, counted down live, and over when the action begins", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  const wait = start({ kind: "decision", what: "BackOff", message: "back-off of container app", until: 11_000 });
+  assert.deepEqual(progress.entry(wait), ["! back-off of container app   waits 10.0 s"]);
+  assert.deepEqual(progress.entry({ ...wait, seq: 5 }), []);
+  assert.deepEqual(progress.live(8000), ["… back-off of container app   in 3.0 s"]);
+  progress.entry(start({ seq: 6 }));
+  assert.equal(progress.live(8000).length, 1);
+});
+
+test("a decision without a wait is not shown", () => {
+  assert.deepEqual(new RunProgress([pod], 0, paint).entry(start({ kind: "decision" })), []);
+});
+
+test("a pod that becomes ready shows its addresses, once", () => {
+  const progress = new RunProgress([pod], 1000, paint);
+  assert.deepEqual(progress.views([], 1500), []);
+  assert.deepEqual(progress.views([podView({ ready: false, phase: "Pending" })], 1500), []);
+  const lines = progress.views([podView({})], 2500);
+  assert.equal(lines[0], "● web is ready   after 1.5 s");
+  assert.match(lines.join("\n"), /http:\/\/127\.0\.0\.1:8080/);
+  assert.deepEqual(progress.views([podView({})], 3000), []);
+});
+
+test("a pod that ceases to be ready says which container, and one that ends how", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  progress.views([podView({})], 0);
+  const waiting = containerView({ state: "waiting", ready: false, reason: "CrashLoopBackOff", restartCount: 1 });
+  assert.deepEqual(progress.views([podView({ ready: false, containers: [waiting] })], 0), [
+    "↻ web: container app was restarted, 1st time",
+    "● web is not ready",
+    "  container app is waiting: CrashLoopBackOff",
+  ]);
+  const ended = containerView({ state: "terminated", ready: false, reason: "Error", exitCode: 3, restartCount: 1 });
+  assert.deepEqual(progress.views([podView({ phase: "Failed", ready: false, containers: [ended] })], 0), [
+    "● web failed",
+    "  container app ended with exit code 3 (Error)",
+  ]);
+  assert.deepEqual(progress.views([], 0), ["○ web is gone"]);
+});
+
+test("a pod that is being stopped is not told as unready, and restarts before this run are not told", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  progress.views([podView({ containers: [containerView({ restartCount: 22 })] })], 0);
+  assert.deepEqual(
+    progress.views(
+      [podView({ state: "terminating", ready: false, containers: [containerView({ restartCount: 22 })] })],
+      0,
+    ),
+    [],
+  );
+  assert.deepEqual(progress.views([podView({ containers: [containerView({ restartCount: 23 })] })], 0), [
+    "↻ web: container app was restarted, 23rd time",
+  ]);
+});
+
+test("actions of an engine that died have no outcome and are live no longer", () => {
+  const progress = new RunProgress([pod], 0, paint);
+  progress.entry(start());
+  progress.engineRestarted();
+  assert.deepEqual(progress.live(2000), []);
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeEngine } from "../../test/support/fake-engine.ts";
+import { podView } from "../../test/support/pod-views.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { ApiHandler, ApiResponse } from "../ports/api-server.ts";
+import { engineRoutes } from "./routes.ts";
+
+async function ask(handler: ApiHandler, method: string, target: string, body = ""): Promise<ApiResponse> {
+  const [path = "", query = ""] = target.split("?");
+  const signal = new AbortController().signal;
+  return handler({ method, path, query: new URLSearchParams(query), body: async () => body, signal });
+}
+
+function jsonOf(response: ApiResponse): unknown {
+  assert.equal(typeof response.body, "string");
+  return JSON.parse(response.body as string);
+}
+
+const isBadInput = (error: unknown): boolean => error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
+
+test("pods are read and stopped by a selector that may hold a slash", async () => {
+  const engine = new FakeEngine();
+  engine.views.set("uid-web", podView({}));
+  const handler = engineRoutes(engine);
+  assert.deepEqual(
+    jsonOf(await ask(handler, "GET", "/v1/pods/default%2Fweb")),
+    jsonOf(await ask(handler, "GET", "/v1/pods/uid-web")),
+  );
+  assert.equal((jsonOf(await ask(handler, "GET", "/v1/pods/web")) as { uid: string }).uid, "uid-web");
+  assert.equal((await ask(handler, "POST", "/v1/pods/default%2Fweb/stop?grace=7")).status, 200);
+  assert.deepEqual(engine.stops, [{ uid: "uid-web", graceSeconds: 7 }]);
+  engine.end();
+});
+
+test("unknown paths, methods and broken encodings are answered with errors", async () => {
+  const handler = engineRoutes(new FakeEngine());
+  for (const path of ["/", "/v1", "/v1/pods/", "/v1/pods/a/b", "/v1/pods/%zz", "/v2/pods"]) {
+    const response = await ask(handler, "GET", path);
+    assert.equal(response.status, 404, path);
+    assert.deepEqual(jsonOf(response), { error: `there is no ${path} here`, exitCode: 2 });
+  }
+  assert.equal((await ask(handler, "POST", "/v1/pods")).status, 405);
+  assert.equal((await ask(handler, "DELETE", "/v1/health")).status, 405);
+});
+
+test("bodies and queries of the wrong shape are bad input", async () => {
+  const handler = engineRoutes(new FakeEngine());
+  for (const body of ["", "[]", "null", '{"pods":[]}', '{"pods":{},"configMaps":[],"secrets":[]}']) {
+    await assert.rejects(ask(handler, "POST", "/v1/apply", body), isBadInput, body);
+  }
+  for (const target of ["/v1/pods/web/stop?grace=-1", "/v1/pods/web/stop?grace=soon", "/v1/shutdown?mode=now"]) {
+    await assert.rejects(ask(handler, "POST", target), isBadInput, target);
+  }
+  await assert.rejects(ask(handler, "GET", "/v1/journal?since=x"), isBadInput);
+});
+
+test("the journal is a stream of one JSON value a line, from a sequence number on", async () => {
+  const engine = new FakeEngine();
+  for (const what of ["One", "Two", "Three"]) engine.record({ kind: "note", what, message: what });
+  const response = await ask(engineRoutes(engine), "GET", "/v1/journal?since=2");
+  assert.equal(response.contentType, "application/x-ndjson");
+  let text = "";
+  assert.notEqual(typeof response.body, "string");
+  for await (const part of response.body as AsyncIterable<string>) text += part;
+  const entries = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { what: string });
+  assert.deepEqual(
+    entries.map(({ what }) => what),
+    ["Two", "Three"],
+  );
+});
