@@ -71,7 +71,8 @@ export class Terminal implements Disposable {
   }
 
   get columns(): number {
-    return this.#out.columns ?? 80;
+    // Some pseudo terminals say 0: they do not know.
+    return this.#out.columns || 80;
   }
 
   /** Aborts when nobody reads standard output any more (`podwright … | head`). */
