@@ -1,0 +1,69 @@
+/** Bundles src/cli/main.ts into dist/podwright.js, with what is rarely used in chunks that load lazily. */
+import { execFile } from "node:child_process";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { performance } from "node:perf_hooks";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+
+const root = dirname(import.meta.dirname);
+const outputDirectory = join(root, "dist");
+
+// Dependencies written as CommonJS call require() for Node.js's own modules, which an ES module does not have.
+const banner = `import { createRequire as __createRequire } from "node:module";
+const require = __createRequire(import.meta.url);`;
+
+/** The commit of the working tree, with `-dirty` when it differs; undefined outside a git checkout. */
+async function gitCommit(): Promise<string | undefined> {
+  try {
+    const describe = ["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"];
+    const { stdout } = await promisify(execFile)("git", describe, { cwd: root });
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Puts a file in place in one step, so that a podwright that starts meanwhile reads the old or the new one whole. */
+async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, contents);
+  await rename(temporary, path);
+}
+
+const started = performance.now();
+const result = await build({
+  absWorkingDir: root,
+  entryPoints: { podwright: "src/cli/main.ts" },
+  outdir: outputDirectory,
+  chunkNames: "chunk-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node24",
+  // Stack traces show the sources; their text is not needed for that and would triple the maps.
+  sourcemap: "linked",
+  sourcesContent: false,
+  legalComments: "linked",
+  define: { PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined" },
+  banner: { js: banner },
+  write: false,
+  logLevel: "warning",
+});
+
+await mkdir(outputDirectory, { recursive: true });
+// The entry comes last: whoever finds it finds its chunks.
+const isEntry = (path: string): boolean => basename(path) === "podwright.js";
+const files = result.outputFiles.toSorted((a, b) => Number(isEntry(a.path)) - Number(isEntry(b.path)));
+for (const file of files) await replaceFile(file.path, file.contents);
+const current = new Set(files.map((file) => basename(file.path)));
+for (const name of await readdir(outputDirectory)) {
+  if (!current.has(name)) await rm(join(outputDirectory, name), { recursive: true });
+}
+
+const code = files.filter((file) => file.path.endsWith(".js"));
+const kibibytes = code.reduce((sum, file) => sum + file.contents.length, 0) / 1024;
+const seconds = (performance.now() - started) / 1000;
+const entryName = relative(root, join(outputDirectory, "podwright.js"));
+console.log(`${entryName}: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Fetches containerd from Debian suites other than the system's into .cache/runtimes/<suite>/, for the tests that run
+# against several versions. apt works on a configuration of its own under .cache/apt: the system's sources, lists and
+# packages are not touched.
+#
+#   fetch-runtimes.sh [--refresh] [SUITE…]        default: trixie sid
+#
+# Exit status: 0 all there, 1 at least one could not be fetched or does not run here.
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+
+refresh=false
+if [ "${1:-}" = --refresh ]; then
+  refresh=true
+  shift
+fi
+[ $# -gt 0 ] || set -- trixie sid
+
+say() { printf '%s\n' "runtimes: $*" >&2; }
+
+# The mirrors that the system's own sources name for Debian itself, whatever their format; then the public one.
+mirrors() {
+  codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    sed -n "s#^${codename:-sid} main \(https\{0,1\}://.*[^/]\)/*\$#\1#p"
+  echo http://deb.debian.org/debian
+}
+
+# Writes an apt configuration for one suite of one mirror; $1 suite, $2 mirror, $3 folder.
+configure_apt() {
+  mkdir -p "$3/lists/partial" "$3/archives/partial" "$3/preferences.d"
+  : >"$3/status"
+  keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  signed=
+  [ ! -r "$keyring" ] || signed="[signed-by=$keyring] "
+  echo "deb ${signed}$2 $1 main" >"$3/sources.list"
+  cat >"$3/apt.conf" <<EOF
+Dir::Etc::SourceList "$3/sources.list";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "$3/preferences.d";
+Dir::State "$3";
+Dir::State::Lists "$3/lists";
+Dir::State::Status "$3/status";
+Dir::Cache "$3";
+Dir::Cache::Archives "$3/archives";
+Dir::Log "$3";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Acquire::Retries "2";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+EOF
+}
+
+# Downloads and unpacks; $1 suite, $2 mirror.
+fetch() {
+  apt=$root/.cache/apt/$1
+  rm -rf "$apt"
+  configure_apt "$1" "$2" "$apt"
+  log=$root/.cache/apt/$1.log
+  {
+    apt-get -c "$apt/apt.conf" -q update &&
+      (cd "$apt/archives" && apt-get -c "$apt/apt.conf" -q download containerd) &&
+      mkdir -p "$apt/unpacked" &&
+      dpkg -x "$apt"/archives/containerd_*.deb "$apt/unpacked"
+  } >"$log" 2>&1 || {
+    rm -rf "$apt"
+    return 1
+  }
+  mkdir -p .cache/runtimes
+  rm -rf ".cache/runtimes/$1"
+  mv "$apt/unpacked" ".cache/runtimes/$1"
+  rm -rf "$apt"
+}
+
+fetch_from_any_mirror() {
+  for mirror in $(mirrors | awk '!seen[$0]++'); do # in their order, each once
+    say "fetching containerd of $1 from $mirror"
+    ! fetch "$1" "$mirror" || return 0
+  done
+  say "containerd of $1 could not be fetched: $(sed -n 's/^[EW]: //p' "$log" | head -n 1) (see $log)"
+  return 1
+}
+
+result=0
+for suite in "$@"; do
+  binary=.cache/runtimes/$suite/usr/bin/containerd
+  if [ "$refresh" = true ] || [ ! -x "$binary" ]; then
+    command -v apt-get >/dev/null || {
+      say "containerd of $suite can only be fetched on Debian (apt-get is missing)"
+      exit 1
+    }
+    fetch_from_any_mirror "$suite" || {
+      result=1
+      continue
+    }
+  fi
+  if version=$("$binary" --version 2>&1); then
+    echo "$suite $(echo "$version" | cut -d ' ' -f 3)"
+  else
+    say "containerd of $suite does not run here: $(echo "$version" | head -n 1)"
+    result=1
+  fi
+done
+exit "$result"

@@ -1,0 +1,165 @@
+#!/bin/sh
+# Sets up what podwright needs and what is missing, and nothing else; with nothing to do it takes a moment.
+#
+#   setup.sh [--test]      --test: also what the tests need
+#
+# It starts no service, enables none, and overwrites no file that it did not make. Exit status: 0 ready, 3 something is
+# missing that it cannot bring.
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+# Programs of the machine are wanted here, and npm must not run on the Node.js that it is about to replace.
+PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -v '/node_modules/' | paste -s -d ':' -):/usr/sbin:/sbin
+log=$root/.cache/setup.log
+
+for_tests=false
+case ${1:-} in
+--test) for_tests=true ;;
+'') ;;
+*)
+  echo "usage: setup.sh [--test]" >&2
+  exit 2
+  ;;
+esac
+
+say() { printf '%s\n' "setup: $*" >&2; }
+
+fail() {
+  say "$*"
+  exit 3
+}
+
+# Runs a command into the log; when it fails, shows what it said last.
+logged() {
+  if "$@" >>"$log" 2>&1 </dev/null; then return 0; fi
+  tail -n 15 "$log" >&2
+  return 1
+}
+
+has_program() { command -v "$1" >/dev/null 2>&1; }
+has_catatonit() { has_program catatonit || [ -x /usr/libexec/catatonit/catatonit ] || [ -x /usr/libexec/podman/catatonit ]; }
+has_cni_plugins() { [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || [ -x /usr/libexec/cni/bridge ]; }
+# A static program names no loader; `ldd` says so in words that differ between C libraries, but always with a failure.
+has_static_busybox() { has_program busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
+
+# Debian's names of the packages that are missing, judged by what is there rather than by who installed it.
+missing_packages() {
+  has_program containerd || echo containerd
+  has_program runc || echo runc
+  has_cni_plugins || echo containernetworking-plugins
+  has_program iptables || echo iptables
+  has_catatonit || echo catatonit
+  has_static_busybox || echo busybox-static
+  if [ "$for_tests" = true ]; then
+    has_program docker-registry || echo docker-registry
+    has_program unshare || echo util-linux
+  fi
+}
+
+is_debian_12_or_newer() {
+  [ -r /etc/os-release ] || return 1
+  # Testing and unstable have no VERSION_ID.
+  (
+    . /etc/os-release
+    [ "${ID:-}" = debian ] && [ "${VERSION_ID:-99}" -ge 12 ]
+  )
+}
+
+# Debian's packages start their service when they are installed unless this file forbids it.
+policy=/usr/sbin/policy-rc.d
+made_policy=false
+forbid_service_starts() {
+  [ ! -e "$policy" ] || return 0
+  made_policy=true
+  printf '#!/bin/sh\n# Made by the set-up of podwright while it installs packages; removed right after.\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+}
+allow_service_starts() {
+  [ "$made_policy" = false ] || rm -f "$policy"
+  made_policy=false
+}
+
+# Nor shall they start with the machine: podwright runs a containerd of its own.
+disable_services_of() {
+  has_program systemctl || return 0
+  for package in "$@"; do
+    case $package in
+    containerd | docker-registry) systemctl disable "$package.service" >>"$log" 2>&1 || true ;;
+    esac
+  done
+}
+
+install_packages() {
+  say "installing $*"
+  trap allow_service_starts EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
+  logged apt-get -q -o DPkg::Lock::Timeout=300 update ||
+    say "apt-get update failed; trying with the package lists at hand"
+  forbid_service_starts
+  # --no-remove: what is in the way belongs to somebody.
+  logged apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends --no-remove install "$@" ||
+    fail "apt-get could not install $* (see $log)"
+  allow_service_starts
+  trap - EXIT INT TERM HUP
+  disable_services_of "$@"
+}
+
+set_up_packages() {
+  missing=$(missing_packages | paste -s -d ' ' -)
+  [ -n "$missing" ] || return 0
+  is_debian_12_or_newer ||
+    fail "missing here: $missing (Debian's names). Install containerd, runc, the CNI plugins, iptables, catatonit and a" \
+      "statically linked busybox with your distribution's package manager, then run this again"
+  [ "$(id -u)" -eq 0 ] || fail "missing: $missing. Run this as root, or: sudo apt-get install $missing"
+  # shellcheck disable=SC2086 # a list of words
+  install_packages $missing
+  left=$(missing_packages | paste -s -d ' ' -)
+  [ -z "$left" ] || fail "installed, but still not found: $left (see $log)"
+}
+
+# Node modules, with the Node.js that podwright is built for among them.
+set_up_node_modules() {
+  stamp=node_modules/.package-lock.json
+  if [ -f "$stamp" ] && [ ! package-lock.json -nt "$stamp" ] && [ -x node_modules/node/bin/node ]; then return 0; fi
+  has_program npm || fail "npm is missing; install Node.js 20 or newer with npm"
+  say "installing Node.js packages"
+  logged npm ci --include=dev --no-audit --no-fund || fail "npm ci failed (see $log)"
+  # The package `node` brings its program through an install script, which npm may be set to leave out.
+  [ -x node_modules/node/bin/node ] || logged npm rebuild --ignore-scripts=false node ||
+    fail "npm did not bring node_modules/node/bin/node (see $log)"
+  touch "$stamp"
+}
+
+set_up_bundle() {
+  if [ -f dist/podwright.js ]; then
+    # Folders too: a removed file changes nothing but its folder.
+    newer=$(find src package.json package-lock.json scripts/build.ts ! -name '*.test.ts' -newer dist/podwright.js | head -n 1)
+    [ -n "$newer" ] || return 0
+  fi
+  say "building dist/podwright.js"
+  logged sh scripts/node.sh scripts/build.ts || fail "the build failed (see $log)"
+}
+
+# The check before each commit; only where this folder is the checkout and nobody has set hooks of their own.
+set_up_git_hooks() {
+  [ -e .git ] && has_program git || return 0
+  hooks=$(git rev-parse --git-path hooks 2>/dev/null) || return 0
+  [ -z "$(git config --get core.hooksPath)" ] && [ ! -e "$hooks/pre-commit" ] || return 0
+  git config core.hooksPath scripts/hooks
+}
+
+mkdir -p .cache
+# Two set-ups at once would pull node_modules away under each other.
+exec 9>.cache/setup.lock
+! has_program flock || flock 9
+: >"$log"
+
+set_up_packages
+set_up_node_modules
+set_up_bundle
+set_up_git_hooks
+if [ "$for_tests" = true ]; then
+  sh scripts/fetch-runtimes.sh >>"$log" || say "tests of the containerd versions that are missing will be skipped"
+fi

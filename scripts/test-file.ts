@@ -1,0 +1,125 @@
+/** Runs one test file in a process of its own and collects what its tests said. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestOutcome } from "./test-reporter.ts";
+
+export interface FileResult {
+  /** As it was asked for: relative to the project's root. */
+  readonly file: string;
+  readonly tests: readonly TestOutcome[];
+  /** Why the file as a whole failed, beyond its tests: a crash, a time-out, no tests at all. */
+  readonly crash: string | undefined;
+  /** The end of what it printed on stdout and stderr. */
+  readonly output: string;
+  readonly durationMs: number;
+}
+
+export interface FileOptions {
+  /** The project's root: where the file runs. */
+  readonly root: string;
+  /** A folder for what the tests report; it is the caller's to remove. */
+  readonly scratch: string;
+  /** How long the file may take before its processes are ended. */
+  readonly timeoutMs: number;
+  /** Ends the file early. */
+  readonly signal: AbortSignal;
+}
+
+/** How long its processes have to end by themselves after SIGTERM. */
+const graceMs = 10_000;
+/** How much of the end of its output is kept. */
+const outputLimit = 64 * 1024;
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly timedOut: boolean;
+  readonly output: string;
+}
+
+/** Runs Node.js in a process group of its own, so that what it leaves behind can be ended with it. */
+async function runNode(args: readonly string[], eventsPath: string, options: FileOptions): Promise<Exit> {
+  const { root, timeoutMs, signal } = options;
+  const environment: NodeJS.ProcessEnv = {
+    ...process.env,
+    PODWRIGHT_TEST_EVENTS: eventsPath,
+    // Keeps what type stripping and compiling found out from one run to the next.
+    NODE_COMPILE_CACHE: join(root, ".cache/compile"),
+  };
+  // Set when these tests run below another node:test, which would then expect its own protocol on stdout.
+  delete environment["NODE_TEST_CONTEXT"];
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  const keep = (chunk: string): void => {
+    output = (output + chunk).slice(-outputLimit);
+  };
+  child.stdout.setEncoding("utf8").on("data", keep);
+  child.stderr.setEncoding("utf8").on("data", keep);
+
+  const signalGroup = (name: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, name);
+    } catch {
+      // The group is gone, which is what was wanted.
+    }
+  };
+  const ended = Promise.withResolvers<Pick<Exit, "code" | "signal">>();
+  child.once("error", ended.reject);
+  // "exit", not "close": a daemon that a test left behind may hold the pipes open.
+  child.once("exit", (code, signalName) => ended.resolve({ code, signal: signalName }));
+  const limit = AbortSignal.timeout(timeoutMs);
+  const stop = (): void => {
+    signalGroup("SIGTERM");
+    void sleep(graceMs, undefined, { ref: false }).then(() => signalGroup("SIGKILL"));
+  };
+  const stopSignal = AbortSignal.any([limit, signal]);
+  stopSignal.addEventListener("abort", stop, { once: true });
+  try {
+    const exit = await ended.promise;
+    return { ...exit, timedOut: limit.aborted, output };
+  } finally {
+    stopSignal.removeEventListener("abort", stop);
+    signalGroup("SIGKILL");
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }
+}
+
+async function readOutcomes(path: string): Promise<TestOutcome[]> {
+  if (!existsSync(path)) return [];
+  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as TestOutcome);
+}
+
+function explainCrash(exit: Exit, tests: readonly TestOutcome[], timeoutMs: number): string | undefined {
+  if (exit.timedOut) {
+    const last = tests.at(-1);
+    const seen = last === undefined ? "no test had ended" : `the last test that ended: ${last.title}`;
+    return `not done within ${timeoutMs / 60_000} minutes, or something keeps its process alive (${seen})`;
+  }
+  if (exit.signal !== null) return `ended by ${exit.signal}`;
+  const failed = tests.some((test) => test.outcome === "failed");
+  if (exit.code !== 0 && !failed) return `exited with code ${exit.code} though no test failed`;
+  if (exit.code !== 0 && exit.code !== 1) return `exited with code ${exit.code}`;
+  if (tests.length === 0) return "holds no test";
+  return undefined;
+}
+
+export async function runTestFile(file: string, options: FileOptions): Promise<FileResult> {
+  const started = performance.now();
+  const eventsPath = join(options.scratch, `${file.replaceAll(/[^\w.-]/g, "_")}.jsonl`);
+  const reporter = `--test-reporter=${join(options.root, "scripts/test-reporter.ts")}`;
+  const exit = await runNode([reporter, "--test-reporter-destination=stdout", file], eventsPath, options);
+  const tests = await readOutcomes(eventsPath);
+  const crash = explainCrash(exit, tests, options.timeoutMs);
+  return { file, tests, crash, output: exit.output, durationMs: performance.now() - started };
+}

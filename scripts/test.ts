@@ -1,0 +1,130 @@
+/**
+ * The test runner: every file in a process of its own, unit tests two at a time, integration tests one after the other.
+ *
+ *   test.ts [--unit] [--long] [PATH…]
+ *
+ * Without arguments unit tests, then integration tests. `--unit`: only those that need neither root nor a runtime.
+ * `--long`: also the long ones. PATH: only test files at, under or containing it. The last line is
+ * `N passed, N failed`; the exit code 1 when a test failed, a file crashed or nothing ran.
+ */
+import { existsSync, globSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { runTestFile, type FileResult } from "./test-file.ts";
+
+const root = dirname(import.meta.dirname);
+const minuteMs = 60_000;
+
+/** Files that are run alike. */
+interface Group {
+  readonly files: readonly string[];
+  /** How many run at a time. */
+  readonly atOnce: number;
+  readonly timeoutMs: number;
+  readonly needsRoot: boolean;
+}
+
+/** The test files that the arguments choose. A PATH that is a test file outside of the project is taken as it is. */
+function plan(options: {
+  readonly unit: boolean;
+  readonly long: boolean;
+  readonly filters: readonly string[];
+}): Group[] {
+  const inProject = (path: string): string => relative(root, resolve(path));
+  const wanted = (file: string): boolean =>
+    options.filters.length === 0 ||
+    options.filters.some((filter) => file.includes(filter) || file.startsWith(inProject(filter)));
+  const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted().filter(wanted);
+  const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
+  const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
+  const unit = [...find("src/**/*.test.ts", "test/*.test.ts"), ...foreign.map((path) => resolve(path))];
+  const groups: Group[] = [
+    { files: unit, atOnce: Math.max(2, availableParallelism()), timeoutMs: 3 * minuteMs, needsRoot: false },
+  ];
+  if (!options.unit) {
+    const files = find("test/integration/**/*.test.ts");
+    groups.push({ files, atOnce: 1, timeoutMs: 10 * minuteMs, needsRoot: true });
+  }
+  if (options.long) {
+    groups.push({ files: find("test/long/**/*.test.ts"), atOnce: 1, timeoutMs: 60 * minuteMs, needsRoot: true });
+  }
+  return groups.filter((group) => group.files.length > 0);
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replaceAll(/^/gm, "    ");
+}
+
+/** One line for the file; below it what failed, and what the file printed then. */
+function printFile(result: FileResult): void {
+  const failed = result.tests.filter((test) => test.outcome === "failed");
+  const skipped = result.tests.filter((test) => test.outcome === "skipped");
+  const bad = failed.length > 0 || result.crash !== undefined;
+  const count = `${result.tests.length} ${result.tests.length === 1 ? "test" : "tests"}`;
+  console.log(`${bad ? "FAIL" : "ok  "} ${result.file}  ${count}, ${(result.durationMs / 1000).toFixed(1)} s`);
+  for (const test of skipped) console.log(`  skipped: ${test.title}: ${test.detail || "no reason given"}`);
+  for (const test of failed) {
+    const place = test.file === undefined ? result.file : `${relative(root, test.file)}:${test.line ?? 1}`;
+    console.log(`  failed: ${test.title}\n    at ${place}\n${indent(test.detail)}`);
+  }
+  if (result.crash !== undefined) console.log(`  failed: ${result.file}: ${result.crash}`);
+  if (bad && result.output.trim() !== "") console.log(`  it printed:\n${indent(result.output)}`);
+}
+
+/** Runs the files of a group, printing each as it ends. */
+async function runGroup(group: Group, scratch: string, signal: AbortSignal): Promise<FileResult[]> {
+  const results: FileResult[] = [];
+  const queue = [...group.files];
+  const worker = async (): Promise<void> => {
+    for (let file = queue.shift(); file !== undefined && !signal.aborted; file = queue.shift()) {
+      const result = await runTestFile(file, { root, scratch, timeoutMs: group.timeoutMs, signal });
+      results.push(result);
+      printFile(result);
+    }
+  };
+  await Promise.all(Array.from({ length: group.atOnce }, worker));
+  return results;
+}
+
+function summarize(results: readonly FileResult[]): { readonly line: string; readonly good: boolean } {
+  const tests = results.flatMap((result) => result.tests);
+  const count = (outcome: string): number => tests.filter((test) => test.outcome === outcome).length;
+  const failed = count("failed") + results.filter((result) => result.crash !== undefined).length;
+  const skipped = count("skipped");
+  const line = `${count("passed")} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+  return { line, good: failed === 0 && count("passed") > 0 };
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { unit: { type: "boolean", default: false }, long: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const groups = plan({ ...values, filters: positionals });
+  if (groups.some((group) => group.needsRoot) && process.getuid?.() !== 0) {
+    console.error("integration tests need root: run them as root, or `npm run test:unit` for those that do not");
+    return 3;
+  }
+  const interrupted = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort(name));
+
+  const started = performance.now();
+  const scratch = await mkdtemp(join(tmpdir(), "podwright-test-"));
+  const results: FileResult[] = [];
+  try {
+    for (const group of groups) results.push(...(await runGroup(group, scratch, interrupted.signal)));
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+  const { line, good } = summarize(results);
+  if (results.length === 0) console.log("no test file was found");
+  if (interrupted.signal.aborted) console.log(`interrupted by ${String(interrupted.signal.reason)}`);
+  console.log(`\n${results.length} files in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  console.log(line);
+  return good && !interrupted.signal.aborted ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { exportedClasses, oneDoor, oneWay, unfinished } from "./style/rules.ts";
+import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
+
+const root = dirname(import.meta.dirname);
+
+async function readProject(): Promise<Map<string, SourceFile>> {
+  const paths = globSync(["src/**/*.ts", "test/**/*.ts", "scripts/**/*.ts", "bench/**/*.ts"], { cwd: root });
+  const ours = paths.filter((path) => !path.startsWith("src/ports/gen/"));
+  const files = await Promise.all(ours.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })));
+  return new Map(files.map((file) => [file.path, file]));
+}
+
+function assertNone(violations: readonly Violation[]): void {
+  const lines = violations.map(({ path, line, rule, remedy }) => `${path}:${line}  ${rule}\n    → ${remedy}`);
+  assert.ok(violations.length === 0, `${violations.length} against the rules:\n${lines.join("\n")}`);
+}
+
+function rulesOf(violations: readonly Violation[]): string[] {
+  return violations.map(({ line, rule }) => `${line}: ${rule}`);
+}
+
+describe("the sources", async () => {
+  const project = await readProject();
+  const files = [...project.values()];
+  // The rules' own samples are the one place that must hold what they forbid.
+  const others = files.filter(({ path }) => !path.startsWith("test/style"));
+
+  it("are found", () => assert.ok(project.has("src/ports/clock.ts") && files.length > 20));
+  it("reach the world outside through one door", () => assertNone(files.flatMap((file) => oneDoor(file))));
+  it("import one way", () => assertNone(files.flatMap((file) => oneWay(file, project))));
+  it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
+});
+
+describe("the one-door rule", () => {
+  const inRoom = (path: string, text: string): string[] => rulesOf(oneDoor({ path, text }));
+
+  it("catches modules and libraries that reach outside", () => {
+    const text = [
+      'import { readFile } from "node:fs/promises";',
+      'import pino from "pino";',
+      'import "node:net";',
+    ].join("\n");
+    assert.deepEqual(inRoom("src/pleg/x.ts", text), [
+      "1: one door: imports node:fs/promises",
+      "2: one door: imports pino",
+      "3: one door: imports node:net",
+    ]);
+  });
+  it("catches a dynamic import and one over several lines", () => {
+    const text = 'import {\n  a,\n  b,\n} from "node:http";\nconst x = await import("node:zlib");';
+    assert.deepEqual(inRoom("src/sim/x.ts", text), [
+      "1: one door: imports node:http",
+      "5: one door: imports node:zlib",
+    ]);
+  });
+  it("catches a clock read, not a conversion or a comment", () => {
+    const text = "const a = new Date();\nconst b = new Date(5);\n// new Date()\nconst c = new Date;\nconst d = Date();";
+    const rule = "one door: reads the wall clock";
+    assert.deepEqual(inRoom("src/status/x.ts", text), [`1: ${rule}`, `4: ${rule}`, `5: ${rule}`]);
+  });
+  it("lets the real ports, tests, types and what only computes pass", () => {
+    assert.deepEqual(inRoom("src/linux/x.ts", 'import { readFile } from "node:fs/promises";\nnew Date();'), []);
+    assert.deepEqual(inRoom("src/cri/x.ts", 'import { connect } from "node:http2";'), []);
+    assert.deepEqual(inRoom("src/pleg/x.test.ts", 'import { readFile } from "node:fs/promises";'), []);
+    assert.deepEqual(inRoom("src/pleg/x.ts", 'import type { Socket } from "node:net";'), []);
+    assert.deepEqual(inRoom("src/pleg/x.ts", 'import { join } from "node:path";\nimport { z } from "zod";'), []);
+  });
+});
+
+describe("the one-way rule", () => {
+  const channel = {
+    path: "src/pleg/pleg.ts",
+    text: "export class Pleg {}\nexport class PlegError {}\nexport function f() {}",
+  };
+  const project = new Map([[channel.path, channel]]);
+  const inRoom = (path: string, text: string): string[] => rulesOf(oneWay({ path, text }, project));
+
+  it("catches an import upwards, of a shell, of a real port and of a test", () => {
+    assert.deepEqual(inRoom("src/base/x.ts", 'import type { A } from "../pods/a.ts";'), [
+      "1: one way: base imports pods",
+    ]);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: pods imports cli"]);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../linux/a.ts";'), ["1: one way: pods imports linux"]);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../kubelet.ts";'), [
+      "1: one way: pods imports kubelet",
+    ]);
+    assert.deepEqual(inRoom("src/kubelet.ts", 'import { A } from "./linux/a.ts";'), [
+      "1: one way: kubelet imports linux",
+    ]);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "./y.test.ts";'), [
+      "1: one way: imports src/pods/y.test.ts",
+    ]);
+  });
+  it("catches a room that builds another's working part", () => {
+    const text = 'import { f, Pleg as P, PlegError, type Other } from "../pleg/pleg.ts";';
+    assert.deepEqual(inRoom("src/pods/x.ts", text), ["1: one way: pods builds pleg's Pleg"]);
+  });
+  it("lets types, functions and the way down pass", () => {
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import type { Pleg } from "../pleg/pleg.ts";'), []);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { type Pleg, f } from "../pleg/pleg.ts";'), []);
+    assert.deepEqual(inRoom("src/kubelet.ts", 'import { Pleg } from "./pleg/pleg.ts";'), []);
+    assert.deepEqual(
+      inRoom("src/cli/x.ts", 'import { A } from "../linux/a.ts";\nimport { B } from "../kubelet.ts";'),
+      [],
+    );
+    assert.deepEqual(inRoom("src/engine/x.ts", 'import { B } from "../kubelet.ts";'), []);
+    assert.deepEqual(inRoom("src/sim/x.ts", 'import { B } from "../kubelet.ts";'), []);
+  });
+  it("knows classes from errors", () => assert.deepEqual(exportedClasses(channel), ["Pleg"]));
+  it("reads what an import takes", () => {
+    const text = 'import d, { type A, b as c } from "x";\nexport * from "y";\nexport type { T } from "z";';
+    const seen = importsOf({ path: "src/a.ts", text }).map((entry) => [entry.specifier, entry.typeOnly, entry.values]);
+    assert.deepEqual(seen, [
+      ["x", false, ["b"]],
+      ["y", false, []],
+      ["z", true, []],
+    ]);
+  });
+});
+
+describe("the rule against unfinished work", () => {
+  const samples: readonly (readonly [text: string, rule: string])[] = [
+    ["// TODO: later", "no TODO"],
+    ['test.only("a", f);', "no .only, no .todo"],
+    ['it.todo("a");', "no .only, no .todo"],
+    ['test.skip("a", f);', "no skip without a reason"],
+    ["t.skip();", "no skip without a reason"],
+    ['test("a", { skip: true }, f);', "no skip without a reason"],
+    ["// @ts-ignore because", "no silenced types"],
+    ["// @ts-expect-error", "no silenced types"],
+    ["// oxlint-disable-next-line no-console", "no silenced lint without a reason"],
+  ];
+  for (const [text, rule] of samples) {
+    it(`catches ${text}`, () => assert.deepEqual(rulesOf(unfinished({ path: "src/a.ts", text })), [`1: ${rule}`]));
+  }
+  it("lets a reason pass", () => {
+    const text =
+      't.skip("no root");\ntest("a", { skip: reason }, f);\n// oxlint-disable-next-line x -- why\n// @ts-expect-error why';
+    assert.deepEqual(rulesOf(unfinished({ path: "src/a.ts", text })), []);
+  });
+});
+
+/** The rules that need a syntax tree or types are the linter's; these samples hold its configuration to them. */
+describe("the linter", () => {
+  const long = `export function long(): void {\n${"  f();\n".repeat(80)}}\nfunction f(): void {}\n`;
+  const outside = "setTimeout(() => {}, 1);\nconsole.log(process.argv, Math.random(), Date.now());\n";
+  const samples: Readonly<Record<string, string>> = {
+    "src/pods/globals.ts": outside,
+    "src/sim/globals.ts": "void fetch(String(performance.now()));\nvoid AbortSignal.timeout(1);\n",
+    "src/pods/own-name.ts": "export const f = (process: { readonly pid: number }): number => process.pid;\n",
+    "src/pods/any.ts": "const a: any = 1;\nexport default a;\n",
+    "src/pods/long.ts": long + "// a line\n".repeat(400),
+    "src/pods/long.test.ts": long,
+    "src/pods/promise.ts": "async function f(): Promise<void> {}\nexport function g(): void {\n  f();\n}\n",
+    "src/cli/shell.ts": outside,
+    "src/linux/port.ts": outside,
+  };
+  const found = new Map<string, string[]>();
+  const lint = async (folder: string): Promise<string> => {
+    const program = join(root, "node_modules/oxlint/bin/oxlint");
+    try {
+      const environment = { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
+      const options = { cwd: folder, env: environment };
+      return (await promisify(execFile)(process.execPath, [program, "--format=json"], options)).stdout;
+    } catch (error) {
+      // It exits with 1 when it finds something, as it must here.
+      if (error instanceof Error && "stdout" in error && typeof error.stdout === "string") return error.stdout;
+      throw error;
+    }
+  };
+
+  before(async () => {
+    const folder = await mkdtemp(join(tmpdir(), "podwright-lint-"));
+    try {
+      await copyFile(join(root, ".oxlintrc.json"), join(folder, ".oxlintrc.json"));
+      await writeFile(join(folder, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "types": [] } }');
+      for (const [path, text] of Object.entries(samples)) {
+        await mkdir(join(folder, dirname(path)), { recursive: true });
+        await writeFile(join(folder, path), text);
+      }
+      const report = JSON.parse(await lint(folder)) as { diagnostics: { code: string; filename: string }[] };
+      for (const { filename, code } of report.diagnostics) found.set(filename, [...(found.get(filename) ?? []), code]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+  const count = (path: string, code: string): number => (found.get(path) ?? []).filter((each) => each === code).length;
+
+  it("forbids clocks, timers, randomness, the process and the terminal in rooms and the simulator", () => {
+    assert.equal(count("src/pods/globals.ts", "eslint(no-restricted-globals)"), 3);
+    assert.equal(count("src/pods/globals.ts", "eslint(no-restricted-properties)"), 2);
+    assert.equal(count("src/sim/globals.ts", "eslint(no-restricted-globals)"), 2);
+    assert.equal(count("src/sim/globals.ts", "eslint(no-restricted-properties)"), 1);
+  });
+  it("forbids the command line all but the process and the terminal", () => {
+    assert.equal(count("src/cli/shell.ts", "eslint(no-restricted-globals)"), 1);
+    assert.equal(count("src/cli/shell.ts", "eslint(no-restricted-properties)"), 2);
+  });
+  it("lets the real ports, and names of a file's own, pass", () => {
+    for (const path of ["src/linux/port.ts", "src/pods/own-name.ts"]) {
+      assert.equal(count(path, "eslint(no-restricted-globals)"), 0);
+      assert.equal(count(path, "eslint(no-restricted-properties)"), 0);
+    }
+  });
+  it("forbids any and default exports", () => {
+    assert.equal(count("src/pods/any.ts", "typescript(no-explicit-any)"), 1);
+    assert.equal(count("src/pods/any.ts", "import(no-default-export)"), 1);
+  });
+  it("limits files and functions, but not the functions of tests", () => {
+    assert.equal(count("src/pods/long.ts", "eslint(max-lines)"), 1);
+    assert.equal(count("src/pods/long.ts", "eslint(max-lines-per-function)"), 1);
+    assert.equal(count("src/pods/long.test.ts", "eslint(max-lines-per-function)"), 0);
+  });
+  it("knows types: a promise that nobody awaits", () => {
+    assert.equal(count("src/pods/promise.ts", "typescript(no-floating-promises)"), 1);
+  });
+});
+
+describe("the compiler", () => {
+  it("refuses syntax that Node.js cannot strip, and loose types", async () => {
+    const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8")) as {
+      compilerOptions: Readonly<Record<string, unknown>>;
+    };
+    for (const option of ["strict", "erasableSyntaxOnly", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"]) {
+      assert.equal(compilerOptions[option], true, option);
+    }
+  });
+});

@@ -1,0 +1,178 @@
+import { posix } from "node:path";
+import { importsOf, isTest, lineAt, type SourceFile, type Violation } from "./source-file.ts";
+
+/** Node.js's modules that only compute. */
+const pureModules = [
+  "assert",
+  "assert/strict",
+  "buffer",
+  "events",
+  "path",
+  "path/posix",
+  "string_decoder",
+  "url",
+  "util",
+].map((name) => `node:${name}`);
+
+/** Libraries that only compute. */
+const purePackages = ["@bufbuild/protobuf", "yaml", "zod"];
+
+/** What reaches the world outside, by the room that may import it. `node:*` stands for every module. */
+const doors: Readonly<Record<string, readonly string[]>> = {
+  linux: ["node:*", "pino"],
+  kube: ["node:*"],
+  cri: ["node:http2", "node:net", "node:stream", "@connectrpc/connect", "@connectrpc/connect-node"],
+  cli: ["node:module", "node:os", "node:process", "node:readline", "node:tty", "commander", "pino"],
+};
+
+/** The first part of a package's specifier: `@scope/name` or `name`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+/** `src/kubelet.ts` is a room by itself. */
+export function roomOf(path: string): string {
+  const [, name = ""] = path.split("/");
+  return name.replace(/\.ts$/, "");
+}
+
+/** One door: the world outside is imported by the rooms that hold the real ports, and by nobody else. */
+export function oneDoor(file: SourceFile): Violation[] {
+  if (isTest(file.path)) return [];
+  const allowed = new Set([...pureModules, ...purePackages, ...(doors[roomOf(file.path)] ?? [])]);
+  const isAllowed = (specifier: string): boolean =>
+    specifier.startsWith("node:") ? allowed.has(specifier) || allowed.has("node:*") : allowed.has(packageOf(specifier));
+  const violations: Violation[] = importsOf(file)
+    .filter(({ specifier, typeOnly }) => !typeOnly && !specifier.startsWith(".") && !isAllowed(specifier))
+    .map(({ specifier, line }) => ({
+      path: file.path,
+      line,
+      rule: `one door: imports ${specifier}`,
+      remedy: "take a port (src/ports/) instead; its real form lives in src/linux, src/cri or src/kube",
+    }));
+  // The linter knows the other globals by their scope, but not a constructor that reads the clock only without arguments.
+  if (doors[roomOf(file.path)]?.includes("node:*") !== true) {
+    for (const match of file.text.matchAll(
+      /^(?!\s*(?:\*|\/\/)).*(?:\bnew Date\b(?!\s*\(\s*[^\s)])|(?<![\w.] ?)\bDate\()/gm,
+    )) {
+      violations.push({
+        path: file.path,
+        line: lineAt(file.text, match.index),
+        rule: "one door: reads the wall clock",
+        remedy: "take a Clock (src/ports/clock.ts): now() for people, monotonic() for durations and order",
+      });
+    }
+  }
+  return violations;
+}
+
+/** What everybody may import. */
+const ground = ["base", "ports", "api", "journal"];
+/** The rooms below the others, with all that each may import besides itself. */
+const lowRooms: Readonly<Record<string, readonly string[]>> = {
+  ports: ["base"],
+  base: ["ports"],
+  api: ["base"],
+  journal: ["base", "ports", "api"],
+  linux: ground,
+  cri: ground,
+  kube: ground,
+};
+const realPorts = new Set(["linux", "cri", "kube"]);
+/** Rooms on top of all others: they build things, and nobody imports them. */
+const shells = ["cli", "sim"];
+/** Who builds the working parts of other rooms. */
+const builders = [...shells, "engine", "kubelet"];
+
+function mayImport(from: string, to: string): boolean {
+  if (from === to) return true;
+  const low = lowRooms[from];
+  if (low !== undefined) return low.includes(to);
+  if (from === "cli") return to !== "sim";
+  if (shells.includes(to) || realPorts.has(to)) return false;
+  // The engine is what runs a kubelet behind the command line's socket.
+  if (to === "engine") return from === "sim";
+  return to !== "kubelet" || from === "engine" || from === "sim";
+}
+
+/** The classes that a file exports, its errors aside: anybody may throw or recognise those. */
+export function exportedClasses(file: SourceFile): string[] {
+  const classes = [...file.text.matchAll(/^export (?:abstract )?class (\w+)/gm)].map((match) => match[1] ?? "");
+  return classes.filter((name) => !name.endsWith("Error"));
+}
+
+/**
+ * Imports one way: cli → engine → kubelet → rooms → journal, api, base, ports. A room takes types and pure functions of another;
+ * its working parts (classes) are given to it.
+ * @param project every source file by its path, to see what an imported name is
+ */
+export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile>): Violation[] {
+  if (isTest(file.path)) return [];
+  const from = roomOf(file.path);
+  const violations: Violation[] = [];
+  for (const { specifier, values, line } of importsOf(file)) {
+    const target = posix.join(posix.dirname(file.path), specifier);
+    // package.json holds the version.
+    if (!specifier.startsWith(".") || target === "package.json") continue;
+    const to = roomOf(target);
+    const violation = (rule: string, remedy: string): void =>
+      void violations.push({ path: file.path, line, rule, remedy });
+    if (target.endsWith(".test.ts") || !target.startsWith("src/")) {
+      violation(`one way: imports ${target}`, "move what both need into src/");
+    } else if (!mayImport(from, to)) {
+      violation(
+        `one way: ${from} imports ${to}`,
+        "imports go cli → engine → kubelet → rooms → journal, api, base, ports; take an interface, or move what both need down",
+      );
+    } else if (from !== to && !builders.includes(from) && !ground.includes(to)) {
+      const classes = new Set(exportedClasses(project.get(target) ?? { path: target, text: "" }));
+      for (const name of values.filter((value) => classes.has(value))) {
+        violation(`one way: ${from} builds ${to}'s ${name}`, `import type { ${name} }, and let src/kubelet.ts give it`);
+      }
+    }
+  }
+  return violations;
+}
+
+const forbiddenWords: readonly { readonly pattern: RegExp; readonly rule: string; readonly remedy: string }[] = [
+  {
+    pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g,
+    rule: "no TODO",
+    remedy: "finish it, or say in a sentence what is not done and why",
+  },
+  {
+    pattern: /\b(?:test|it|describe|suite|t|context)\.(?:only|todo)\(|\bonly: true\b/g,
+    rule: "no .only, no .todo",
+    remedy: "run one file with `node --test FILE`; write the test",
+  },
+  {
+    pattern: /\b(?:test|it|describe|suite)\.skip\(|\b(?:t|context)\.skip\(\s*\)|\bskip: true\b/g,
+    rule: "no skip without a reason",
+    remedy: 'give the reason that is printed: { skip: "why" } or t.skip("why")',
+  },
+  {
+    pattern: /@ts-(?:ignore|nocheck)|@ts-expect-error\s*$/gm,
+    rule: "no silenced types",
+    remedy: "mend the type, or use `@ts-expect-error why`",
+  },
+  {
+    pattern: /(?:oxlint|eslint)-disable(?!.* -- \S)/g,
+    rule: "no silenced lint without a reason",
+    remedy: "mend it, or end the comment with ` -- why`",
+  },
+];
+
+/** Words that show unfinished or silenced work, in sources and tests alike. */
+export function unfinished(file: SourceFile): Violation[] {
+  return forbiddenWords.flatMap(({ pattern, rule, remedy }) =>
+    [...file.text.matchAll(pattern)].map((match) => ({
+      path: file.path,
+      line: lineAt(file.text, match.index),
+      rule,
+      remedy,
+    })),
+  );
+}
