@@ -105,14 +105,12 @@ test("text in another format is no CRI line", () => {
 });
 
 test("partial lines are joined for each stream, however the bytes are cut", () => {
-  const text =
-    raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
+  const text = raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
   for (const size of [1, 7, 1000]) {
     const decoder = new CriLogDecoder();
     const bytes = bytesOf(text);
     const lines: LogLine[] = [];
-    for (let at = 0; at < bytes.length; at += size)
-      lines.push(...decoder.push(bytes.subarray(at, at + size)));
+    for (let at = 0; at < bytes.length; at += size) lines.push(...decoder.push(bytes.subarray(at, at + size)));
     assert.deepEqual(
       lines.map((line) => [line.stream, textOf(line)]),
       [
@@ -159,10 +157,7 @@ test("bytes that are not UTF-8 come through unchanged", () => {
 
 test("the tail of a large log is found without reading all of it", async () => {
   const files = new MemoryLogs();
-  files.append(
-    "0.log",
-    Array.from({ length: 50_000 }, (_, index) => raw(`line ${index}`)).join(""),
-  );
+  files.append("0.log", Array.from({ length: 50_000 }, (_, index) => raw(`line ${index}`)).join(""));
   const texts = await collect(readLog(files, `${directory}/0.log`, { tailLines: 3 }));
   assert.deepEqual(texts, ["line 49997", "line 49998", "line 49999"]);
   assert.ok(files.bytesRead < 200_000, `${files.bytesRead} bytes were read`);
@@ -180,8 +175,7 @@ test("the tail counts joined lines, and lines of the other stream between their 
       raw("c") +
       raw("last"),
   );
-  const tail = (tailLines: number): Promise<string[]> =>
-    collect(readLog(files, `${directory}/0.log`, { tailLines }));
+  const tail = (tailLines: number): Promise<string[]> => collect(readLog(files, `${directory}/0.log`, { tailLines }));
   assert.deepEqual(await tail(0), []);
   assert.deepEqual(await tail(1), ["last"]);
   assert.deepEqual(await tail(2), ["abc", "last"]);
@@ -198,11 +192,7 @@ test("every tail of a random log equals the end of the whole log", async () => {
     const files = new MemoryLogs();
     let text = "";
     for (let count = 0; count < 30; count++) {
-      text += raw(
-        "x".repeat(random() * 40) + count,
-        random() < 0.4 ? "P" : "F",
-        random() < 0.5 ? "stdout" : "stderr",
-      );
+      text += raw("x".repeat(random() * 40) + count, random() < 0.4 ? "P" : "F", random() < 0.5 ? "stdout" : "stderr");
     }
     // Both streams end whole, as a tail counts what was not finished as a line of its own.
     text += raw("end", "F", "stderr") + raw("end");
@@ -210,27 +200,19 @@ test("every tail of a random log equals the end of the whole log", async () => {
     const all = await collect(readLog(files, `${directory}/0.log`, {}));
     for (let lines = 0; lines <= all.length + 1; lines++) {
       const tail = await collect(readLog(files, `${directory}/0.log`, { tailLines: lines }));
-      assert.deepEqual(
-        tail,
-        lines === 0 ? [] : all.slice(-lines),
-        `round ${round}, ${lines} lines`,
-      );
+      assert.deepEqual(tail, lines === 0 ? [] : all.slice(-lines), `round ${round}, ${lines} lines`);
     }
   }
 });
 
 test("a file without any line feed has one line", async () => {
   const bytes = bytesOf("x".repeat(10));
-  const read = async (offset: number, length: number): Promise<Uint8Array> =>
-    bytes.subarray(offset, offset + length);
+  const read = async (offset: number, length: number): Promise<Uint8Array> => bytes.subarray(offset, offset + length);
   assert.deepEqual(await findTail(read, 10, 5), { offset: 0, skip: 0 });
 });
 
 test("a missing log is told by its path", async () => {
-  await assert.rejects(
-    collect(readLog(new MemoryLogs(), `${directory}/0.log`, {})),
-    /no log at \/logs\/web\/0\.log/,
-  );
+  await assert.rejects(collect(readLog(new MemoryLogs(), `${directory}/0.log`, {})), /no log at \/logs\/web\/0\.log/);
 });
 
 /** Follows while `script` changes the files; each step runs once the lines so far were read. */
@@ -322,10 +304,7 @@ test("a follower goes on with the container's next instance", async () => {
 
 test("a log that does not exist yet is waited for", async () => {
   const files = new MemoryLogs();
-  const texts = await follow(files, `${directory}/0.log`, [
-    () => {},
-    () => files.append("0.log", raw("at last")),
-  ]);
+  const texts = await follow(files, `${directory}/0.log`, [() => {}, () => files.append("0.log", raw("at last"))]);
   assert.deepEqual(texts, ["at last"]);
 });
 

@@ -26,16 +26,11 @@ export interface FollowOptions extends LogRange {
 }
 
 /** The lines of one log file up to its present end. Rejects with `FileError` (`ENOENT`) when there is none. */
-export async function* readLog(
-  files: LogFiles,
-  path: string,
-  range: LogRange,
-): AsyncGenerator<LogLine> {
+export async function* readLog(files: LogFiles, path: string, range: LogRange): AsyncGenerator<LogLine> {
   const cursor = new LogCursor(files, path);
   const decoder = new CriLogDecoder();
   const filter = new LineFilter(range.include);
-  if ((await files.stat(path)) === undefined)
-    throw new FileError("ENOENT", path, `no log at ${path}`);
+  if ((await files.stat(path)) === undefined) throw new FileError("ENOENT", path, `no log at ${path}`);
   filter.skip = await cursor.seekTail(range.tailLines);
   for (let read = await cursor.next(); read.kind === "bytes"; read = await cursor.next()) {
     yield* filter.apply(decoder.push(read.bytes));
@@ -182,8 +177,7 @@ class LogCursor {
       if (bytes === undefined) continue;
       this.#offset += bytes.length;
       if (bytes.length > 0) return { kind: "bytes", bytes };
-      const to =
-        present.file.path === this.#path ? undefined : await this.#successor(present.file.path);
+      const to = present.file.path === this.#path ? undefined : await this.#successor(present.file.path);
       return to === undefined ? { kind: "end" } : { kind: "rotated", to };
     }
     return { kind: "end" };
@@ -230,9 +224,7 @@ class LogCursor {
   async #rotated(): Promise<string[]> {
     const entries = await this.#files.list(this.#directory);
     const names = entries.map((entry) => entry.name);
-    const rotated = names.filter(
-      (name) => name.startsWith(`${this.#name}.`) && !/\.(gz|tmp)$/.test(name),
-    );
+    const rotated = names.filter((name) => name.startsWith(`${this.#name}.`) && !/\.(gz|tmp)$/.test(name));
     return rotated.toSorted();
   }
 
@@ -250,9 +242,7 @@ class LogCursor {
     const own = instanceOf(this.#name);
     if (own === undefined) return undefined;
     const entries = await this.#files.list(this.#directory);
-    const later = entries
-      .map((entry) => instanceOf(entry.name) ?? -1)
-      .filter((instance) => instance > own);
+    const later = entries.map((entry) => instanceOf(entry.name) ?? -1).filter((instance) => instance > own);
     return later.length === 0 ? undefined : `${this.#directory}/${Math.min(...later)}.log`;
   }
 }
@@ -294,9 +284,7 @@ class ChangeWaiter implements Disposable {
     }
     const woken = new AbortController();
     if (wakeable) this.#wake = () => woken.abort();
-    await this.#clock
-      .sleep("next look at a log", limitMs, AbortSignal.any([woken.signal, signal]))
-      .catch(() => {});
+    await this.#clock.sleep("next look at a log", limitMs, AbortSignal.any([woken.signal, signal])).catch(() => {});
     this.#wake = undefined;
     this.#changed = false;
   }
