@@ -1,9 +1,5 @@
 import type { Pod } from "../api/pod.ts";
 
-/** Where pods' logs are, and where the links to them are. */
-export const defaultPodLogsRoot = "/var/log/pods";
-export const defaultContainerLogsRoot = "/var/log/containers";
-
 /** Longest file name of ext4 in bytes. */
 const maxFileName = 255;
 
