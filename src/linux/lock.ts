@@ -76,16 +76,15 @@ async function lockDescriptor(descriptor: number, path: string): Promise<boolean
   const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
   let complaint = "";
   child.stderr?.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
-  let exitCode: number;
   try {
-    const [code]: unknown[] = await once(child, "close");
-    exitCode = Number(code);
+    await once(child, "close");
   } catch (error) {
     throw new PodwrightError(ExitCode.environment, "cannot run flock, which locks files", {
       cause: error,
       remedy: "Install the package util-linux.",
     });
   }
+  const { exitCode } = child;
   if (exitCode === 0) return true;
   if (exitCode === heldByAnother) return false;
   const reason = complaint.trim() || `flock ended with ${exitCode}`;

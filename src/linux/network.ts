@@ -3,6 +3,7 @@ import * as https from "node:https";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { HttpRequest, HttpResponse, Network } from "../ports/network.ts";
+import { readBody } from "./http-body.ts";
 
 /** As Go's default client does: the tenth request of a chain is the last. */
 const longestChain = 10;
@@ -53,7 +54,8 @@ async function getOnce(url: URL, headers: HttpRequest["headers"], request: HttpR
       response.destroy();
       return { status, body: new Uint8Array(), location };
     }
-    return { status, body: await readBody(response, maxBytes), location };
+    const tooLong = (): Error => new Error(`the body is longer than ${maxBytes} bytes`);
+    return { status, body: new Uint8Array(await readBody(response, maxBytes, tooLong)), location };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw new Error(`GET ${shown(url)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
@@ -65,20 +67,6 @@ async function getOnce(url: URL, headers: HttpRequest["headers"], request: HttpR
 /** Where a redirect leads; undefined for every other answer, also for a redirect that does not say. */
 function redirectLocation(status: number, location: string | undefined): string | undefined {
   return [301, 302, 303, 307, 308].includes(status) && location !== "" ? location : undefined;
-}
-
-async function readBody(response: http.IncomingMessage, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response) {
-    const data: unknown = chunk;
-    if (!(data instanceof Uint8Array)) continue;
-    length += data.length;
-    // Leaving the loop closes the connection.
-    if (length > maxBytes) throw new Error(`the body is longer than ${maxBytes} bytes`);
-    chunks.push(data);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
 }
 
 function parseUrl(text: string, base?: URL): URL {

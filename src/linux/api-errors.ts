@@ -1,0 +1,51 @@
+import { ExitCode, PodwrightError, errorMessage } from "../base/errors.ts";
+import type { ApiErrorBody, ApiResponse } from "../ports/api-server.ts";
+
+/** What a server answers when a handler threw: {@link ApiErrorBody} with the status that fits the exit code. */
+export function errorResponse(error: unknown): ApiResponse {
+  const message = errorMessage(error);
+  const body: ApiErrorBody =
+    error instanceof PodwrightError
+      ? { error: message, exitCode: error.exitCode, ...(error.remedy !== undefined && { remedy: error.remedy }) }
+      : { error: message, exitCode: ExitCode.failed };
+  return { status: statusOf(error), contentType: "application/json", body: `${JSON.stringify(body)}\n` };
+}
+
+function statusOf(error: unknown): number {
+  if (!(error instanceof PodwrightError)) return 500;
+  switch (error.exitCode) {
+    case ExitCode.badInput:
+      return 400;
+    case ExitCode.failed:
+      return 422;
+    case ExitCode.environment:
+      return 503;
+    case ExitCode.done:
+      return 500;
+  }
+}
+
+/** The other way round: the error that the server's handler threw, from an answer with a status of 400 and above. */
+export function answeredError(status: number, text: string): PodwrightError {
+  const body = parseErrorBody(text);
+  if (body === undefined) return new PodwrightError(ExitCode.failed, `podwright answered ${status}: ${text.trim()}`);
+  const exitCode = Object.values(ExitCode).find((code) => code === body.exitCode && code !== ExitCode.done);
+  const options = body.remedy === undefined ? {} : { remedy: body.remedy };
+  return new PodwrightError(exitCode ?? ExitCode.failed, body.error, options);
+}
+
+function parseErrorBody(text: string): ApiErrorBody | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || !("error" in value) || typeof value.error !== "string") {
+    return undefined;
+  }
+  const { error } = value;
+  const remedy = "remedy" in value && typeof value.remedy === "string" ? { remedy: value.remedy } : {};
+  const exitCode = "exitCode" in value && typeof value.exitCode === "number" ? { exitCode: value.exitCode } : {};
+  return { error, ...remedy, ...exitCode };
+}

@@ -1,0 +1,16 @@
+import type { IncomingMessage } from "node:http";
+
+/** Reads a whole HTTP body; one longer than `maxBytes` ends the connection and rejects with what `tooLong` gives. */
+export async function readBody(message: IncomingMessage, maxBytes: number, tooLong: () => Error): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of message) {
+    const data: unknown = chunk;
+    if (!(data instanceof Uint8Array)) continue;
+    length += data.length;
+    // Leaving the loop destroys the message and with it the connection.
+    if (length > maxBytes) throw tooLong();
+    chunks.push(data);
+  }
+  return Buffer.concat(chunks);
+}
