@@ -7,14 +7,14 @@ import { terminalText } from "./safe-text.ts";
 
 const LINES = 10;
 
-/** Prints the last lines of each container that ended badly: what a person looks for first when a run has failed. */
+/** Prints the last lines of each container that has ended: its log goes with the pod. */
 export async function printLastOutput(
   { terminal, files }: Pick<CommandContext, "terminal" | "files">,
   pods: readonly PodView[],
 ): Promise<void> {
   for (const pod of pods) {
     for (const container of pod.containers) {
-      if (container.exitCode === undefined || container.exitCode === 0 || container.logPath === "") continue;
+      if (container.exitCode === undefined || container.logPath === "") continue;
       const lines: string[] = [];
       try {
         for await (const line of readLog(files, container.logPath, { tailLines: LINES })) {

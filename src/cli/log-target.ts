@@ -1,10 +1,12 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { defaultPodLogsRoot } from "../runtime/log-paths.ts";
 import type { ContainerView, PodView } from "../server/engine.ts";
 import { didYouMean } from "../sources/suggest.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { sayNoEngine } from "./journal-source.ts";
+
+/** Where the pods of an engine log. */
+const POD_LOGS_ROOT = "/var/log/pods";
 
 /** The log that a person means. */
 export interface LogTarget {
@@ -70,11 +72,11 @@ async function findOnDisk(
 ): Promise<LogTarget | undefined> {
   const { files } = context;
   const directories: { readonly path: string; readonly uid: string; readonly modified: number }[] = [];
-  for (const entry of await files.list(defaultPodLogsRoot)) {
+  for (const entry of await files.list(POD_LOGS_ROOT)) {
     const [namespace, name, uid] = entry.name.split("_");
     if (entry.type !== "directory" || namespace === undefined || name === undefined || uid === undefined) continue;
     if (![name, `${namespace}/${name}`, uid].includes(selector)) continue;
-    const path = `${defaultPodLogsRoot}/${entry.name}`;
+    const path = `${POD_LOGS_ROOT}/${entry.name}`;
     directories.push({ path, uid, modified: (await files.stat(path))?.modified ?? 0 });
   }
   const newest = directories.toSorted((a, b) => b.modified - a.modified)[0];
@@ -94,7 +96,7 @@ async function findOnDisk(
 
 function noSuchLog(selector: string): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `there is no log of a pod ${JSON.stringify(selector)}`, {
-    remedy: `'podwright ps' lists the pods, ${defaultPodLogsRoot} holds the logs`,
+    remedy: `'podwright ps' lists the pods, ${POD_LOGS_ROOT} holds the logs`,
   });
 }
 

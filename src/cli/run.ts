@@ -195,12 +195,14 @@ async function foreground(run: Run): Promise<ExitCode> {
     if (!interrupts.first.aborted) throw error;
     return interrupted(run);
   }
-  await printLastOutput(
-    context,
-    pods.flatMap(({ uid }) => last.get(uid) ?? []),
-  );
-  // What has ended is of no more use to the engine, which ends with its last pod; the logs were shown or are on disk.
-  if (options.keep !== true) await stopAll(run, 0);
+  // What has ended is of no more use to the engine, which ends with its last pod.
+  if (options.keep !== true) {
+    await printLastOutput(
+      context,
+      pods.flatMap(({ uid }) => last.get(uid) ?? []),
+    );
+    await stopAll(run, 0);
+  }
   return end === "well" ? ExitCode.done : ExitCode.failed;
 }
 
