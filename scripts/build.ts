@@ -1,10 +1,10 @@
 /** Bundles src/cli/main.ts into dist/podwright.js, with what is rarely used in chunks that load lazily. */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
-import { build } from "esbuild";
+import { build, type OutputFile } from "esbuild";
 
 const root = dirname(import.meta.dirname);
 const outputDirectory = join(root, "dist");
@@ -31,39 +31,52 @@ async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
   await rename(temporary, path);
 }
 
-const started = performance.now();
-const result = await build({
-  absWorkingDir: root,
-  entryPoints: { podwright: "src/cli/main.ts" },
-  outdir: outputDirectory,
-  chunkNames: "chunk-[hash]",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  platform: "node",
-  target: "node24",
-  // Stack traces show the sources; their text is not needed for that and would triple the maps.
-  sourcemap: "linked",
-  sourcesContent: false,
-  legalComments: "linked",
-  define: { PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined" },
-  banner: { js: banner },
-  write: false,
-  logLevel: "warning",
-});
-
-await mkdir(outputDirectory, { recursive: true });
-// The entry comes last: whoever finds it finds its chunks.
-const isEntry = (path: string): boolean => basename(path) === "podwright.js";
-const files = result.outputFiles.toSorted((a, b) => Number(isEntry(a.path)) - Number(isEntry(b.path)));
-for (const file of files) await replaceFile(file.path, file.contents);
-const current = new Set(files.map((file) => basename(file.path)));
-for (const name of await readdir(outputDirectory)) {
-  if (!current.has(name)) await rm(join(outputDirectory, name), { recursive: true });
+async function bundle(): Promise<OutputFile[]> {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: { podwright: "src/cli/main.ts" },
+    outdir: outputDirectory,
+    chunkNames: "chunk-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    // Stack traces show the sources; their text is not needed for that and would triple the maps.
+    sourcemap: "linked",
+    sourcesContent: false,
+    legalComments: "linked",
+    define: { PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined" },
+    banner: { js: banner },
+    write: false,
+    logLevel: "warning",
+  });
+  return outputFiles;
 }
 
-const code = files.filter((file) => file.path.endsWith(".js"));
-const kibibytes = code.reduce((sum, file) => sum + file.contents.length, 0) / 1024;
-const seconds = (performance.now() - started) / 1000;
-const entryName = relative(root, join(outputDirectory, "podwright.js"));
-console.log(`${entryName}: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);
+/** Puts the files in place and removes what an earlier build left. */
+async function install(outputFiles: readonly OutputFile[]): Promise<void> {
+  await mkdir(outputDirectory, { recursive: true });
+  // The entry comes last: whoever finds it finds its chunks.
+  const isEntry = ({ path }: OutputFile): boolean => basename(path) === "podwright.js";
+  const entryLast = outputFiles.toSorted((a, b) => Number(isEntry(a)) - Number(isEntry(b)));
+  for (const file of entryLast) await replaceFile(file.path, file.contents);
+  const current = new Set(outputFiles.map((file) => basename(file.path)));
+  for (const name of await readdir(outputDirectory)) {
+    if (!current.has(name)) await rm(join(outputDirectory, name), { recursive: true });
+  }
+}
+
+const started = performance.now();
+try {
+  const outputFiles = await bundle();
+  await install(outputFiles);
+  const code = outputFiles.filter((file) => file.path.endsWith(".js"));
+  const kibibytes = code.reduce((sum, file) => sum + file.contents.length, 0) / 1024;
+  const seconds = (performance.now() - started) / 1000;
+  console.log(`dist/podwright.js: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);
+} catch (error) {
+  // esbuild has already shown the places in the sources.
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

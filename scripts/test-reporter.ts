@@ -18,6 +18,9 @@ export interface TestOutcome {
   readonly durationMs: number;
 }
 
+/** The totals that node:test says at the end. */
+const totals = /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
+
 /** More of one error than this helps nobody. */
 const detailLimit = 8 * 1024;
 
@@ -71,8 +74,8 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         durationMs: data.details.duration_ms,
       };
       appendFileSync(path, `${JSON.stringify(outcome)}\n`);
-    } else if (event.type === "test:diagnostic" && event.data.level !== "info") {
-      // Errors that came after their test had ended.
+    } else if (event.type === "test:diagnostic" && !totals.test(event.data.message)) {
+      // What tests say, and errors that came after their test had ended.
       yield `${event.data.message}\n`;
     }
   }
