@@ -215,20 +215,25 @@ test("a runtime endpoint other than the running engine's is refused", async () =
   });
 });
 
-test("an engine that dies while it is followed is started again, and its failure told", async () => {
+test("an engine that dies while it is followed is told, and the next one is followed", async () => {
   await withEngine({}, async (bench, _engine, path) => {
-    const command = bench.start(["run", path, "--runtime-endpoint", "unix:///fake.sock"]);
+    const command = bench.start(["run", path]);
     await command.prints(/Ctrl-C stops them/);
-    await bench.unserve();
-    const revived = new FakeEngine();
-    revived.views.set("uid-web-1", podView({ uid: "uid-web-1" }));
-    await bench.serve(revived);
-    await command.prints(/the engine ended; starting it again|is gone/);
+    const next = new FakeEngine({ stopMs: 10 });
+    next.views.set("uid-web-1", podView({ uid: "uid-web-1" }));
+    for (const what of ["PodwrightStarted", "Older", "Old", "Older"])
+      next.record({ kind: "note", what, message: what });
+    await bench.replace(next);
+    await command.prints(/the engine ended; starting it again, its pods go on running/);
+    const pod = { namespace: "default", name: "web", uid: "uid-web-1" };
+    next.record({ kind: "note", what: "Adopted", message: "adopted, its containers go on", pod });
+    await command.prints(/· adopted, its containers go on/);
     command.child.kill("SIGINT");
     const end = await command.ended;
+    next.end();
     assert.equal(end.exitCode, 0, end.stderr);
     assert.deepEqual(
-      revived.stops.map(({ uid }) => uid),
+      next.stops.map(({ uid }) => uid),
       ["uid-web-1"],
     );
   });

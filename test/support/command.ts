@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { systemHashing } from "../../src/linux/hashing.ts";
@@ -66,10 +66,16 @@ export class CommandBench implements AsyncDisposable {
     this.#server = await serveUnix(this.layout.engineSocket, engineRoutes(engine), { closeGraceMs: 100 });
   }
 
-  /** The engine is gone, as after kill -9 for those that talk to it. */
-  async unserve(): Promise<void> {
+  /**
+   * Another engine answers from one moment to the next, and the connections to the one before break, as when that dies
+   * and is started again. (A gap between the two would have the commands start a real engine.)
+   */
+  async replace(engine: Engine): Promise<void> {
+    const path = `${this.layout.runDirectory}/next.sock`;
+    const next = await serveUnix(path, engineRoutes(engine), { closeGraceMs: 100 });
+    await rename(path, this.layout.engineSocket);
     await this.#server?.close();
-    this.#server = undefined;
+    this.#server = next;
   }
 
   start(arguments_: readonly string[], stdin = ""): RunningCommand {
@@ -89,7 +95,7 @@ export class CommandBench implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     await Promise.all(this.#commands.map((command) => command.ended));
-    await this.unserve();
+    await this.#server?.close();
     await rm(this.layout.stateDirectory, { recursive: true, force: true });
     await rm(this.layout.runDirectory, { recursive: true, force: true });
   }
