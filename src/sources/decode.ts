@@ -47,7 +47,7 @@ function inOrder(errors: readonly ManifestError[], file: string): ManifestError[
   return [...sorted.slice(0, maxErrors), rest];
 }
 
-// eslint-disable-next-line no-control-regex -- what YAML 1.1 §5.1 forbids
+/** What YAML 1.1 §5.1 forbids in a text. */
 const forbiddenCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/u;
 
 function decodeText(bytes: Uint8Array, file: string): string | ManifestError {
@@ -80,11 +80,7 @@ function positionIn(text: string, offset: number): { line: number; column: numbe
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-const schemas: Readonly<Record<DecodedManifest["kind"], z.ZodType>> = {
-  Pod: PodManifest,
-  ConfigMap: ConfigMapManifest,
-  Secret: SecretManifest,
-};
+const objectKinds: readonly string[] = ["Pod", "ConfigMap", "Secret"] satisfies DecodedManifest["kind"][];
 const itemKinds: Readonly<Record<string, string | undefined>> = {
   List: undefined,
   PodList: "Pod",
@@ -128,15 +124,33 @@ function decodeObject(
     decodeList(typed.items, origin, itemKinds[kind], objects, errors);
     return;
   }
-  const schema = schemas[kind as DecodedManifest["kind"]];
-  const result = schema.safeParse(typed);
-  if (result.success) {
-    objects.push({ kind, manifest: result.data, origin } as DecodedManifest);
-    return;
+  const parsed = parseObject(kind as DecodedManifest["kind"], typed, origin);
+  if (Array.isArray(parsed)) errors.push(...parsed);
+  else objects.push(parsed);
+}
+
+function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origin): DecodedManifest | ManifestError[] {
+  switch (kind) {
+    case "Pod":
+      return parseAs(PodManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "ConfigMap":
+      return parseAs(ConfigMapManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
+    case "Secret":
+      return parseAs(SecretManifest, value, origin, (manifest) => ({ kind, manifest, origin }));
   }
-  for (const { path, detail } of describeSchemaErrors(schema, typed, result.error)) {
-    errors.push(ManifestError.at(origin, path, detail));
-  }
+}
+
+function parseAs<M>(
+  schema: z.ZodType<M>,
+  value: object,
+  origin: Origin,
+  wrap: (manifest: M) => DecodedManifest,
+): DecodedManifest | ManifestError[] {
+  const result = schema.safeParse(value);
+  if (result.success) return wrap(result.data);
+  return describeSchemaErrors(schema, value, result.error).map(({ path, detail }) =>
+    ManifestError.at(origin, path, detail),
+  );
 }
 
 function decodeList(
@@ -164,8 +178,9 @@ function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: F
   const { apiVersion, kind } = value;
   if (kind === undefined) return { path: ["kind"], detail: 'Required value: for example "Pod"' };
   if (typeof kind !== "string") return { path: ["kind"], detail: `expected a text, got ${typeName(kind)}` };
-  if (!Object.hasOwn(schemas, kind) && !Object.hasOwn(itemKinds, kind))
+  if (!objectKinds.includes(kind) && !Object.hasOwn(itemKinds, kind)) {
     return { path: ["kind"], detail: unknownKind(kind) };
+  }
   if (apiVersion === undefined) return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
   if (typeof apiVersion !== "string") {
     return { path: ["apiVersion"], detail: `expected a text, got ${typeName(apiVersion)}` };
@@ -178,7 +193,7 @@ function unknownKind(kind: string): string {
   if (controllers.has(kind)) {
     return `Unsupported value: ${quote(kind)}: podwright runs pods; write its spec.template as a manifest of kind Pod`;
   }
-  const meant = didYouMean(kind, [...Object.keys(schemas), ...Object.keys(itemKinds)]);
+  const meant = didYouMean(kind, [...objectKinds, ...Object.keys(itemKinds)]);
   const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
   return `Unsupported value: ${quote(kind)}: podwright takes Pod, ConfigMap, Secret and Lists of them${hint}`;
 }

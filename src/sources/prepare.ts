@@ -62,3 +62,22 @@ function toManifestErrors(origin: Origin, errors: readonly FieldError[]): Manife
     .map(({ path, detail }) => ManifestError.at(origin, path, detail))
     .toSorted((a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0));
 }
+
+/** An error for every object whose kind, namespace and name another one has, naming both places. */
+export function duplicateErrors(prepared: Omit<PreparedManifests, "errors">): ManifestError[] {
+  const first = new Map<string, Origin>();
+  const errors: ManifestError[] = [];
+  for (const { manifest, origin } of [...prepared.pods, ...prepared.configMaps, ...prepared.secrets]) {
+    const name = `${manifest.metadata.namespace || "default"}/${manifest.metadata.name ?? ""}`;
+    const key = `${manifest.kind} ${name}`;
+    const other = first.get(key);
+    if (other === undefined) {
+      first.set(key, origin);
+      continue;
+    }
+    const { line } = other.locate(["metadata", "name"]);
+    const detail = `Duplicate value: the ${manifest.kind} ${name} is also at ${other.file}:${line}`;
+    errors.push(ManifestError.at(origin, ["metadata", "name"], detail));
+  }
+  return errors;
+}

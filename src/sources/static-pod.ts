@@ -3,7 +3,8 @@ import type { Pod, PodManifest } from "../api/pod.ts";
 import { fnv128a } from "../base/fnv.ts";
 import { containerHash } from "../runtime/hash.ts";
 import { Annotation } from "../runtime/labels.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus } from "../runtime/pod-status.ts";
+import { canonicalJson } from "./canonical-json.ts";
 import { forbidden, tooLong, type FieldError } from "./field-errors.ts";
 
 /** Where a static pod comes from: the path of its file, or the URL. */
@@ -55,22 +56,15 @@ export function staticPodUid(manifest: PodManifest, nodeName: string, source: St
   return hash.toString(16).padStart(32, "0");
 }
 
-/** JSON with the keys of every map in order, so that equal values have equal texts. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const fields = Object.entries(value)
-    .filter(([, field]) => field !== undefined)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`);
-  return `{${fields.join(",")}}`;
-}
-
 /**
  * True when the containers that the runtime has of a pod are those that the pod asks for, by name and hash: such a
  * sandbox of the same full name can be adopted under its own UID instead of being replaced.
+ * @param status its containers, newest first
  */
-export function matchesRunning(pod: Pod, status: PodStatus): boolean {
+export function matchesRunning(
+  pod: Pod,
+  status: { readonly containers: readonly Pick<ContainerStatus, "name" | "hash">[] },
+): boolean {
   const newest = new Map<string, string>();
   for (const container of status.containers) {
     if (!newest.has(container.name)) newest.set(container.name, container.hash);
@@ -124,8 +118,9 @@ function* apiReferences(manifest: PodManifest): Iterable<FieldError> {
   for (const [index, volume] of (spec.volumes ?? []).entries()) {
     for (const [type, source] of Object.entries(volume)) {
       if (apiVolumes.has(type)) yield refuse(["volumes", index, type], `${type} volumes`);
-      else if (Object.hasOwn(Object(source), "secretRef"))
+      else if (typeof source === "object" && "secretRef" in source) {
         yield refuse(["volumes", index, type, "secretRef"], "secrets");
+      }
     }
     for (const [position, source] of (volume.projected?.sources ?? []).entries()) {
       for (const type of apiProjections) {

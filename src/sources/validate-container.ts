@@ -179,8 +179,9 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
     const overcommits = nativeResources.has(name);
     const here = [...path, "requests", name];
     if (limit === undefined) {
-      if (!overcommits)
+      if (!overcommits) {
         yield required([...path, "limits", name], "must be given for this resource, equal to the request");
+      }
       continue;
     }
     const [requested, limited] = [readQuantity(value), readQuantity(limit)];
@@ -189,8 +190,9 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
     if (overcommits && order > 0) {
       yield invalid(here, String(value), `must be less than or equal to ${name} limit of ${limited.toString()}`);
     }
-    if (!overcommits && order !== 0)
+    if (!overcommits && order !== 0) {
       yield invalid(here, String(value), `must be equal to ${name} limit of ${limited.toString()}`);
+    }
   }
 }
 
@@ -234,9 +236,9 @@ function* validateSecurity(container: Container, path: FieldPath, pod: PodContex
   yield* validateId(context.runAsGroup, [...here, "runAsGroup"]);
   if (context.procMount !== undefined) {
     const supported = ["Default", "Unmasked"];
-    if (!supported.includes(context.procMount))
+    if (!supported.includes(context.procMount)) {
       yield notSupported([...here, "procMount"], context.procMount, supported);
-    else if (context.procMount === "Unmasked" && pod.hostUsers) {
+    } else if (context.procMount === "Unmasked" && pod.hostUsers) {
       yield invalid([...here, "procMount"], context.procMount, "`hostUsers` must be false to use `Unmasked`");
     }
   }

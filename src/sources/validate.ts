@@ -175,7 +175,7 @@ function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
     const plain = search
       .replace(/\.$/u, "")
       .replaceAll("_", "-")
-      .replace(/^-|(?<=\.)-/gu, "a");
+      .replaceAll(/^-|(?<=\.)-/gu, "a");
     const problem = search === "." ? undefined : dnsSubdomainProblem(plain);
     if (problem !== undefined) yield invalid([...here, "searches", index], search, problem);
   }
@@ -235,8 +235,9 @@ function* validateTolerations(spec: PodSpec, path: FieldPath): Iterable<FieldErr
       const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
       yield invalid([...here, "operator"], operator ?? "", detail);
     }
-    if (operator === "Exists" && value)
+    if (operator === "Exists" && value) {
       yield invalid([...here, "value"], value, "must be empty when `operator` is 'Exists'");
+    }
     if (effect && !effects.includes(effect)) yield notSupported([...here, "effect"], effect, effects);
   }
 }

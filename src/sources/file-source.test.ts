@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podYaml, SourceHarness } from "../../test/support/sources.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { FileSource } from "./file-source.ts";
+
+const directory = "/etc/manifests";
+const periodMs = 20_000;
+
+class Fixture extends SourceHarness {
+  readonly files = new MemoryFiles(this.clock);
+  readonly source = new FileSource(this, { path: directory, periodMs });
+
+  async write(name: string, text: string | Uint8Array): Promise<void> {
+    await this.files.makeDirectory(directory, 0o755);
+    await this.files.write(`${directory}/${name}`, text, 0o600);
+  }
+}
+
+test("the files of a directory are read in order, without hidden ones and those of directories below", async () => {
+  const fixture = new Fixture();
+  await fixture.write("b.yaml", podYaml("two"));
+  await fixture.write("a.yaml", `${podYaml("one")}---\n${podYaml("more")}`);
+  await fixture.write(".hidden.yaml", podYaml("hidden"));
+  await fixture.files.makeDirectory(`${directory}/sub`, 0o755);
+  await fixture.files.write(`${directory}/sub/c.yaml`, podYaml("below"), 0o600);
+  await fixture.files.symlink("/elsewhere.yaml", `${directory}/link.yaml`);
+  await fixture.files.write("/elsewhere.yaml", podYaml("linked"), 0o600);
+  await fixture.source.refresh();
+  assert.deepEqual(fixture.pods, [
+    "one-node1 busybox",
+    "more-node1 busybox",
+    "two-node1 busybox",
+    "linked-node1 busybox",
+  ]);
+  assert.deepEqual(fixture.source.problems, [`${directory}/sub: is a directory; only the files of manifests are read`]);
+});
+
+test("one file is read too, and a path that does not exist yet means no pods", async () => {
+  const fixture = new Fixture();
+  const source = new FileSource(fixture, { path: `${directory}/a.yaml`, periodMs });
+  await source.refresh();
+  assert.deepEqual(fixture.delivered, [{ pods: [], complete: true }]);
+  await fixture.write("a.yaml", podYaml("one"));
+  await source.refresh();
+  assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
+  assert.deepEqual(source.problems, []);
+});
+
+test("a file that goes takes its pod along, and nothing is delivered while nothing changes", async () => {
+  const fixture = new Fixture();
+  await fixture.write("a.yaml", podYaml("one"));
+  await fixture.source.refresh();
+  await fixture.source.refresh();
+  assert.equal(fixture.delivered.length, 1);
+  await fixture.files.remove(`${directory}/a.yaml`);
+  await fixture.source.refresh();
+  assert.deepEqual(fixture.pods, []);
+});
+
+test("of 100 manifests of which 5 are broken 95 run, and each of the 5 is reported once", async () => {
+  const fixture = new Fixture();
+  for (let index = 0; index < 100; index++) {
+    const name = `p${String(index).padStart(2, "0")}`;
+    await fixture.write(`${name}.yaml`, index % 20 === 7 ? `${podYaml(name)}  oops: [\n` : podYaml(name));
+  }
+  await fixture.source.refresh();
+  await fixture.source.refresh();
+  assert.equal(fixture.pods?.length, 95);
+  const messages = fixture.journal.messages("ManifestRejected");
+  assert.equal(messages.length, 5);
+  assert.match(messages[0] ?? "", /^\/etc\/manifests\/p07\.yaml:\d+:\d+: broken YAML/u);
+});
+
+test("a file that turns bad keeps the pod it gave, and a good one again replaces it", async () => {
+  const fixture = new Fixture();
+  await fixture.write("a.yaml", podYaml("one"));
+  await fixture.source.refresh();
+  for (const bad of ["apiVersion: v1\nkind: Pod\nmeta", podYaml("one", "a b"), new Uint8Array(11 * 1024 * 1024)]) {
+    await fixture.write("a.yaml", bad);
+    await fixture.source.refresh();
+    assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
+    assert.equal(fixture.source.problems.length, 1);
+  }
+  await fixture.write("a.yaml", podYaml("one", "alpine"));
+  await fixture.source.refresh();
+  assert.deepEqual(fixture.pods, ["one-node1 alpine"]);
+  assert.deepEqual(fixture.source.problems, []);
+  assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is good again`]);
+});
+
+test("static manifests hold pods only, and none that needs the API", async () => {
+  const fixture = new Fixture();
+  await fixture.write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
+  await fixture.write("b.yaml", `${podYaml("one")}  serviceAccountName: s\n`);
+  await fixture.source.refresh();
+  assert.deepEqual(fixture.pods, []);
+  assert.deepEqual(fixture.source.problems, [
+    `${directory}/a.yaml:2:1: kind: Forbidden: static manifests hold pods only, not a ConfigMap`,
+    `${directory}/b.yaml:9:3: spec.serviceAccountName: Forbidden: static pods may not reference serviceaccounts`,
+  ]);
+});
+
+test("changes are seen at once through inotify, and periodically where it fails", async () => {
+  const fixture = new Fixture();
+  const controller = new AbortController();
+  const running = fixture.source.run(controller.signal);
+  await fixture.clock.advance(1);
+  assert.deepEqual(fixture.pods, []);
+  // The directory does not exist, so it can't be watched: the periodic look finds it.
+  await fixture.write("a.yaml", podYaml("one"));
+  await fixture.clock.advance(1);
+  assert.deepEqual(fixture.pods, []);
+  await fixture.clock.advance(periodMs);
+  assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
+  await fixture.write("b.yaml", podYaml("two"));
+  await fixture.clock.advance(1);
+  assert.deepEqual(fixture.pods, ["one-node1 busybox", "two-node1 busybox"]);
+  controller.abort();
+  await running;
+  assert.deepEqual(fixture.clock.waits, []);
+});

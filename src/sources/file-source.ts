@@ -1,0 +1,170 @@
+import { basename, dirname, join } from "node:path/posix";
+import { errorMessage } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import { maxManifestBytes, tooBig } from "./decode.ts";
+import type { SourceDependencies } from "./source.ts";
+import { equalBytes, ProblemReporter, staticPodsOf, type StaticManifests } from "./static-manifests.ts";
+import { WakeableWait } from "./wakeable-wait.ts";
+
+export interface FileSourceConfig {
+  /** staticPodPath: a directory or one file, absolute. */
+  readonly path: string;
+  /** fileCheckFrequency. */
+  readonly periodMs: number;
+}
+
+interface KnownFile extends StaticManifests {
+  readonly bytes: Uint8Array;
+}
+
+/** What stood at the path the last time. */
+type Listing = { readonly files: readonly string[] } | { readonly problem: string };
+
+/**
+ * Static pods from staticPodPath: read when inotify tells of a change, and every fileCheckFrequency in any case. Names
+ * that start with a dot are passed over, directories in the directory are not entered.
+ *
+ * A file that is gone takes its pods along. A file that can't be read or has an error keeps what it gave last, so that
+ * a half-written file never stops a pod; upstream stops it. If it gave nothing yet, those of its documents count that
+ * are good.
+ */
+export class FileSource {
+  readonly #deps: SourceDependencies & { readonly files: Files };
+  readonly #config: FileSourceConfig;
+  readonly #reporter: ProblemReporter;
+  #known = new Map<string, KnownFile>();
+  #delivered = false;
+
+  constructor(deps: SourceDependencies & { readonly files: Files }, config: FileSourceConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#reporter = new ProblemReporter(deps);
+  }
+
+  /** What is wrong with files at this moment, for people. */
+  get problems(): string[] {
+    return this.#reporter.messages;
+  }
+
+  /** Reads and watches until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const wait = new WakeableWait(this.#deps.clock, "changes of static pod manifests");
+    let watch: { readonly directory: string; readonly handle: Disposable } | undefined;
+    try {
+      while (!signal.aborted) {
+        const directory = await this.#directoryToWatch();
+        // Watched before it is read, so that no change falls between.
+        if (watch?.directory !== directory) {
+          watch?.handle[Symbol.dispose]();
+          watch = { directory, handle: this.#watch(directory, wait, () => (watch = undefined)) };
+        }
+        await this.refresh();
+        await wait.for(this.#config.periodMs, signal);
+      }
+    } finally {
+      watch?.handle[Symbol.dispose]();
+    }
+  }
+
+  /** Reads everything once and delivers it if it changed. Never rejects. */
+  async refresh(): Promise<void> {
+    const listing = await this.#listing();
+    const { path } = this.#config;
+    if ("problem" in listing) {
+      this.#reporter.set(path, [listing.problem]);
+      return;
+    }
+    const known = new Map<string, KnownFile>();
+    let changed = !this.#delivered;
+    for (const file of listing.files) {
+      const before = this.#known.get(file);
+      const now = await this.#readFile(file, before);
+      if (now !== undefined) known.set(file, now);
+      if (now !== before) changed = true;
+    }
+    if (known.size !== this.#known.size) changed = true;
+    this.#known = known;
+    this.#reporter.keepOnly(new Set([...listing.files, path]));
+    if (!changed) return;
+    this.#delivered = true;
+    this.#deps.deliver({ pods: [...known.values()].flatMap((file) => file.pods), complete: true });
+  }
+
+  async #directoryToWatch(): Promise<string> {
+    const { path } = this.#config;
+    const { files } = this.#deps;
+    try {
+      const real = await files.realPath(path);
+      return (await files.stat(real))?.type === "directory" ? real : dirname(real);
+    } catch {
+      return dirname(path);
+    }
+  }
+
+  #watch(directory: string, wait: WakeableWait, onEnd: () => void): Disposable {
+    return this.#deps.files.watch(
+      directory,
+      () => wait.wake(),
+      (error) => {
+        this.#deps.log.debug("watching manifests ended; the next periodic look starts it again", {
+          directory,
+          error: errorMessage(error),
+        });
+        onEnd();
+      },
+    );
+  }
+
+  async #listing(): Promise<Listing> {
+    const { path } = this.#config;
+    const { files } = this.#deps;
+    try {
+      const real = await files.realPath(path);
+      const type = (await files.stat(real))?.type;
+      if (type === "file") return { files: [path] };
+      if (type !== "directory") return { problem: `${path}: is neither a directory nor a file` };
+      const names = (await files.list(real)).map((entry) => entry.name).filter((name) => !name.startsWith("."));
+      this.#reporter.set(path, []);
+      return { files: names.toSorted().map((name) => join(path, name)) };
+    } catch (error) {
+      if (!(error instanceof FileError) || error.code !== "ENOENT") return { problem: errorMessage(error) };
+      this.#reporter.set(path, [`${path}: does not exist; its pods run as soon as it does`]);
+      return { files: [] };
+    }
+  }
+
+  /** What the file gives now; undefined when it is gone or no file. */
+  async #readFile(path: string, before: KnownFile | undefined): Promise<KnownFile | undefined> {
+    const { files, nodeName } = this.#deps;
+    let bytes: Uint8Array;
+    try {
+      const type = (await files.stat(await files.realPath(path)))?.type;
+      if (type !== "file") {
+        this.#reporter.set(path, [
+          `${path}: is a ${type ?? "vanished file"}; only the files of ${basename(dirname(path))} are read`,
+        ]);
+        return undefined;
+      }
+      bytes = await files.read(path, maxManifestBytes);
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return undefined;
+      const big = error instanceof FileError && error.code === "EFBIG";
+      this.#reporter.set(path, [big ? tooBig(path).message : `${path}: ${errorMessage(error)}`]);
+      return before;
+    }
+    if (before !== undefined && equalBytes(before.bytes, bytes)) {
+      this.#reporter.set(
+        path,
+        before.errors.map((error) => error.message),
+      );
+      return before;
+    }
+    const now = staticPodsOf(bytes, path, { kind: "file", path }, nodeName);
+    this.#reporter.set(
+      path,
+      now.errors.map((error) => error.message),
+    );
+    const pods = now.errors.length > 0 && before !== undefined ? before.pods : now.pods;
+    return { ...now, pods, bytes };
+  }
+}

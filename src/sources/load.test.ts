@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podYaml } from "../../test/support/sources.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { type LoadDependencies, type LoadedManifests, loadManifests } from "./load.ts";
+
+const clock = new ManualClock();
+
+async function dependencies(contents: Readonly<Record<string, string>>): Promise<LoadDependencies> {
+  const files = new MemoryFiles(clock);
+  await files.makeDirectory("/home/user/d", 0o755);
+  for (const [path, text] of Object.entries(contents)) await files.write(`/home/user/${path}`, text, 0o644);
+  const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+  return {
+    clock,
+    files,
+    network: {
+      httpGet: async ({ url }) => ({ status: url.endsWith("good") ? 200 : 404, body: encode(podYaml("remote")) }),
+      addresses: () => [],
+    },
+    workingDirectory: "/home/user",
+    readStandardInput: async () => encode(podYaml("stdin")),
+  };
+}
+
+async function load(paths: string[], contents: Readonly<Record<string, string>> = {}): Promise<LoadedManifests> {
+  return loadManifests(paths, await dependencies(contents), new AbortController().signal);
+}
+const names = (loaded: LoadedManifests): unknown[] => loaded.pods.map((pod) => pod.metadata.name);
+const messages = (loaded: LoadedManifests): string[] => loaded.errors.map((error) => error.message);
+
+test("files, directories, URLs and standard input are read, each in its place", async () => {
+  const contents = {
+    "a.yaml": podYaml("one"),
+    "d/z.yml": podYaml("two"),
+    "d/b.json": podYaml("three"),
+    "d/README": "x",
+  };
+  const loaded = await load(["a.yaml", "/home/user/d", "http://h/good", "-"], contents);
+  assert.deepEqual(messages(loaded), []);
+  assert.deepEqual(names(loaded), ["one", "three", "two", "remote", "stdin"]);
+});
+
+test("of a directory of 100 manifests of which 5 are broken 95 are loaded, with 5 errors", async () => {
+  const contents = Object.fromEntries(
+    Array.from({ length: 100 }, (_, index) => {
+      const text = podYaml(`p${index}`);
+      return [`d/p${index}.yaml`, index % 20 === 3 ? text.replace("image:", "imaeg:") : text];
+    }),
+  );
+  const loaded = await load(["d"], contents);
+  // An unknown field leaves the image missing too, but what does not fit the schema is not validated further.
+  assert.deepEqual([loaded.pods.length, loaded.errors.length], [95, 5]);
+  assert.equal(
+    messages(loaded)[0],
+    'd/p23.yaml:8:5: spec.containers[0].imaeg: unknown field "imaeg"; did you mean "image"?',
+  );
+});
+
+test("ConfigMaps and Secrets come along, and manifests are as they were written", async () => {
+  const text = `${podYaml("one")}---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: s}}
+`;
+  const loaded = await load(["a.yaml"], { "a.yaml": text });
+  assert.deepEqual([loaded.configMaps.length, loaded.secrets.length, messages(loaded)], [1, 1, []]);
+  assert.deepEqual(loaded.pods[0]?.spec, { containers: [{ name: "c", image: "busybox" }] });
+});
+
+test("duplicate names are an error that names both places, and the first counts", async () => {
+  const loaded = await load(["a.yaml", "b.yaml"], { "a.yaml": podYaml("one"), "b.yaml": podYaml("one", "other") });
+  assert.deepEqual(messages(loaded), [
+    "b.yaml:4:3: metadata.name: Duplicate value: the Pod default/one is also at a.yaml:4",
+  ]);
+  assert.equal(loaded.pods[0]?.spec.containers[0]?.image, "busybox");
+});
+
+test("what can't be read is named as it was given", async () => {
+  const loaded = await load(["none.yaml", "d", "http://u:p@h/bad", "empty.yaml", "a.yaml/x"], {
+    "empty.yaml": "# nothing\n",
+    "a.yaml": "",
+  });
+  assert.deepEqual(messages(loaded), [
+    "none.yaml: does not exist",
+    "d: holds no .yaml, .yml or .json file",
+    "http://h/bad: the server answered with status 404",
+    "empty.yaml: holds no manifest",
+    "a.yaml/x: does not exist",
+  ]);
+});

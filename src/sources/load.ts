@@ -1,0 +1,163 @@
+import { isAbsolute, join, resolve } from "node:path/posix";
+import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Network } from "../ports/network.ts";
+import { decodeManifests, maxManifestBytes, tooBig, type DecodedManifest } from "./decode.ts";
+import { displayUrl, requestTimeoutMs } from "./http-source.ts";
+import { ManifestError } from "./manifest-error.ts";
+import { duplicateErrors, prepareManifests } from "./prepare.ts";
+
+export interface LoadDependencies {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly network: Network;
+  /** What relative paths are relative to. */
+  readonly workingDirectory: string;
+  /** All of standard input, for the path `-`. */
+  readonly readStandardInput: (maxBytes: number) => Promise<Uint8Array>;
+}
+
+/** What was found, as it was written (without defaults), for an {@link ApplyRequest}, and everything that is wrong. */
+export interface LoadedManifests {
+  readonly pods: readonly PodManifest[];
+  readonly configMaps: readonly ConfigMapManifest[];
+  readonly secrets: readonly SecretManifest[];
+  readonly errors: readonly ManifestError[];
+}
+
+/**
+ * Reads the manifests that a command was given: files, directories (their .yaml, .yml and .json files, not those in
+ * directories below), http and https URLs, and `-` for standard input. Whatever has an error is left out and reported;
+ * of two objects of one kind and name the first counts. Rejects only when the signal aborts.
+ */
+export async function loadManifests(
+  paths: readonly string[],
+  deps: LoadDependencies,
+  signal: AbortSignal,
+): Promise<LoadedManifests> {
+  const objects: DecodedManifest[] = [];
+  const errors: ManifestError[] = [];
+  for (const path of paths) {
+    for await (const text of readTexts(path, deps, signal)) {
+      if (text instanceof ManifestError) {
+        errors.push(text);
+        continue;
+      }
+      const decoded = decodeManifests(text.bytes, text.name);
+      objects.push(...decoded.objects);
+      errors.push(...decoded.errors);
+      if (decoded.objects.length === 0 && decoded.errors.length === 0) {
+        errors.push(new ManifestError({ file: text.name }, "holds no manifest"));
+      }
+    }
+  }
+  return { ...checkAll(objects, errors), errors };
+}
+
+function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]): Omit<LoadedManifests, "errors"> {
+  const pods: PodManifest[] = [];
+  const configMaps: ConfigMapManifest[] = [];
+  const secrets: SecretManifest[] = [];
+  const seen: DecodedManifest[] = [];
+  for (const object of objects) {
+    const problems = prepareManifests([object]).errors;
+    errors.push(...problems);
+    if (problems.length === 0) seen.push(object);
+  }
+  const duplicates = duplicateErrors(prepareManifests(seen));
+  errors.push(...duplicates);
+  const names = new Set<string>();
+  for (const object of seen) {
+    const { namespace, name } = object.manifest.metadata;
+    const key = `${object.kind} ${namespace || "default"}/${name ?? ""}`;
+    if (names.has(key)) continue;
+    names.add(key);
+    if (object.kind === "Pod") pods.push(object.manifest);
+    else if (object.kind === "ConfigMap") configMaps.push(object.manifest);
+    else secrets.push(object.manifest);
+  }
+  return { pods, configMaps, secrets };
+}
+
+interface Text {
+  /** As the person wrote the path. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+async function* readTexts(
+  path: string,
+  deps: LoadDependencies,
+  signal: AbortSignal,
+): AsyncIterable<Text | ManifestError> {
+  signal.throwIfAborted();
+  if (path === "-") {
+    const name = "<standard input>";
+    yield await attempt(name, async () => ({ name, bytes: await deps.readStandardInput(maxManifestBytes) }));
+  } else if (/^https?:\/\//iu.test(path)) {
+    yield await attempt(displayUrl(path), () => fetchText(path, deps, signal));
+    signal.throwIfAborted();
+  } else {
+    yield* readPath(path, deps);
+  }
+}
+
+async function fetchText(url: string, deps: LoadDependencies, signal: AbortSignal): Promise<Text> {
+  const name = displayUrl(url);
+  const response = await withDeadline(deps.clock, `GET ${name}`, requestTimeoutMs, signal, (deadline) =>
+    deps.network.httpGet({ url, headers: {}, maxBytes: maxManifestBytes, signal: deadline }),
+  );
+  if (response.status !== 200) throw new Error(`the server answered with status ${response.status}`);
+  return { name, bytes: response.body };
+}
+
+async function* readPath(
+  path: string,
+  { files, workingDirectory }: LoadDependencies,
+): AsyncIterable<Text | ManifestError> {
+  const absolute = isAbsolute(path) ? path : resolve(workingDirectory, path);
+  const read = (name: string, place: string): Promise<Text | ManifestError> =>
+    attempt(name, async () => ({ name, bytes: await files.read(place, maxManifestBytes) }));
+  const type = await attempt(path, async () => (await files.stat(await files.realPath(absolute)))?.type);
+  if (type instanceof ManifestError) {
+    yield type;
+  } else if (type === "directory") {
+    const entries = await attempt(path, () => files.list(absolute));
+    if (entries instanceof ManifestError) {
+      yield entries;
+      return;
+    }
+    const names = entries.map((entry) => entry.name).filter((name) => /^[^.].*\.(?:ya?ml|json)$/iu.test(name));
+    if (names.length === 0) yield new ManifestError({ file: path }, "holds no .yaml, .yml or .json file");
+    for (const name of names.toSorted()) yield await read(join(path, name), join(absolute, name));
+  } else {
+    yield await read(path, absolute);
+  }
+}
+
+/** Turns what fails into an error that says which file or URL. */
+async function attempt<T>(name: string, work: () => Promise<T>): Promise<T | ManifestError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof FileError)) return new ManifestError({ file: name }, errorMessage(error));
+    switch (error.code) {
+      case "EFBIG":
+        return tooBig(name);
+      case "ENOENT":
+      case "ENOTDIR":
+        return new ManifestError({ file: name }, "does not exist");
+      case "EACCES":
+        return new ManifestError({ file: name }, "can't be read: permission denied");
+      case "EISDIR":
+        return new ManifestError({ file: name }, "is a directory, not a file");
+      case "EINVAL":
+        return new ManifestError({ file: name }, "is neither a file nor a directory");
+      default:
+        return new ManifestError({ file: name }, `can't be read: ${errorMessage(error)}`);
+    }
+  }
+}

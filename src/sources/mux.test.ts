@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
+import { PodMux } from "./mux.ts";
+import type { PodUpdate, SourcedPod, SourceName } from "./source.ts";
+
+class Fixture {
+  readonly clock = new ManualClock(0);
+  readonly journal = new MemoryRecorder();
+  readonly updates: PodUpdate[] = [];
+  readonly mux = new PodMux(
+    { clock: this.clock, journal: this.journal, onUpdate: (update) => this.updates.push(update) },
+    ["file", "http", "run"],
+  );
+
+  set(source: SourceName, ...pods: SourcedPod[]): string[] {
+    this.updates.length = 0;
+    this.mux.set(source, { pods, complete: true });
+    return this.updates.map(({ op, pod }) => `${op} ${pod.metadata.uid}`);
+  }
+}
+
+const sourced = (name: string, uid: string, image = "i", place = "place"): SourcedPod => ({
+  place,
+  pod: { metadata: { name, namespace: "default", uid }, spec: { containers: [{ name: "c", image }] } },
+});
+
+test("changes come as additions, updates of the same UID and removals, with removals first", () => {
+  const fixture = new Fixture();
+  assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "2")), ["add 1", "add 2"]);
+  assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "2")), []);
+  assert.deepEqual(fixture.set("file", sourced("a", "1", "new"), sourced("b", "3")), ["remove 2", "add 3", "update 1"]);
+  assert.deepEqual(fixture.set("file"), ["remove 1", "remove 3"]);
+});
+
+test("pods are marked with source and time, which stays over an update", async () => {
+  const fixture = new Fixture();
+  fixture.set("http", sourced("a", "1"));
+  await fixture.clock.advance(60_000);
+  fixture.set("http", sourced("a", "1", "new"));
+  assert.deepEqual(fixture.updates[0]?.pod.metadata.annotations, {
+    "kubernetes.io/config.source": "http",
+    "kubernetes.io/config.seen": "1970-01-01T00:00:00Z",
+  });
+});
+
+test("every change points at its entry in the journal", () => {
+  const fixture = new Fixture();
+  fixture.set("run", sourced("a", "1", "i", "x.yaml"));
+  assert.deepEqual(fixture.updates[0]?.cause, { code: "ManifestAdded", message: "x.yaml asks for the pod", entry: 1 });
+  assert.deepEqual(fixture.journal.entries[0]?.what, "PodAdded");
+});
+
+test("of two pods with one name the first wins, the other is reported once and follows when the first goes", () => {
+  const fixture = new Fixture();
+  fixture.set("run", sourced("a", "1", "i", "run"));
+  assert.deepEqual(fixture.set("file", sourced("a", "2", "i", "a.yaml")), []);
+  assert.deepEqual(fixture.set("file", sourced("a", "2", "i", "a.yaml")), []);
+  assert.deepEqual(fixture.journal.messages("FailedValidation"), [
+    'the pod of a.yaml is ignored: run has the same name "a"',
+  ]);
+  assert.deepEqual(fixture.set("run", sourced("a", "3", "i", "run")), ["remove 1", "add 3"]);
+  assert.deepEqual(fixture.set("run"), ["remove 3", "add 2"]);
+});
+
+test("two pods with one UID never run both", () => {
+  const fixture = new Fixture();
+  assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "1")), ["add 1"]);
+  assert.match(fixture.journal.messages("FailedValidation")[0] ?? "", /has the same UID 1/u);
+});
+
+test("the sources are seen when each has said all that it wants", () => {
+  const fixture = new Fixture();
+  fixture.set("file");
+  fixture.set("http");
+  assert.equal(fixture.mux.allSourcesSeen(), false);
+  fixture.mux.set("run", { pods: [], complete: false });
+  assert.equal(fixture.mux.allSourcesSeen(), false);
+  fixture.set("run");
+  assert.equal(fixture.mux.allSourcesSeen(), true);
+});
+
+test("a removal carries the grace that the source asks for", () => {
+  const fixture = new Fixture();
+  fixture.set("run", sourced("a", "1"));
+  fixture.updates.length = 0;
+  fixture.mux.set("run", { pods: [], complete: true, graceSeconds: new Map([["1", 0]]) });
+  assert.equal(fixture.updates[0]?.graceSeconds, 0);
+});
+
+test("after any changes exactly one pod of every wanted name and UID runs, and nothing is added or removed twice", () => {
+  const pods = fc.array(
+    fc.tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2", "3", "4"), fc.constantFrom("x", "z")),
+    { maxLength: 4 },
+  );
+  const steps = fc.array(fc.tuple(fc.constantFrom<SourceName[]>("file", "http", "run"), pods), { maxLength: 12 });
+  fc.assert(
+    fc.property(steps, (sequence) => {
+      const fixture = new Fixture();
+      const running = new Map<string, string>();
+      const wanted = new Map<SourceName, string[]>();
+      for (const [source, list] of sequence) {
+        fixture.set(source, ...list.map(([name, uid, image]) => sourced(name, uid, image, `${source} ${uid}`)));
+        wanted.set(
+          source,
+          list.map(([name]) => name),
+        );
+        for (const { op, pod } of fixture.updates) {
+          const { uid, name } = pod.metadata;
+          assert.equal(running.has(uid), op !== "add");
+          if (op === "add") assert.ok(![...running.values()].includes(name));
+          if (op === "remove") running.delete(uid);
+          else running.set(uid, name);
+        }
+        assert.equal(new Set(running.values()).size, running.size);
+        for (const name of running.values()) assert.ok([...wanted.values()].flat().includes(name));
+        if (list.length > 0) assert.ok(running.size > 0);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

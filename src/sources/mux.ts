@@ -1,0 +1,182 @@
+import type { Pod } from "../api/pod.ts";
+import { formatTime } from "../base/time.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import { Annotation } from "../runtime/labels.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import type { PodUpdate, SourcedPod, SourceName, SourceState } from "./source.ts";
+
+export interface MuxDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  /** Called for one change after the other, in order; must not throw. */
+  readonly onUpdate: (update: PodUpdate) => void;
+}
+
+interface Running extends SourcedPod {
+  readonly source: SourceName;
+}
+
+/**
+ * Merges what the sources want into one ordered stream of changes. Of several pods with one full name or one UID the
+ * first wins for as long as it is wanted; the others are reported (FailedValidation) and take over when it goes. Adds
+ * the annotations config.source and config.seen, as upstream's PodConfig does.
+ */
+export class PodMux {
+  readonly #deps: MuxDependencies;
+  readonly #sources: readonly SourceName[];
+  readonly #states = new Map<SourceName, SourceState>();
+  /** The pods that are passed on, by UID. */
+  readonly #running = new Map<string, Running>();
+  /** Losers that were reported, so that each is reported once. */
+  #reported = new Set<string>();
+
+  /** @param sources every source there is; the order decides between pods that come at the same moment */
+  constructor(deps: MuxDependencies, sources: readonly SourceName[]) {
+    this.#deps = deps;
+    this.#sources = sources;
+  }
+
+  /** True once every source has said all that it wants: before, nothing is known to be unwanted. */
+  allSourcesSeen(): boolean {
+    return this.#sources.every((source) => this.#states.get(source)?.complete === true);
+  }
+
+  /** Pods that are wanted now, as they were passed on. */
+  pods(): readonly { readonly source: SourceName; readonly pod: Pod; readonly place: string }[] {
+    return [...this.#running.values()];
+  }
+
+  /** Takes all that a source wants now, in place of what it wanted before. */
+  set(source: SourceName, state: SourceState): void {
+    this.#states.set(source, state);
+    const wanted = this.#choose();
+    // Removals first: a pod that takes over a name must find it free.
+    for (const [uid, running] of [...this.#running]) {
+      const candidate = wanted.get(uid);
+      if (candidate !== undefined && fullName(candidate.pod) === fullName(running.pod)) continue;
+      this.#running.delete(uid);
+      this.#remove(running, state.graceSeconds?.get(uid));
+    }
+    const changed: Running[] = [];
+    for (const [uid, candidate] of wanted) {
+      const running = this.#running.get(uid);
+      if (running === undefined) this.#add(candidate);
+      else if (contentOf(running.pod) !== contentOf(candidate.pod)) changed.push(candidate);
+    }
+    for (const candidate of changed) this.#update(candidate);
+  }
+
+  /** The winners of every name and UID, by UID. */
+  #choose(): Map<string, Running> {
+    const winners = new Map<string, Running>();
+    const names = new Map<string, Running>();
+    const losers = new Set<string>();
+    for (const candidate of this.#candidates()) {
+      const { uid } = candidate.pod.metadata;
+      const name = fullName(candidate.pod);
+      const winner = names.get(name) ?? winners.get(uid);
+      if (winner === undefined) {
+        winners.set(uid, candidate);
+        names.set(name, candidate);
+        continue;
+      }
+      const key = `${candidate.place}\n${name}\n${uid}`;
+      losers.add(key);
+      if (!this.#reported.has(key)) this.#reportLoser(candidate, winner);
+    }
+    this.#reported = losers;
+    return winners;
+  }
+
+  /** Every wanted pod; those whose UID runs from the same source come first, so that they keep their name. */
+  #candidates(): Running[] {
+    const all = this.#sources.flatMap((source) => {
+      return (this.#states.get(source)?.pods ?? []).map((sourced) => ({ ...sourced, source }));
+    });
+    const runs = ({ pod, source }: Running): boolean => {
+      const running = this.#running.get(pod.metadata.uid);
+      return running?.source === source && fullName(running.pod) === fullName(pod);
+    };
+    // A changed manifest has another UID and still belongs to the source that holds the name.
+    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running.source]));
+    const rank = (candidate: Running): number => {
+      if (runs(candidate)) return 0;
+      return holders.get(fullName(candidate.pod)) === candidate.source ? 1 : 2;
+    };
+    return all.toSorted((a, b) => rank(a) - rank(b));
+  }
+
+  #reportLoser(loser: Running, winner: Running): void {
+    const { uid, name } = loser.pod.metadata;
+    const what = uid === winner.pod.metadata.uid ? `UID ${uid}` : `name "${name}"`;
+    this.#deps.journal.record({
+      kind: "decision",
+      what: "FailedValidation",
+      message: `the pod of ${loser.place} is ignored: ${winner.place} has the same ${what}`,
+      pod: refOf(loser.pod),
+      cause: { code: "DuplicateManifest", message: `${winner.place} came first` },
+    });
+  }
+
+  #add(candidate: Running): void {
+    const pod = annotated(candidate, formatTime(this.#deps.clock.now()));
+    this.#running.set(pod.metadata.uid, { ...candidate, pod });
+    this.#pass("add", { ...candidate, pod }, "PodAdded", "ManifestAdded", `${candidate.place} asks for the pod`);
+  }
+
+  #update(candidate: Running): void {
+    const seen = this.#running.get(candidate.pod.metadata.uid)?.pod.metadata.annotations?.[Annotation.configSeen];
+    const pod = annotated(candidate, seen ?? "");
+    this.#running.set(pod.metadata.uid, { ...candidate, pod });
+    this.#pass("update", { ...candidate, pod }, "PodChanged", "ManifestChanged", `${candidate.place} changed`);
+  }
+
+  #remove(running: Running, graceSeconds: number | undefined): void {
+    const message = `${running.place} no longer asks for the pod`;
+    this.#pass("remove", running, "PodRemoved", "ManifestRemoved", message, graceSeconds);
+  }
+
+  #pass(
+    op: PodUpdate["op"],
+    { pod, source, place }: Running,
+    what: string,
+    code: string,
+    message: string,
+    graceSeconds?: number,
+  ): void {
+    const data = { source, place, ...(graceSeconds !== undefined && { graceSeconds }) };
+    const entry = this.#deps.journal.record({ kind: "input", what, message, pod: refOf(pod), data });
+    const cause: Cause = { code, message, entry };
+    this.#deps.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
+  }
+}
+
+function fullName(pod: Pod): string {
+  return `${pod.metadata.namespace}/${pod.metadata.name}`;
+}
+
+function refOf(pod: Pod): PodRef {
+  const { namespace, name, uid } = pod.metadata;
+  return { namespace, name, uid };
+}
+
+function annotated({ pod, source }: Running, seen: string): Pod {
+  const annotations = {
+    ...pod.metadata.annotations,
+    [Annotation.configSource]: source,
+    [Annotation.configSeen]: seen,
+  };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+/** What makes a change of a pod: all but the annotations that podwright adds itself. */
+function contentOf(pod: Pod): string {
+  const {
+    [Annotation.configSource]: _source,
+    [Annotation.configSeen]: _seen,
+    ...annotations
+  } = pod.metadata.annotations ?? {};
+  const { labels, deletionTimestamp } = pod.metadata;
+  return canonicalJson({ spec: pod.spec, labels, deletionTimestamp, annotations });
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SourceHarness } from "../../test/support/sources.ts";
+import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import type { Random } from "../ports/random.ts";
+import { FileError } from "../ports/files.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { RunSource } from "./run-source.ts";
+
+const directory = "/state/manifests";
+
+class Fixture extends SourceHarness {
+  readonly files = new MemoryFiles(this.clock);
+  #drawn = 0;
+  readonly random: Random = { uniform: () => 0, bytes: (count) => new Uint8Array(count).fill(++this.#drawn) };
+  source = new RunSource(this, { directory });
+
+  /** The next life of podwright on the same disk. */
+  async restart(): Promise<void> {
+    this.source = new RunSource(this, { directory });
+    await this.source.load();
+  }
+
+  get uids(): string[] | undefined {
+    return this.delivered.at(-1)?.pods.map(({ pod }) => pod.metadata.uid);
+  }
+}
+
+const pod = (
+  name: string,
+  image = "busybox",
+  env: PodManifest["spec"]["containers"][number]["env"] = [],
+): PodManifest => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name },
+  spec: { containers: [{ name: "c", image, env }] },
+});
+const configMap: ConfigMapManifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" }, data: { k: "v" } };
+const secret: SecretManifest = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "s" },
+  data: { a: "aHVudGVyMg==" },
+  stringData: { b: "text" },
+};
+const nothing = { pods: [], configMaps: [], secrets: [] };
+
+async function started(): Promise<Fixture> {
+  const fixture = new Fixture();
+  await fixture.source.load();
+  return fixture;
+}
+
+test("pods keep their names, get a UID, defaults and the node's name, and are files that only root reads", async () => {
+  const fixture = await started();
+  assert.deepEqual(fixture.pods, []);
+  const applied = await fixture.source.apply({ ...nothing, pods: [pod("web")] });
+  const uid = "01010101-0101-4101-8101-010101010101";
+  assert.deepEqual(applied, [{ namespace: "default", name: "web", uid, change: "added" }]);
+  const sourced = fixture.delivered.at(-1)?.pods[0];
+  assert.equal(sourced?.pod.metadata.uid, uid);
+  assert.equal(sourced.pod.spec.nodeName, "node1");
+  assert.equal(sourced.pod.spec.restartPolicy, "Always");
+  const [entry] = await fixture.files.list(directory);
+  assert.match(entry?.name ?? "", /^pod_default_web_[0-9a-f]{16}\.json$/u);
+  assert.equal((await fixture.files.stat(`${directory}/${entry?.name ?? ""}`))?.mode, 0o600);
+});
+
+test("the next life has the same pods under the same UIDs, and their ConfigMaps and Secrets", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ pods: [pod("a"), pod("b")], configMaps: [configMap], secrets: [secret] });
+  const before = fixture.delivered.at(-1);
+  await fixture.restart();
+  assert.deepEqual(fixture.delivered.at(-1), before);
+  assert.equal(fixture.source.objects.configMap("default", "m")?.data.get("k"), "v");
+  const decoder = new TextDecoder();
+  const data = fixture.source.objects.secret("default", "s")?.data;
+  assert.deepEqual([decoder.decode(data?.get("a")), decoder.decode(data?.get("b"))], ["hunter2", "text"]);
+});
+
+test("the same content keeps its UID, other content gets another", async () => {
+  const fixture = await started();
+  const change = async (manifest: PodManifest): Promise<string[]> =>
+    (await fixture.source.apply({ ...nothing, pods: [manifest] })).map((applied) => applied.change);
+  assert.deepEqual(await change(pod("web")), ["added"]);
+  const [uid] = fixture.uids ?? [];
+  await fixture.restart();
+  assert.deepEqual(await change(pod("web")), ["unchanged"]);
+  assert.deepEqual(await change({ ...pod("web"), metadata: { namespace: "default", name: "web" } }), ["unchanged"]);
+  assert.deepEqual(fixture.uids, [uid]);
+  assert.deepEqual(await change(pod("web", "alpine")), ["replaced"]);
+  assert.notDeepEqual(fixture.uids, [uid]);
+  assert.deepEqual(await change({ ...pod("web"), metadata: { name: "web", uid: "mine" } }), ["replaced"]);
+  assert.deepEqual(fixture.uids, ["mine"]);
+});
+
+test("a removed pod is gone for good, with the grace that was asked for and what only it referred to", async () => {
+  const fixture = await started();
+  const reference = { name: "A", valueFrom: { secretKeyRef: { name: "s", key: "a" } } };
+  const both = { name: "B", valueFrom: { configMapKeyRef: { name: "m", key: "k" } } };
+  const pods = [pod("a", "busybox", [reference, both]), pod("b", "busybox", [both])];
+  await fixture.source.apply({ pods, configMaps: [configMap], secrets: [secret] });
+  const [uid = ""] = fixture.uids ?? [];
+  assert.equal(await fixture.source.remove("default", "a", 3), true);
+  assert.deepEqual(fixture.delivered.at(-1)?.graceSeconds, new Map([[uid, 3]]));
+  assert.equal(await fixture.source.remove("default", "a"), false);
+  assert.equal(fixture.source.objects.secret("default", "s"), undefined);
+  assert.notEqual(fixture.source.objects.configMap("default", "m"), undefined);
+  await fixture.restart();
+  assert.deepEqual(fixture.pods, ["b busybox"]);
+  assert.equal((await fixture.files.list(directory)).length, 2);
+});
+
+test("a request with one error is refused whole, naming everything that is wrong", async () => {
+  const fixture = await started();
+  const elsewhere = pod("c");
+  const bad = { ...elsewhere, spec: { ...elsewhere.spec, nodeName: "node2" } };
+  await assert.rejects(
+    fixture.source.apply({ ...nothing, pods: [pod("a"), pod("a"), pod("b", "x y"), bad], configMaps: [configMap] }),
+    /spec\.containers\[0\]\.image[^]*Duplicate value: the Pod default\/a[^]*this node is "node1"/u,
+  );
+  assert.deepEqual(await fixture.files.list(directory), []);
+  assert.equal(fixture.delivered.length, 1);
+});
+
+test("a file that can't be read costs no pod: the source does not claim to know all", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [pod("a")] });
+  await fixture.files.write(`${directory}/pod_x.json`, '{"apiVersion": "v1", "kind": "Po', 0o600);
+  await fixture.restart();
+  assert.deepEqual([fixture.pods, fixture.delivered.at(-1)?.complete], [["a busybox"], false]);
+  assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
+});
+
+test("a full disk refuses the pod and leaves the others", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [pod("a")] });
+  fixture.files.writeAtomic = async (path) => {
+    throw new FileError("ENOSPC", path, "ENOSPC: no space left on device");
+  };
+  await assert.rejects(fixture.source.apply({ ...nothing, pods: [pod("b")] }), FileError);
+  assert.deepEqual(fixture.pods, ["a busybox"]);
+});
+
+test("names as long as they may be have files too", async () => {
+  const fixture = await started();
+  const long = { ...pod("a".repeat(253)), metadata: { name: "a".repeat(253), namespace: "n".repeat(63) } };
+  await fixture.source.apply({ ...nothing, pods: [long] });
+  const [entry] = await fixture.files.list(directory);
+  assert.ok((entry?.name.length ?? 999) <= 255);
+});

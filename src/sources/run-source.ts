@@ -1,0 +1,210 @@
+import type { Pod, PodManifest } from "../api/pod.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import { randomUuid } from "../base/uuid.ts";
+import type { Files } from "../ports/files.ts";
+import type { Random } from "../ports/random.ts";
+import type { AppliedPod, ApplyRequest } from "../server/engine.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import { decodeManifests } from "./decode.ts";
+import { withDefaults } from "./defaults.ts";
+import { ManifestError } from "./manifest-error.ts";
+import { duplicateErrors, prepareManifests, type PreparedManifests } from "./prepare.ts";
+import { objectKey, referencedObjects, RunObjects } from "./run-objects.ts";
+import { RunStore } from "./run-store.ts";
+import type { SourceDependencies, SourcedPod } from "./source.ts";
+
+export interface RunSourceConfig {
+  /** Where the objects are kept, absolute, e.g. `<state>/manifests`. */
+  readonly directory: string;
+}
+
+type RunSourceDependencies = SourceDependencies & { readonly files: Files; readonly random: Random };
+
+/** A pod as it is kept: the manifest without defaults and with its UID. */
+type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
+
+/**
+ * Pods that `podwright run` was given, with their ConfigMaps and Secrets. They are kept on disk, so that the next life
+ * of podwright wants the same pods under the same UIDs. Names stay as they are; a pod without a namespace is in
+ * `default`.
+ */
+export class RunSource {
+  readonly #deps: RunSourceDependencies;
+  readonly #store: RunStore;
+  /** One change at a time. */
+  readonly #turn = new Semaphore(1);
+  readonly #objects = new RunObjects();
+  readonly #pods = new Map<string, RunPod>();
+  readonly #kept = { ConfigMap: new Set<string>(), Secret: new Set<string>() };
+  #complete = false;
+
+  constructor(deps: RunSourceDependencies, config: RunSourceConfig) {
+    this.#deps = deps;
+    this.#store = new RunStore(deps.files, config.directory);
+  }
+
+  /** ConfigMaps and Secrets for the pods. */
+  get objects(): RunObjects {
+    return this.#objects;
+  }
+
+  /**
+   * Reads what the life before kept and delivers it. A file that can't be read is reported, and until the next start
+   * the source does not say that it knows all: its pod must not be taken for one that nobody wants.
+   */
+  async load(): Promise<void> {
+    using _turn = await this.#turn.acquire();
+    const { objects, problems: unreadable } = await this.#store.load();
+    const problems = [...unreadable];
+    for (const object of objects) {
+      if (object.kind === "ConfigMap") this.#takeConfigMap(object.manifest);
+      else if (object.kind === "Secret") this.#takeSecret(object.manifest);
+      else this.#takePod(object.manifest, object.origin.file, problems);
+    }
+    for (const message of problems) {
+      this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message });
+      this.#deps.log.warn("kept manifest rejected", { problem: message });
+    }
+    this.#complete = problems.length === 0;
+    this.#deliver();
+  }
+
+  /**
+   * Takes pods, ConfigMaps and Secrets beside those it has. A pod that it has with the same content is left as it is,
+   * one with another content is replaced: it has a new UID unless its manifest names one. Everything is validated
+   * again; one error and nothing is taken.
+   * @throws PodwrightError naming everything that is wrong
+   */
+  async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
+    const { pods, configMaps, secrets } = this.#check(request);
+    using _turn = await this.#turn.acquire();
+    // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
+    for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
+    for (const { manifest } of configMaps) this.#takeConfigMap(manifest);
+    for (const { manifest } of secrets) this.#takeSecret(manifest);
+    const applied: AppliedPod[] = [];
+    try {
+      for (const { manifest } of pods) applied.push(await this.#applyPod(manifest));
+    } finally {
+      this.#deliver();
+    }
+    return applied;
+  }
+
+  /**
+   * No longer wants a pod, and forgets the ConfigMaps and Secrets that no other refers to. False when it has no such
+   * pod. Resolves as soon as that is on disk; the stop goes on.
+   * @param graceSeconds for the stop, instead of the pod's own
+   */
+  async remove(namespace: string, name: string, graceSeconds?: number): Promise<boolean> {
+    using _turn = await this.#turn.acquire();
+    const key = objectKey({ namespace, name });
+    const pod = this.#pods.get(key);
+    if (pod === undefined) return false;
+    await this.#store.remove("Pod", key);
+    this.#pods.delete(key);
+    this.#deliver(graceSeconds === undefined ? undefined : new Map([[pod.metadata.uid, graceSeconds]]));
+    await this.#removeUnusedObjects();
+    return true;
+  }
+
+  #check(request: ApplyRequest): PreparedManifests {
+    const items = [
+      ...request.configMaps.map((object) => ({ ...object, apiVersion: "v1", kind: "ConfigMap" })),
+      ...request.secrets.map((object) => ({ ...object, apiVersion: "v1", kind: "Secret" })),
+      ...request.pods.map((object) => ({ ...object, apiVersion: "v1", kind: "Pod" })),
+    ];
+    const text = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    const decoded = decodeManifests(new TextEncoder().encode(text), "request");
+    const prepared = prepareManifests(decoded.objects);
+    const errors = [...decoded.errors, ...prepared.errors, ...duplicateErrors(prepared)];
+    for (const { manifest, origin } of prepared.pods) {
+      const node = manifest.spec.nodeName;
+      if (!node || node === this.#deps.nodeName) continue;
+      const detail = `Invalid value: this node is "${this.#deps.nodeName}"; leave the field out`;
+      errors.push(ManifestError.at(origin, ["spec", "nodeName"], detail));
+    }
+    if (errors.length > 0) throw new PodwrightError(ExitCode.badInput, errors.map((error) => error.message).join("\n"));
+    // Kept as written: a later version may know better defaults.
+    const pods = decoded.objects.flatMap(({ kind, manifest, origin }) =>
+      kind === "Pod" ? [{ manifest, origin }] : [],
+    );
+    return { ...prepared, pods };
+  }
+
+  async #applyPod(manifest: PodManifest): Promise<AppliedPod> {
+    const key = objectKey(manifest.metadata);
+    const namespace = manifest.metadata.namespace || "default";
+    const name = manifest.metadata.name ?? "";
+    const before = this.#pods.get(key);
+    if (before !== undefined && sameContent(before, manifest)) {
+      return { namespace, name, uid: before.metadata.uid, change: "unchanged" };
+    }
+    const uid = manifest.metadata.uid || randomUuid(this.#deps.random);
+    const pod: RunPod = { ...manifest, metadata: { ...manifest.metadata, name, namespace, uid } };
+    await this.#store.save(pod);
+    this.#pods.set(key, pod);
+    return { namespace, name, uid, change: before === undefined ? "added" : "replaced" };
+  }
+
+  #takePod(manifest: PodManifest, file: string, problems: string[]): void {
+    if (isRunPod(manifest)) this.#pods.set(objectKey(manifest.metadata), manifest);
+    else problems.push(`${file}: holds a pod without a name or UID`);
+  }
+
+  #takeConfigMap(manifest: Parameters<RunObjects["setConfigMap"]>[0]): void {
+    this.#objects.setConfigMap(manifest);
+    this.#kept.ConfigMap.add(objectKey(manifest.metadata));
+  }
+
+  #takeSecret(manifest: Parameters<RunObjects["setSecret"]>[0]): void {
+    this.#objects.setSecret(manifest);
+    this.#kept.Secret.add(objectKey(manifest.metadata));
+  }
+
+  async #removeUnusedObjects(): Promise<void> {
+    const used = { ConfigMap: new Set<string>(), Secret: new Set<string>() };
+    for (const { metadata, spec } of this.#pods.values()) {
+      const { configMaps, secrets } = referencedObjects(spec);
+      for (const name of configMaps) used.ConfigMap.add(objectKey({ ...metadata, name }));
+      for (const name of secrets) used.Secret.add(objectKey({ ...metadata, name }));
+    }
+    for (const kind of ["ConfigMap", "Secret"] as const) {
+      for (const key of this.#kept[kind].difference(used[kind])) {
+        await this.#store.remove(kind, key);
+        this.#objects.remove(kind, key);
+        this.#kept[kind].delete(key);
+      }
+    }
+  }
+
+  #deliver(graceSeconds?: ReadonlyMap<string, number>): void {
+    const pods = [...this.#pods.values()].map((manifest) => this.#sourced(manifest));
+    this.#deps.deliver({ pods, complete: this.#complete, ...(graceSeconds && { graceSeconds }) });
+  }
+
+  #sourced(manifest: RunPod): SourcedPod {
+    const { name, uid } = manifest.metadata;
+    const namespace = manifest.metadata.namespace || "default";
+    const { spec } = withDefaults(manifest);
+    const pod: Pod = {
+      metadata: { ...manifest.metadata, name, namespace, uid },
+      spec: { ...spec, nodeName: this.#deps.nodeName },
+    };
+    return { pod, place: `podwright run ${namespace}/${name}` };
+  }
+}
+
+function isRunPod(manifest: PodManifest): manifest is RunPod {
+  return Boolean(manifest.metadata.name) && Boolean(manifest.metadata.uid);
+}
+
+/** Whether a manifest asks for the pod that is kept: everything but a UID that podwright chose. */
+function sameContent(kept: RunPod, manifest: PodManifest): boolean {
+  if (manifest.metadata.uid && manifest.metadata.uid !== kept.metadata.uid) return false;
+  const content = ({ metadata, spec }: PodManifest): string => {
+    return canonicalJson({ metadata: { ...metadata, namespace: metadata.namespace || "default", uid: "" }, spec });
+  };
+  return content(kept) === content(manifest);
+}

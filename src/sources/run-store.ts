@@ -1,0 +1,64 @@
+import { join } from "node:path/posix";
+import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { fnv64a } from "../base/fnv.ts";
+import type { Files } from "../ports/files.ts";
+import { decodeManifests, maxManifestBytes, type DecodedManifest } from "./decode.ts";
+import { objectKey } from "./run-objects.ts";
+
+export type RunObject = PodManifest | ConfigMapManifest | SecretManifest;
+
+export interface StoredObjects {
+  readonly objects: readonly DecodedManifest[];
+  /** Files that can't be read, with the reason. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * The objects of `podwright run` on disk: one JSON manifest a file, replaced in one step, readable by root only, as
+ * there are Secrets among them.
+ */
+export class RunStore {
+  readonly #files: Files;
+  readonly #directory: string;
+
+  /** @param directory absolute, e.g. `<state>/manifests` */
+  constructor(files: Files, directory: string) {
+    this.#files = files;
+    this.#directory = directory;
+  }
+
+  async load(): Promise<StoredObjects> {
+    await this.#files.makeDirectory(this.#directory, 0o700);
+    const objects: DecodedManifest[] = [];
+    const problems: string[] = [];
+    const names = (await this.#files.list(this.#directory)).map((entry) => entry.name);
+    for (const name of names.filter((candidate) => !candidate.startsWith(".")).toSorted()) {
+      const path = join(this.#directory, name);
+      try {
+        const decoded = decodeManifests(await this.#files.read(path, 2 * maxManifestBytes), path);
+        objects.push(...decoded.objects);
+        problems.push(...decoded.errors.map((error) => error.message));
+      } catch (error) {
+        problems.push(`${path}: ${errorMessage(error)}`);
+      }
+    }
+    return { objects, problems };
+  }
+
+  async save(object: RunObject): Promise<void> {
+    const path = this.#path(object.kind, objectKey(object.metadata));
+    await this.#files.writeAtomic(path, `${JSON.stringify(object)}\n`, 0o600);
+  }
+
+  async remove(kind: RunObject["kind"], key: string): Promise<void> {
+    await this.#files.remove(this.#path(kind, key));
+  }
+
+  /** The start of the name for people, a hash of it all, since names may be longer than those of files. */
+  #path(kind: RunObject["kind"], key: string): string {
+    const readable = key.replace("/", "_").slice(0, 100);
+    const hash = fnv64a(`${kind}/${key}`).toString(16).padStart(16, "0");
+    return join(this.#directory, `${kind.toLowerCase()}_${readable}_${hash}.json`);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** Where pods come from: staticPodPath, staticPodURL, `podwright run`. */
+export type SourceName = "file" | "http" | "run";
+
+/** A pod that a source wants, and where its manifest stands, for messages. */
+export interface SourcedPod {
+  readonly pod: Pod;
+  readonly place: string;
+}
+
+/** Everything that a source wants at this moment. */
+export interface SourceState {
+  readonly pods: readonly SourcedPod[];
+  /** False when something that the source held before can't be read: then it can't say what is unwanted. */
+  readonly complete: boolean;
+  /** Seconds for the stop of pods that were in the state before, by UID; otherwise their own grace. */
+  readonly graceSeconds?: ReadonlyMap<string, number>;
+}
+
+/** What sources need of their surroundings. */
+export interface SourceDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly nodeName: string;
+  /** Takes what the source wants, every time that it changes and once in the beginning. */
+  readonly deliver: (state: SourceState) => void;
+}
+
+/** One change of what the node shall run. */
+export interface PodUpdate {
+  /** update: the same UID with other content. */
+  readonly op: "add" | "update" | "remove";
+  readonly source: SourceName;
+  readonly pod: Pod;
+  /** Points at the journal's entry of the change. */
+  readonly cause: Cause;
+  /** remove: a grace other than the pod's own. */
+  readonly graceSeconds?: number;
+}

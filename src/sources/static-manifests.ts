@@ -1,0 +1,79 @@
+import { decodeManifests } from "./decode.ts";
+import { ManifestError } from "./manifest-error.ts";
+import { prepareManifests } from "./prepare.ts";
+import type { SourceDependencies, SourcedPod } from "./source.ts";
+import { staticPod, validateStaticPod, type StaticSource } from "./static-pod.ts";
+
+/** What one file or URL gave. */
+export interface StaticManifests {
+  readonly pods: readonly SourcedPod[];
+  readonly errors: readonly ManifestError[];
+}
+
+/** The static pods that a text stands for, and what is wrong with the rest of it. */
+export function staticPodsOf(
+  bytes: Uint8Array,
+  place: string,
+  source: StaticSource,
+  nodeName: string,
+): StaticManifests {
+  const decoded = decodeManifests(bytes, place);
+  const prepared = prepareManifests(decoded.objects);
+  const errors = [...decoded.errors, ...prepared.errors];
+  for (const { manifest, origin } of [...prepared.configMaps, ...prepared.secrets]) {
+    const detail = `Forbidden: static manifests hold pods only, not a ${manifest.kind}`;
+    errors.push(ManifestError.at(origin, ["kind"], detail));
+  }
+  const pods: SourcedPod[] = [];
+  for (const { manifest, origin } of prepared.pods) {
+    const problems = validateStaticPod(manifest, nodeName);
+    errors.push(...problems.map(({ path, detail }) => ManifestError.at(origin, path, detail)));
+    if (problems.length === 0) pods.push({ pod: staticPod(manifest, nodeName, source), place });
+  }
+  return { pods, errors };
+}
+
+/** Tells the log and the journal about problems, each once for as long as it lasts, and about their end. */
+export class ProblemReporter {
+  readonly #deps: Pick<SourceDependencies, "journal" | "log">;
+  /** Messages that are reported and last, by the place they are about. */
+  readonly #lasting = new Map<string, readonly string[]>();
+
+  constructor(deps: Pick<SourceDependencies, "journal" | "log">) {
+    this.#deps = deps;
+  }
+
+  /** All problems that last. */
+  get messages(): string[] {
+    return [...this.#lasting.values()].flat();
+  }
+
+  /** Takes all that is wrong with a place now, in place of what was wrong before. */
+  set(place: string, messages: readonly string[]): void {
+    const before = this.#lasting.get(place) ?? [];
+    for (const message of messages.filter((candidate) => !before.includes(candidate))) {
+      this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message, data: { place } });
+      this.#deps.log.warn("manifest rejected", { place, problem: message });
+    }
+    if (messages.length > 0) {
+      this.#lasting.set(place, messages);
+    } else if (this.#lasting.delete(place)) {
+      this.#deps.journal.record({
+        kind: "input",
+        what: "ManifestMended",
+        message: `${place} is good again`,
+        data: { place },
+      });
+      this.#deps.log.info("manifest is good again", { place });
+    }
+  }
+
+  /** Forgets places that are gone. */
+  keepOnly(places: ReadonlySet<string>): void {
+    for (const place of this.#lasting.keys()) if (!places.has(place)) this.#lasting.delete(place);
+  }
+}
+
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}

@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { decodeManifests } from "./decode.ts";
+import { isIpAddress } from "./formats.ts";
+import { prepareManifests } from "./prepare.ts";
+
+function problems(spec: string, metadata = "{name: a}"): string[] {
+  const text = `apiVersion: v1\nkind: Pod\nmetadata: ${metadata}\nspec: ${spec}\n`;
+  const { objects, errors } = decodeManifests(new TextEncoder().encode(text), "f");
+  assert.deepEqual(errors, []);
+  return prepareManifests(objects).errors.map((error) => error.message.replace(/^f:\d+:\d+: /u, ""));
+}
+const ofContainer = (fields: string, spec = ""): string[] =>
+  problems(`{${spec} containers: [{name: c, image: busybox, ${fields}}]}`);
+
+test("a plain pod has no problems", () => {
+  assert.deepEqual(problems("{containers: [{name: c, image: busybox}]}"), []);
+});
+
+test("positions name the line and column of the field", () => {
+  const text =
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: c\n    image: b\n    ports:\n    - containerPort: 99999\n";
+  const { objects } = decodeManifests(new TextEncoder().encode(text), "pod.yaml");
+  assert.deepEqual(
+    prepareManifests(objects).errors.map((error) => error.message),
+    [
+      "pod.yaml:10:7: spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535, inclusive",
+    ],
+  );
+});
+
+test("names follow their syntax, and a UID can name a directory", () => {
+  assert.deepEqual(problems("{containers: [{name: c, image: b}]}", "{}"), ["metadata.name: Required value"]);
+  const [name, namespace, uid, label, value, annotation] = problems(
+    "{containers: [{name: c, image: b}]}",
+    `{name: A_b, namespace: x.y, uid: ../../etc, labels: {"a b": c, d: "e f"}, annotations: {"x/y/z": v}}`,
+  );
+  assert.match(name ?? "", /^metadata\.name: Invalid value: "A_b": must consist of lower-case letters/u);
+  assert.match(namespace ?? "", /^metadata\.namespace: Invalid value: "x\.y"/u);
+  assert.match(uid ?? "", /^metadata\.uid: Invalid value: "\.\.\/\.\.\/etc"/u);
+  assert.match(label ?? "", /^metadata\.labels\[a b\]: Invalid value: "a b": name part must/u);
+  assert.match(value ?? "", /^metadata\.labels\.d: Invalid value: "e f"/u);
+  assert.match(annotation ?? "", /^metadata\.annotations\[x\/y\/z\]: Invalid value/u);
+});
+
+test("containers need a name of their own and an image", () => {
+  assert.deepEqual(problems("{containers: []}"), ["spec.containers: Required value"]);
+  assert.deepEqual(
+    problems('{containers: [{name: c, image: b}, {name: c}, {name: "", image: " b"}, {name: X, image: "b c"}]}'),
+    [
+      "spec.containers[1].image: Required value",
+      'spec.containers[1].name: Duplicate value: "c"',
+      "spec.containers[2].name: Required value",
+      'spec.containers[2].image: Invalid value: " b": must not have leading or trailing whitespace',
+      `spec.containers[3].name: Invalid value: "X": must consist of lower-case letters, digits and '-', with a letter or digit at both ends`,
+      'spec.containers[3].image: Invalid value: "b c": must not contain whitespace',
+    ],
+  );
+});
+
+test("ports are in range, named once, and claimed once from the host", () => {
+  assert.deepEqual(
+    ofContainer("ports: [{containerPort: 80, name: p}, {containerPort: 81, name: p}, {containerPort: 0}]"),
+    [
+      'spec.containers[0].ports[1].name: Duplicate value: "p"',
+      "spec.containers[0].ports[2].containerPort: Required value",
+    ],
+  );
+  assert.deepEqual(ofContainer("ports: [{containerPort: 80, hostPort: 8}, {containerPort: 81, hostPort: 8}]"), [
+    "spec.containers[0].ports[1].hostPort: Duplicate value: 8",
+  ]);
+  assert.deepEqual(
+    ofContainer("ports: [{containerPort: 80, hostPort: 8, protocol: UDP}, {containerPort: 81, hostPort: 8}]"),
+    [],
+  );
+  assert.deepEqual(ofContainer("ports: [{containerPort: 80, hostPort: 81}]", "hostNetwork: true,"), [
+    "spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true",
+  ]);
+  assert.match(
+    ofContainer('ports: [{containerPort: 80, name: "123", hostIP: 1.2.3}]').join("\n"),
+    /one letter[^]*valid IP/u,
+  );
+});
+
+test("environment variables have one source each", () => {
+  assert.deepEqual(ofContainer('env: [{name: "A=B", value: x}, {name: C, valueFrom: {}}]'), [
+    `spec.containers[0].env[0].name: Invalid value: "A=B": must consist of printable ASCII characters other than '='`,
+    "spec.containers[0].env[1].valueFrom: Required value: must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef`, `fileKeyRef`",
+  ]);
+  const two = "{name: A, valueFrom: {fieldRef: {fieldPath: status.podIP}, secretKeyRef: {name: s, key: k}}}";
+  assert.match(ofContainer(`env: [${two}]`).join("\n"), /more than one field/u);
+  assert.match(
+    ofContainer("env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.phase}}}]").join("\n"),
+    /Unsupported value: "status\.phase"/u,
+  );
+  assert.deepEqual(ofContainer(`env: [{name: A, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a.b/c']"}}}]`), []);
+  assert.match(
+    ofContainer("envFrom: [{}, {configMapRef: {}}]").join("\n"),
+    /must specify one of[^]*configMapRef\.name: Required value/u,
+  );
+});
+
+test("quantities can be read, and requests stay within limits", () => {
+  assert.deepEqual(ofContainer("resources: {requests: {cpu: 2, memory: 1Gx}, limits: {cpu: 1500m, memory: -1}}"), [
+    "spec.containers[0].resources.limits.memory: Invalid value: -1: must be greater than or equal to 0",
+    'spec.containers[0].resources.requests.memory: Invalid value: "1Gx": must be a quantity like 2, 500m or 64Mi',
+    'spec.containers[0].resources.requests.cpu: Invalid value: "2": must be less than or equal to cpu limit of 1500m',
+  ]);
+  assert.match(ofContainer("resources: {limits: {gpu: 1}}").join("\n"), /must be a standard resource/u);
+});
+
+test("volumes have one source, and mounts a volume and a path of their own", () => {
+  const found = problems(`{volumes: [{name: v, emptyDir: {}, hostPath: {path: /}}, {name: v}],
+    containers: [{name: c, image: b, volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /a, subPath: ../x}, {name: none, mountPath: /b}]}]}`);
+  const wanted = [
+    "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
+    'spec.volumes[1].name: Duplicate value: "v"',
+    'spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/a": must be unique',
+    `spec.containers[0].volumeMounts[1].subPath: Invalid value: "../x": must not contain '..'`,
+    'spec.containers[0].volumeMounts[2].name: Not found: "none"',
+  ];
+  for (const message of wanted) assert.ok(found.includes(message), message);
+});
+
+test("what contradicts itself is refused", () => {
+  const cases: Array<[string, RegExp]> = [
+    ["hostPID: true, shareProcessNamespace: true,", /shareProcessNamespace and hostPID/u],
+    ["terminationGracePeriodSeconds: -1,", /greater than or equal to 0/u],
+    ["dnsPolicy: None,", /at least one DNS nameserver/u],
+    ["dnsConfig: {nameservers: [a], searches: [ok.example, _x.y, a..b]},", /nameservers\[0\][^]*searches\[2\]/u],
+    [
+      "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1'}]},",
+      /'hostNetwork' is true/u,
+    ],
+    ["securityContext: {runAsUser: -1},", /between 0 and 2147483647/u],
+    ["securityContext: {seccompProfile: {type: Localhost}},", /localhostProfile: Required value/u],
+    ["hostAliases: [{ip: 1.2.3, hostnames: [A]}],", /hostAliases\[0\]\.ip[^]*hostnames\[0\]/u],
+    ["tolerations: [{operator: Equal}],", /operator must be Exists when `key` is empty/u],
+    ["hostname: a.b,", /spec\.hostname: Invalid value/u],
+  ];
+  for (const [fields, expected] of cases) assert.match(ofContainer("", fields).join("\n"), expected);
+  const escalation = "securityContext: {privileged: true, allowPrivilegeEscalation: false}";
+  assert.match(
+    ofContainer(escalation).join("\n"),
+    /cannot set `allowPrivilegeEscalation` to false and `privileged` to true/u,
+  );
+});
+
+test("what podwright does not do is refused by name, and what it does is not", () => {
+  const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
+    hostUsers: true, setHostnameAsFQDN: false, os: {name: linux}, volumes: [], initContainers: [], affinity: {x: y},
+    nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, automountServiceAccountToken: false,
+    securityContext: {runAsUser: 1, supplementalGroups: [2], runAsNonRoot: false, sysctls: [{name: kernel.x, value: a}]},
+    containers: [{name: c, image: b, stdin: true, tty: true, workingDir: /, terminationMessagePolicy: File,
+      securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
+      env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}],
+      resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
+  assert.deepEqual(problems(done), []);
+  const notDone: Array<[string, string]> = [
+    ["initContainers: [{name: i, image: b}],", "spec.initContainers[0]"],
+    ["volumes: [{name: v, emptyDir: {}}],", "spec.volumes[0]"],
+    ["activeDeadlineSeconds: 5,", "spec.activeDeadlineSeconds"],
+    ["hostUsers: false,", "spec.hostUsers"],
+    ["runtimeClassName: kata,", "spec.runtimeClassName"],
+    ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
+    ["securityContext: {fsGroup: 1},", "spec.securityContext.fsGroup"],
+    ["securityContext: {runAsNonRoot: true},", "spec.securityContext.runAsNonRoot"],
+    ["os: {name: windows},", "spec.os.name"],
+  ];
+  for (const [fields, path] of notDone) {
+    assert.ok(
+      ofContainer("", fields).some((message) => message.startsWith(`${path}: not supported: podwright `)),
+      path,
+    );
+  }
+  const inContainer: Array<[string, string]> = [
+    ["livenessProbe: {exec: {command: [a]}}", "livenessProbe"],
+    ["lifecycle: {preStop: {exec: {command: [a]}}}", "lifecycle"],
+    ["restartPolicy: Always", "restartPolicy"],
+    ["resources: {limits: {ephemeral-storage: 1Gi}}", "resources.limits.ephemeral-storage"],
+  ];
+  for (const [fields, path] of inContainer) {
+    const found = ofContainer(fields);
+    assert.ok(
+      found.some((message) => message.startsWith(`spec.containers[0].${path}: not supported: podwright `)),
+      path,
+    );
+  }
+});
+
+test("ConfigMaps and Secrets have keys that can be files, and base64 where it is asked for", () => {
+  const text = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {"a/b": x, k: v}, binaryData: {k: AAAA}}
+- {apiVersion: v1, kind: Secret, metadata: {name: s}, data: {k: "hunter2!"}}
+`;
+  const { objects } = decodeManifests(new TextEncoder().encode(text), "f");
+  const messages = prepareManifests(objects).errors.map((error) => error.detail);
+  assert.equal(messages.length, 3);
+  assert.match(messages[0] ?? "", /must consist of letters/u);
+  assert.match(messages[1] ?? "", /duplicate of key present in data/u);
+  assert.equal(messages[2], "Invalid value: must be base64");
+});
+
+test("addresses are recognised", () => {
+  fc.assert(fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => isIpAddress(address)));
+  for (const text of [
+    "",
+    "1.2.3",
+    "1.2.3.256",
+    "01.2.3.4",
+    ":",
+    ":::",
+    "1::2::3",
+    "1:2:3:4:5:6:7:8:9",
+    "g::",
+    "fe80::1%eth0",
+  ]) {
+    assert.equal(isIpAddress(text), false, text);
+  }
+});
