@@ -9,7 +9,7 @@ import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
-import type { PodView, WorkerConfig } from "./pods/pod-worker.ts";
+import type { WorkerView, WorkerConfig } from "./pods/pod-worker.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";
 import type { Logger } from "./ports/log.ts";
@@ -48,7 +48,7 @@ export interface KubeletDependencies {
 
 /** One pod with everything that is known of it. */
 export interface KnownPod {
-  readonly view: PodView;
+  readonly view: WorkerView;
   /** Undefined before the first look at the pod. */
   readonly status: ApiPodStatus | undefined;
 }
@@ -65,7 +65,7 @@ export class Kubelet {
   readonly #syncLoop: SyncLoop;
   readonly #cgroups: PodCgroups;
   readonly #statuses: StatusManager;
-  readonly #views = new Map<string, PodView>();
+  readonly #views = new Map<string, WorkerView>();
   readonly #onPodGone: (uid: string) => void;
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
@@ -91,7 +91,7 @@ export class Kubelet {
       node: config.node,
       starts: new Semaphore(config.parallelStarts),
     };
-    const publish = (view: PodView, cause: Cause): void => {
+    const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
       publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName });
     };

@@ -27,7 +27,7 @@ export interface WorkerConfig {
 }
 
 /** What a worker tells of its pod after each step; publishing only reads it. */
-export interface PodView {
+export interface WorkerView {
   readonly ref: PodRef;
   /** Undefined for a pod that only the runtime knows. */
   readonly pod: Pod | undefined;
@@ -44,7 +44,7 @@ export interface WorkerDependencies {
   /** Other pods of the same full name that the runtime still has: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */
-  readonly publish: (view: PodView, cause: Cause) => void;
+  readonly publish: (view: WorkerView, cause: Cause) => void;
 }
 
 /** Passes in a row that acted and left something to do: more is a loop that needs a pause, not progress. */
@@ -67,6 +67,7 @@ export class PodWorker {
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
   #causes: Cause[] = [];
+  #lastCause: Cause;
   #wake: (() => void) | undefined;
   #nextStepMs: number | undefined = 0;
   /** Everything that this worker did is seen by observations after this one. */
@@ -84,6 +85,7 @@ export class PodWorker {
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
     this.#causes.push(cause);
+    this.#lastCause = cause;
   }
 
   get state(): WorkerState {
@@ -147,21 +149,21 @@ export class PodWorker {
       if (signal.aborted) return;
       this.#step = new AbortController();
       using either = eitherSignal(signal, this.#step.signal);
-      const cause = this.#takeCause();
       try {
-        await this.#advance(cause, either.signal);
+        await this.#advance(either.signal);
       } catch (error) {
         if (signal.aborted) return;
         if (this.#step.signal.aborted) this.#stepAgain();
-        else this.#failed(error, cause);
+        else this.#failed(error);
       }
     }
   }
 
-  async #advance(cause: Cause, signal: AbortSignal): Promise<void> {
+  async #advance(signal: AbortSignal): Promise<void> {
     const { cache, config } = this.#deps;
     this.#nextStepMs = undefined;
     const status = await cache.getNewerThan(this.uid, this.#effects, config.observeLimitMs, signal);
+    const cause = this.#takeCause();
     const state = this.#state;
     if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
@@ -277,21 +279,21 @@ export class PodWorker {
     this.#state = to;
   }
 
-  #failed(error: unknown, cause: Cause): void {
-    this.#decisions.failed(errorMessage(error), cause);
+  #failed(error: unknown): void {
+    this.#decisions.failed(errorMessage(error), this.#lastCause);
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: errorMessage(error) });
     this.#deps.pleg.requestInspect(this.uid);
     this.#sleepUntil(this.#errorRetryMs());
   }
 
-  #view(status: PodStatus): PodView {
+  #view(status: PodStatus): WorkerView {
     return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting: this.#waiting };
   }
 
   #takeCause(): Cause {
-    const cause = this.#causes.at(-1) ?? { code: "Resync", message: "a regular look at the pod" };
+    this.#lastCause = this.#causes.at(-1) ?? { code: "Resync", message: "a regular look at the pod" };
     this.#causes = [];
-    return cause;
+    return this.#lastCause;
   }
 
   #stepAgain(): void {

@@ -1,5 +1,5 @@
 import type { Cause } from "../journal/entry.ts";
-import type { PodView } from "../pods/pod-worker.ts";
+import type { WorkerView } from "../pods/pod-worker.ts";
 import type { Clock } from "../ports/clock.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import type { StatusManager } from "./status-manager.ts";
@@ -10,7 +10,7 @@ const nodeReasons: ReadonlySet<string> = new Set(["NodePorts", "DeadlineExceeded
 /** Makes the pod's API status from what its worker tells, and stores it. */
 export function publishStatus(
   statuses: StatusManager,
-  view: PodView,
+  view: WorkerView,
   cause: Cause,
   node: { readonly clock: Clock; readonly runtimeName: string },
 ): void {

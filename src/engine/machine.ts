@@ -1,0 +1,45 @@
+import type { Cgroups } from "../ports/cgroups.ts";
+import type { Files } from "../ports/files.ts";
+
+/** What this machine has, as far as pods' resources depend on it. */
+export interface MachineInfo {
+  readonly processors: number;
+  readonly memoryBytes: bigint;
+  /** Sizes of huge pages that the kernel offers, ascending, in bytes. */
+  readonly hugePageSizes: readonly bigint[];
+  /** Whether cgroups can limit swap. */
+  readonly swapAccounting: boolean;
+}
+
+const maxProcFileBytes = 4 * 1024 * 1024;
+
+/** Reads /proc and /sys. @throws FileError when /proc is not there */
+export async function readMachineInfo(files: Files, cgroups: Cgroups): Promise<MachineInfo> {
+  const text = async (path: string): Promise<string> => new TextDecoder().decode(await files.read(path, maxProcFileBytes));
+  const meminfo = await text("/proc/meminfo");
+  const cpuinfo = await text("/proc/cpuinfo");
+  const pages = await files.list("/sys/kernel/mm/hugepages");
+  return {
+    processors: Math.max(1, cpuinfo.match(/^processor\s*:/gmu)?.length ?? 0),
+    memoryBytes: kibibytes(/^MemTotal:\s+(\d+) kB$/mu.exec(meminfo)),
+    hugePageSizes: pages
+      .map((page) => kibibytes(/^hugepages-(\d+)kB$/u.exec(page.name)))
+      .filter((size) => size > 0n)
+      .toSorted((a, b) => Number(a - b)),
+    swapAccounting: await hasSwapAccounting(files, cgroups.version),
+  };
+}
+
+function kibibytes(match: RegExpExecArray | null): bigint {
+  return BigInt(match?.[1] ?? 0) * 1024n;
+}
+
+/** On v2 the root has no such file; every cgroup below it has, when the controller is on. */
+async function hasSwapAccounting(files: Files, version: 1 | 2): Promise<boolean> {
+  if (version === 1) return (await files.stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")) !== undefined;
+  for (const { name, type } of await files.list("/sys/fs/cgroup")) {
+    if (type !== "directory") continue;
+    if ((await files.stat(`/sys/fs/cgroup/${name}/memory.swap.max`)) !== undefined) return true;
+  }
+  return false;
+}

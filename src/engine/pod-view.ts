@@ -1,0 +1,100 @@
+import type { ContainerPort } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
+import type { KnownPod } from "../kubelet.ts";
+import { Annotation } from "../runtime/labels.ts";
+import { containerLogPath, podLogDirectory } from "../runtime/log-paths.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import type { ContainerView, PodView } from "../server/engine.ts";
+
+export interface PodViewContext {
+  readonly nodeName: string;
+  readonly podLogsRoot: string;
+  /** Wall clock minus monotonic clock at this moment, ms. */
+  readonly wallOffsetMs: number;
+}
+
+/** The row of `podwright ps` of a pod; undefined for one that only the runtime knows. Pure. */
+export function podView({ view, status }: KnownPod, context: PodViewContext): PodView | undefined {
+  const { pod, state } = view;
+  if (pod === undefined || state.kind === "finished") return undefined;
+  const { namespace, name, uid, annotations } = pod.metadata;
+  const logDirectory = podLogDirectory(context.podLogsRoot, pod);
+  return {
+    namespace,
+    name,
+    uid,
+    source: annotations?.[Annotation.configSource] ?? "api",
+    state: state.kind,
+    phase: status?.phase ?? "Pending",
+    reason: status?.reason ?? "",
+    message: status?.message ?? "",
+    ready: status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false,
+    ips: status?.podIPs?.map(({ ip }) => ip) ?? [],
+    hostNetwork: pod.spec.hostNetwork === true,
+    hostPorts: hostPorts(pod),
+    node: context.nodeName,
+    createdAt: Math.min(firstSandboxMs(view.status), millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY),
+    containers: pod.spec.containers.map((container) => {
+      return containerView(container.name, container.image ?? "", logDirectory, containerStatus(status, container.name));
+    }),
+    logDirectory,
+    killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
+  };
+}
+
+/** The pod may be older than this life of podwright: its first sandbox tells. */
+function firstSandboxMs({ sandboxes }: RuntimePodStatus): number {
+  const oldest = sandboxes.at(-1);
+  return oldest === undefined ? Number.POSITIVE_INFINITY : Number(oldest.createdAt / 1_000_000n);
+}
+
+function containerStatus(status: PodStatus | undefined, name: string): ContainerStatus | undefined {
+  return status?.containerStatuses?.find((container) => container.name === name);
+}
+
+function containerView(
+  name: string,
+  image: string,
+  logDirectory: string,
+  status: ContainerStatus | undefined,
+): ContainerView {
+  const current = status?.state ?? {};
+  const restartCount = status?.restartCount ?? 0;
+  // A waiting container ran before when it has a last state: that instance's log is the newest there is.
+  const times = current.terminated ?? current.running ?? status?.lastState.terminated;
+  const previous = current.waiting === undefined && restartCount > 0 ? restartCount - 1 : undefined;
+  return {
+    name,
+    id: status?.containerID?.replace(/^.*:\/\//u, "") ?? "",
+    image,
+    state: stateName(current),
+    reason: current.waiting?.reason ?? current.terminated?.reason ?? "",
+    message: current.waiting?.message ?? current.terminated?.message ?? "",
+    exitCode: (current.terminated ?? status?.lastState.terminated)?.exitCode,
+    ready: status?.ready ?? false,
+    restartCount,
+    startedAt: millis(times?.startedAt),
+    finishedAt: millis((current.terminated ?? status?.lastState.terminated)?.finishedAt),
+    logPath: `${logDirectory}/${containerLogPath(name, restartCount)}`,
+    previousLogPath: previous === undefined ? undefined : `${logDirectory}/${containerLogPath(name, previous)}`,
+  };
+}
+
+function stateName(state: ContainerState): ContainerView["state"] {
+  if (state.running !== undefined) return "running";
+  return state.terminated === undefined ? "waiting" : "terminated";
+}
+
+function hostPorts(pod: Pod): PodView["hostPorts"] {
+  return pod.spec.containers
+    .flatMap((container): readonly ContainerPort[] => container.ports ?? [])
+    .flatMap(({ hostIP = "", hostPort = 0, containerPort, protocol = "TCP" }) => {
+      return hostPort > 0 ? [{ hostIP, hostPort, containerPort, protocol }] : [];
+    });
+}
+
+function millis(time: string | null | undefined): number | undefined {
+  const parsed = Date.parse(time ?? "");
+  return Number.isNaN(parsed) ? undefined : parsed;
+}

@@ -1,0 +1,170 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Kubelet } from "../kubelet.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { AppliedPod, ApplyRequest, Engine, Health, PodSelector, PodView } from "../server/engine.ts";
+import type { PodMux } from "../sources/mux.ts";
+import type { RunSource } from "../sources/run-source.ts";
+import { podView } from "./pod-view.ts";
+
+export interface EngineIdentity {
+  readonly version: string;
+  readonly pid: number;
+  /** `containerd 2.1.9` */
+  readonly runtime: string;
+  readonly runtimeEndpoint: string;
+  readonly nodeName: string;
+  readonly podLogsRoot: string;
+}
+
+export interface RunEngineDependencies {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly kubelet: Kubelet;
+  readonly mux: PodMux;
+  readonly run: RunSource;
+  /** Ends the process, after its answer has gone out. */
+  readonly exit: () => void;
+}
+
+/** What the command line asks of the engine, answered from the kubelet, the `run` source and the journal. */
+export class RunEngine implements Engine {
+  readonly #deps: RunEngineDependencies;
+  readonly #identity: EngineIdentity;
+  readonly #startedAt: number;
+
+  constructor(deps: RunEngineDependencies, identity: EngineIdentity) {
+    this.#deps = deps;
+    this.#identity = identity;
+    this.#startedAt = deps.clock.now();
+  }
+
+  health(): Health {
+    const checks = [...this.#deps.kubelet.health(), this.#journalCheck()];
+    const { version, pid, runtime, runtimeEndpoint } = this.#identity;
+    return {
+      healthy: checks.every(({ ok }) => ok),
+      version,
+      pid,
+      runtime,
+      runtimeEndpoint,
+      startedAt: this.#startedAt,
+      journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
+      checks,
+    };
+  }
+
+  async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
+    return await this.#deps.run.apply(request);
+  }
+
+  pods(): readonly PodView[] {
+    const { clock, kubelet } = this.#deps;
+    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic() };
+    return kubelet
+      .pods()
+      .map((pod) => podView(pod, context))
+      .filter((view) => view !== undefined)
+      .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name) || a.createdAt - b.createdAt);
+  }
+
+  pod(selector: PodSelector): PodView {
+    const found = this.pods().filter((pod) => selects(selector, pod));
+    const [first, second] = found;
+    if (first === undefined) throw noSuchPod(selector, this.pods());
+    // While a pod is being replaced, its name means the one that is to stay.
+    const staying = found.filter((pod) => pod.state === "syncing");
+    if (second !== undefined && new Set(found.map((pod) => pod.namespace)).size > 1) throw ambiguous(selector, found);
+    return staying[0] ?? first;
+  }
+
+  async stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView> {
+    const { kubelet, run, journal } = this.#deps;
+    const view = this.pod(selector);
+    if (view.source !== "run") {
+      throw new PodwrightError(ExitCode.badInput, `pod ${view.name} comes from a ${view.source} manifest`, {
+        remedy: "remove it from there: it would come back otherwise",
+      });
+    }
+    const grace = graceSeconds === undefined ? "its own grace" : `a grace of ${graceSeconds} s`;
+    const entry = journal.record({
+      kind: "input",
+      what: "StopRequested",
+      message: `somebody asked to stop the pod with ${grace}`,
+      pod: { namespace: view.namespace, name: view.name, uid: view.uid },
+    });
+    const removed = await run.remove(view.namespace, view.name, graceSeconds);
+    const pod = kubelet.pod(view.uid);
+    if (!removed && graceSeconds !== undefined && pod !== undefined) {
+      const cause = { code: "StopRequested", message: `asked to stop within ${graceSeconds} s`, entry };
+      kubelet.handle({ op: "remove", pod, cause, graceSeconds });
+    }
+    return this.pods().find((other) => other.uid === view.uid) ?? view;
+  }
+
+  podRefs(selector: PodSelector): readonly PodRef[] {
+    const refs = new Map([...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]));
+    const found = [...refs.values()].filter((ref) => selects(selector, ref));
+    if (found.length === 0) throw noSuchPod(selector, this.pods());
+    return found;
+  }
+
+  entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[] {
+    return this.#deps.journal.entries(journalFilter(filter));
+  }
+
+  follow(
+    filter: { readonly uid?: string; readonly sinceSeq?: number },
+    signal: AbortSignal,
+  ): AsyncIterable<JournalEntry> {
+    return this.#deps.journal.follow(journalFilter(filter), signal);
+  }
+
+  async shutdown(mode: "keep" | "stop"): Promise<void> {
+    const running = mode === "stop" ? this.pods().filter((pod) => pod.source === "run") : [];
+    await Promise.all(running.map((pod) => this.stop(pod.uid, undefined)));
+    // Stopped pods end the engine when the last is gone.
+    if (running.length === 0) this.#deps.exit();
+  }
+
+  #journalCheck(): Health["checks"][number] {
+    const health = this.#deps.journal.diskHealth;
+    const problem = health === undefined ? "kept in memory only" : health.error;
+    return { name: "journal", ok: problem === undefined, detail: problem ?? "written to disk" };
+  }
+}
+
+function journalFilter({ uid, sinceSeq }: { readonly uid?: string; readonly sinceSeq?: number }): {
+  pod?: { uid: string };
+  withNode?: boolean;
+  sinceSeq?: number;
+} {
+  return {
+    ...(uid === undefined ? {} : { pod: { uid }, withNode: true }),
+    ...(sinceSeq === undefined ? {} : { sinceSeq }),
+  };
+}
+
+function selects(selector: PodSelector, { namespace, name, uid }: PodRef): boolean {
+  return selector === uid || selector === name || selector === `${namespace}/${name}`;
+}
+
+function noSuchPod(selector: string, pods: readonly PodView[]): PodwrightError {
+  const names = pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
+  return new PodwrightError(ExitCode.badInput, `there is no pod ${selector}`, {
+    remedy: names === "" ? "no pod runs here" : `these are: ${names}`,
+  });
+}
+
+function ambiguous(selector: string, pods: readonly PodView[]): PodwrightError {
+  const names = pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
+  return new PodwrightError(ExitCode.badInput, `${selector} may mean several pods: ${names}`, {
+    remedy: "give the namespace too",
+  });
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
