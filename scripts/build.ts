@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
-import { build, type OutputFile } from "esbuild";
+import { build, type Metafile, type OutputFile } from "esbuild";
 
 const root = dirname(import.meta.dirname);
 const outputDirectory = join(root, "dist");
@@ -31,8 +31,26 @@ async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
   await rename(temporary, path);
 }
 
+/**
+ * esbuild gives `await import("x")` of a CommonJS package in a chunk no named exports, which Node.js itself does: what works
+ * from the sources would fail from the bundle.
+ */
+function refuseLazyCommonJs({ inputs }: Metafile): void {
+  for (const [importer, input] of Object.entries(inputs)) {
+    if (importer.startsWith("node_modules/")) continue;
+    for (const { kind, path } of input.imports) {
+      if (kind === "dynamic-import" && inputs[path]?.format === "cjs") {
+        throw new Error(
+          `${importer} imports ${path} lazily, which is CommonJS and would lose its named exports in the bundle: ` +
+            "import it at the top of a module of ours, and that one lazily",
+        );
+      }
+    }
+  }
+}
+
 async function bundle(): Promise<OutputFile[]> {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: { podwright: "src/cli/main.ts" },
     outdir: outputDirectory,
@@ -49,8 +67,10 @@ async function bundle(): Promise<OutputFile[]> {
     define: { PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined" },
     banner: { js: banner },
     write: false,
+    metafile: true,
     logLevel: "warning",
   });
+  refuseLazyCommonJs(metafile);
   return outputFiles;
 }
 
