@@ -45,7 +45,7 @@ function* validateImage(image: string | undefined, path: FieldPath): Iterable<Fi
   else if (/\s/u.test(image)) yield invalid(path, image, "must not contain whitespace");
 }
 
-export function isPort(port: number): boolean {
+function isPort(port: number): boolean {
   return port >= 1 && port <= 65535;
 }
 

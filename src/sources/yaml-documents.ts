@@ -29,10 +29,10 @@ export interface TextDocument {
 }
 
 /** Values of a file once its aliases are written out, and levels of nesting. */
-const maxValues = 500_000;
+const maxValues = 250_000;
 const maxDepth = 64;
 /** The YAML parser needs a microsecond and more by the token, so their number is bounded as well as the file's size. */
-const maxTokens = 1_000_000;
+const maxTokens = 500_000;
 
 /**
  * Splits a text into its YAML documents (JSON is YAML). Scalars are read as Kubernetes does: YAML 1.1 without
