@@ -25,7 +25,7 @@ import { watchDirectory } from "./watch.ts";
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
 /** How much to read at a time from files that don't say their size (/proc, /sys). */
-const readChunkBytes = 64 * 1024;
+const readChunkBytes = 16 * 1024;
 
 /**
  * The machine's file system.
