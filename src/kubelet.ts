@@ -2,7 +2,6 @@ import type { Pod } from "./api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import type { PodUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
-import type { TrackedCri } from "./cri/deadlines.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
 import { runEvented } from "./pleg/evented.ts";
@@ -12,9 +11,11 @@ import { PodLeftovers } from "./pods/leftovers.ts";
 import type { WorkerView, WorkerConfig } from "./pods/pod-worker.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";
+import type { Cri } from "./ports/cri.ts";
 import type { Logger } from "./ports/log.ts";
 import type { Ports } from "./ports/ports.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
+import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
@@ -30,13 +31,15 @@ export interface KubeletConfig {
   /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
   readonly parallelStarts: number;
   readonly housekeepingPeriodMs: number;
+  /** Deadline of most CRI calls (runtimeRequestTimeout). */
+  readonly runtimeRequestTimeoutMs: number;
   /** `containerd`: prefix of container ids in statuses. */
   readonly runtimeName: string;
 }
 
 export interface KubeletDependencies {
   readonly ports: Omit<Ports, "network">;
-  readonly cri: TrackedCri;
+  readonly cri: Cri;
   readonly journal: Recorder;
   readonly log: Logger;
   /** ConfigMaps and Secrets. */
@@ -59,6 +62,7 @@ export interface KnownPod {
  */
 export class Kubelet {
   readonly #deps: KubeletDependencies;
+  readonly #cri: TrackedCri;
   readonly #cache: PodCache;
   readonly #pleg: Pleg;
   readonly #workers: PodWorkers;
@@ -69,9 +73,11 @@ export class Kubelet {
   readonly #onPodGone: (uid: string) => void;
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
-    const { ports, cri, journal, log } = deps;
+    const { ports, journal, log } = deps;
     const { clock, random, files, mounts, processes, cgroups } = ports;
+    const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs);
     this.#deps = deps;
+    this.#cri = cri;
     this.#onPodGone = onPodGone;
     this.#cache = new PodCache(clock);
     this.#pleg = new Pleg({ clock, cri, cache: this.#cache, journal, log: log.child({ room: "pleg" }) }, config.pleg);
@@ -123,11 +129,11 @@ export class Kubelet {
 
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
-    const { ports, cri, log } = this.#deps;
+    const { ports, log } = this.#deps;
     this.#workers.start(signal);
     await Promise.all([
       this.#pleg.run(signal),
-      runEvented(cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
+      runEvented(this.#cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
       this.#syncLoop.run(signal),
     ]);
   }
@@ -154,7 +160,7 @@ export class Kubelet {
   health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
     const now = this.#deps.ports.clock.monotonic();
     const last = this.#pleg.lastRelistMs;
-    const oldest = this.#deps.cri.outstanding()[0];
+    const oldest = this.#cri.outstanding()[0];
     const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
     const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
     return [
@@ -163,7 +169,11 @@ export class Kubelet {
         ok: last !== undefined && now - last < plegUnhealthyMs,
         detail: `${listed}, ${this.#pleg.evented ? "runtime events" : "no runtime events"}, ${this.#pleg.discarded} events discarded`,
       },
-      { name: "runtime", ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs, detail: call ?? "no call under way" },
+      {
+        name: "runtime",
+        ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
+        detail: call ?? "no call under way",
+      },
     ];
   }
 

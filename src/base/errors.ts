@@ -22,8 +22,3 @@ export class PodwrightError extends Error {
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
-
-/** For `default:` of an exhaustive switch: does not compile when a case is missing. */
-export function unreachable(value: never): never {
-  throw new Error(`unexpected value ${JSON.stringify(value)}`);
-}

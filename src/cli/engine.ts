@@ -3,8 +3,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { version } from "../base/version.ts";
 import { connectCri } from "../cri/client.ts";
-import { withDeadlines } from "../cri/deadlines.ts";
-import { discoverRuntime } from "../cri/features.ts";
+import { discoverRuntime } from "../runtime-service/features.ts";
 import { kubeletDefaults } from "../engine/defaults.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
 import { readMachineInfo } from "../engine/machine.ts";
@@ -38,8 +37,6 @@ export interface EngineOptions {
   readonly stateDir: string;
   readonly runtimeEndpoint?: string;
 }
-
-const requestTimeoutMs = 120_000;
 
 /**
  * Runs the engine behind `podwright run` until its last pod is gone or it is told to end, and returns the exit code.
@@ -111,8 +108,7 @@ async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log:
   const stop = new AbortController();
   const ended = Promise.withResolvers<"idle" | "told">();
   const journal = await Journal.open({ files, clock, directory: layout.journal });
-  using connection = connectCri(endpoint);
-  const cri = withDeadlines(connection, clock, requestTimeoutMs);
+  using cri = connectCri(endpoint);
   const runtime = await discoverRuntime(cri, stop.signal);
   const node = {
     nodeName: hostname(),

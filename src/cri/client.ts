@@ -14,7 +14,7 @@ import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js"
 import { CallScope } from "./call-scope.ts";
 import { Connection, type ConnectionChange } from "./connection.ts";
 import { criErrorFrom, type Peer } from "./errors.ts";
-import { isServerStreaming, isUnary } from "./methods.ts";
+import { isServerStreaming, isUnary } from "../ports/cri-methods.ts";
 
 /** The largest message accepted and sent. Upstream accepts 16 MiB; a full node's container list can pass that. */
 export const maxMessageBytes = 64 * 1024 * 1024;

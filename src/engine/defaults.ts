@@ -57,6 +57,7 @@ export function kubeletDefaults(node: NodeSettings, machine: MachineInfo): Kubel
     // Measured: a few at a time finish as early as all at once, and half of them twice as soon.
     parallelStarts: machine.processors + 2,
     housekeepingPeriodMs: 2000,
+    runtimeRequestTimeoutMs: 120_000,
     runtimeName: node.runtimeName,
   };
 }

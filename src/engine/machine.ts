@@ -15,7 +15,8 @@ const maxProcFileBytes = 4 * 1024 * 1024;
 
 /** Reads /proc and /sys. @throws FileError when /proc is not there */
 export async function readMachineInfo(files: Files, cgroups: Cgroups): Promise<MachineInfo> {
-  const text = async (path: string): Promise<string> => new TextDecoder().decode(await files.read(path, maxProcFileBytes));
+  const text = async (path: string): Promise<string> =>
+    new TextDecoder().decode(await files.read(path, maxProcFileBytes));
   const meminfo = await text("/proc/meminfo");
   const cpuinfo = await text("/proc/cpuinfo");
   const pages = await files.list("/sys/kernel/mm/hugepages");

@@ -34,9 +34,17 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     hostNetwork: pod.spec.hostNetwork === true,
     hostPorts: hostPorts(pod),
     node: context.nodeName,
-    createdAt: Math.min(firstSandboxMs(view.status), millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY),
+    createdAt: Math.min(
+      firstSandboxMs(view.status),
+      millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY,
+    ),
     containers: pod.spec.containers.map((container) => {
-      return containerView(container.name, container.image ?? "", logDirectory, containerStatus(status, container.name));
+      return containerView(
+        container.name,
+        container.image ?? "",
+        logDirectory,
+        containerStatus(status, container.name),
+      );
     }),
     logDirectory,
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,

@@ -104,7 +104,9 @@ export class RunEngine implements Engine {
   }
 
   podRefs(selector: PodSelector): readonly PodRef[] {
-    const refs = new Map([...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]));
+    const refs = new Map(
+      [...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]),
+    );
     const found = [...refs.values()].filter((ref) => selects(selector, ref));
     if (found.length === 0) throw noSuchPod(selector, this.pods());
     return found;

@@ -26,14 +26,19 @@ type ObservedState = ContainerState | "absent";
  * What happened to a pod between two looks at it: upstream's computeEvents for all of its containers, in the order
  * gone, died, started. A container that came and went between two looks counts as died.
  */
-export function computeEvents(uid: PodUid, before: PodRecord | undefined, now: PodRecord | undefined): PodLifecycleEvent[] {
+export function computeEvents(
+  uid: PodUid,
+  before: PodRecord | undefined,
+  now: PodRecord | undefined,
+): PodLifecycleEvent[] {
   const ids = new Set([...(before?.containers.keys() ?? []), ...(now?.containers.keys() ?? [])]);
   const events: PodLifecycleEvent[] = [];
   for (const id of ids) {
     const was = before?.containers.get(id);
     const is = now?.containers.get(id);
     const container = is?.name ?? was?.name ?? "";
-    for (const type of transition(was?.state ?? "absent", is?.state ?? "absent")) events.push({ type, uid, id, container });
+    for (const type of transition(was?.state ?? "absent", is?.state ?? "absent"))
+      events.push({ type, uid, id, container });
   }
   return events.sort((a, b) => order[a.type] - order[b.type]);
 }

@@ -116,7 +116,9 @@ export class Pleg {
     this.#deps.journal.record({
       kind: "note",
       what: evented ? "RuntimeEventsConnected" : "RuntimeEventsLost",
-      message: evented ? "the runtime's event stream works" : "no runtime events: listing the runtime periodically instead",
+      message: evented
+        ? "the runtime's event stream works"
+        : "no runtime events: listing the runtime periodically instead",
     });
     this.#relistNow?.();
   }
@@ -206,7 +208,9 @@ export class Pleg {
     if (gone) this.#forget(uid);
     else this.#records.set(uid, now);
     this.#deps.cache.set(uid, status, undefined, observed);
-    const events = computeEvents(uid, before, gone ? undefined : now).map((event) => this.#record(event, status, before));
+    const events = computeEvents(uid, before, gone ? undefined : now).map((event) =>
+      this.#record(event, status, before),
+    );
     if (events.length === 0 && wanted) events.push({ type: "PodSync", uid, id: "", container: "", entry: 0 });
     this.#deliver(uid, events);
   }
@@ -217,7 +221,10 @@ export class Pleg {
   }
 
   #deliver(uid: PodUid, events: readonly DeliveredEvent[]): void {
-    const owed = [...(this.#undelivered.get(uid) ?? []), ...events.filter((event) => event.type !== "ContainerChanged")];
+    const owed = [
+      ...(this.#undelivered.get(uid) ?? []),
+      ...events.filter((event) => event.type !== "ContainerChanged"),
+    ];
     while (owed[0] !== undefined && this.events.offer(owed[0])) owed.shift();
     if (owed.length === 0) {
       this.#undelivered.delete(uid);
@@ -240,7 +247,11 @@ export class Pleg {
   }
 
   #record(event: PodLifecycleEvent, status: PodStatus, before: PodRecord | undefined): DeliveredEvent {
-    const pod = { namespace: status.namespace || (before?.namespace ?? ""), name: status.name || (before?.name ?? ""), uid: event.uid };
+    const pod = {
+      namespace: status.namespace || (before?.namespace ?? ""),
+      name: status.name || (before?.name ?? ""),
+      uid: event.uid,
+    };
     const entry = this.#deps.journal.record({
       kind: "observation",
       what: event.container === "" ? event.type.replace("Container", "Sandbox") : event.type,
@@ -256,7 +267,11 @@ export class Pleg {
     const message = errorMessage(error);
     if (this.#relistError !== message) {
       this.#relistError = message;
-      this.#deps.journal.record({ kind: "note", what: "RelistFailed", message: `the runtime can't be listed: ${message}` });
+      this.#deps.journal.record({
+        kind: "note",
+        what: "RelistFailed",
+        message: `the runtime can't be listed: ${message}`,
+      });
       this.#deps.log.warn("listing the runtime failed", { error: message });
     }
   }
@@ -271,7 +286,10 @@ export class Pleg {
   async #pause(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#relistNow = resolve;
-    const periodMs = this.#evented && this.#relistError === undefined ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs;
+    const periodMs =
+      this.#evented && this.#relistError === undefined
+        ? this.#config.eventedRelistPeriodMs
+        : this.#config.relistPeriodMs;
     using _timer = this.#deps.clock.timer("relist", periodMs, resolve);
     using _abort = onAbort(signal, resolve);
     await promise;
@@ -281,8 +299,12 @@ export class Pleg {
 
 function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
   if (pod === undefined) return undefined;
-  const containers = new Map<string, { readonly name: string; readonly state: "created" | "running" | "exited" | "unknown" }>();
-  for (const [id, sandbox] of pod.sandboxes) containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
+  const containers = new Map<
+    string,
+    { readonly name: string; readonly state: "created" | "running" | "exited" | "unknown" }
+  >();
+  for (const [id, sandbox] of pod.sandboxes)
+    containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
   for (const [id, container] of pod.containers) containers.set(id, container);
   return { name: pod.name, namespace: pod.namespace, containers };
 }
@@ -294,7 +316,9 @@ function describe(event: PodLifecycleEvent, status: PodStatus): string {
     case "ContainerStarted":
       return `${what} is running`;
     case "ContainerDied":
-      return container === undefined || event.container === "" ? `${what} is not running any more` : exitText(container);
+      return container === undefined || event.container === ""
+        ? `${what} is not running any more`
+        : exitText(container);
     case "ContainerRemoved":
       return `${what} is gone from the runtime`;
     case "ContainerChanged":
@@ -304,9 +328,11 @@ function describe(event: PodLifecycleEvent, status: PodStatus): string {
   }
 }
 
-function eventData(event: PodLifecycleEvent, status: PodStatus): { data: { id: string; exitCode?: number; reason?: string } } {
+function eventData(
+  event: PodLifecycleEvent,
+  status: PodStatus,
+): { data: { id: string; exitCode?: number; reason?: string } } {
   const container = status.containers.find((candidate) => candidate.id === event.id);
   if (event.type !== "ContainerDied" || container === undefined) return { data: { id: event.id } };
   return { data: { id: event.id, exitCode: container.exitCode, reason: container.reason } };
 }
-

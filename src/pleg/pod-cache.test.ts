@@ -52,7 +52,10 @@ describe("PodCache", () => {
   test("getNewerThan never waits forever: it names what it waited for", async () => {
     const { clock, cache } = setUp();
     const never = cache.getNewerThan(uid, 5, 2000);
-    const failed = assert.rejects(never, (error) => error instanceof DeadlineError && error.message.includes("pod uid-1"));
+    const failed = assert.rejects(
+      never,
+      (error) => error instanceof DeadlineError && error.message.includes("pod uid-1"),
+    );
     await clock.run(2000);
     await failed;
     assert.deepEqual(clock.pending(), []);

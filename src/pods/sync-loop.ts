@@ -131,7 +131,8 @@ export class SyncLoop {
   #activePods(candidate: Pod): Pod[] {
     const sameName = (pod: Pod): boolean =>
       pod.metadata.name === candidate.metadata.name && pod.metadata.namespace === candidate.metadata.namespace;
-    const active = (worker: PodWorker): boolean => worker.state.kind === "syncing" || worker.state.kind === "terminating";
+    const active = (worker: PodWorker): boolean =>
+      worker.state.kind === "syncing" || worker.state.kind === "terminating";
     return this.#deps.workers
       .list()
       .filter((worker) => active(worker) && !worker.forgotten)

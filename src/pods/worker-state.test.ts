@@ -25,7 +25,9 @@ describe("worker states", () => {
   });
 
   test("the moment of SIGKILL never moves away, whatever is asked", () => {
-    const requests = fc.array(fc.record({ afterMs: fc.nat(20_000), graceSeconds: fc.integer({ min: -5, max: 100 }) }), { minLength: 1 });
+    const requests = fc.array(fc.record({ afterMs: fc.nat(20_000), graceSeconds: fc.integer({ min: -5, max: 100 }) }), {
+      minLength: 1,
+    });
     fc.assert(
       fc.property(requests, (asked) => {
         let state: WorkerState = { kind: "syncing" };

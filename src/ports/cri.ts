@@ -1,4 +1,11 @@
-import type { DescMessage, DescMethodServerStreaming, DescMethodUnary, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import type { ImageService, RuntimeService } from "./gen/runtime/v1/api_pb.js";
 
 /** Options of one CRI call. Without `timeoutMs` the call waits until `signal` aborts. */

@@ -52,7 +52,10 @@ export async function listPods(cri: Cri, signal: AbortSignal): Promise<Map<PodUi
   }
   for (const container of containers.containers) {
     const name = container.labels[Label.containerName] ?? container.metadata?.name ?? "";
-    podOf(container.labels)?.containers.set(containerId(container.id), { name, state: containerState(container.state) });
+    podOf(container.labels)?.containers.set(containerId(container.id), {
+      name,
+      state: containerState(container.state),
+    });
   }
   return pods;
 }
@@ -143,7 +146,8 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
     terminationGracePeriodSeconds: Number.isNaN(grace) ? undefined : grace,
     terminationMessagePath: annotations[Annotation.terminationMessagePath] ?? "",
     terminationMessagePolicy: annotations[Annotation.terminationMessagePolicy] ?? "",
-    user: user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
+    user:
+      user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
   };
 }
 

@@ -64,7 +64,9 @@ export async function stopContainer(
     data: { id: container.id, graceSeconds: timeoutSeconds },
   };
   await perform(deps.journal, deps.clock, action, () =>
-    ignoreNotFound(deps.cri.runtime.stopContainer({ containerId: container.id, timeout: BigInt(timeoutSeconds) }, { signal })),
+    ignoreNotFound(
+      deps.cri.runtime.stopContainer({ containerId: container.id, timeout: BigInt(timeoutSeconds) }, { signal }),
+    ),
   );
 }
 

@@ -74,9 +74,24 @@ const rows: readonly Row[] = [
   },
   { when: "Always and exit 0", containers: [exited(0)], then: { start: ["c@1"] } },
   { when: "Always and exit 1", containers: [exited(1, { restartCount: 4 })], then: { start: ["c@5"] } },
-  { when: "OnFailure and exit 1", spec: { restartPolicy: "OnFailure" }, containers: [exited(1)], then: { start: ["c@1"] } },
-  { when: "OnFailure and exit 0", spec: { restartPolicy: "OnFailure" }, containers: [exited(0)], then: { kill: "PodCompleted" } },
-  { when: "Never and exit 1", spec: { restartPolicy: "Never" }, containers: [exited(1)], then: { kill: "PodCompleted" } },
+  {
+    when: "OnFailure and exit 1",
+    spec: { restartPolicy: "OnFailure" },
+    containers: [exited(1)],
+    then: { start: ["c@1"] },
+  },
+  {
+    when: "OnFailure and exit 0",
+    spec: { restartPolicy: "OnFailure" },
+    containers: [exited(0)],
+    then: { kill: "PodCompleted" },
+  },
+  {
+    when: "Never and exit 1",
+    spec: { restartPolicy: "Never" },
+    containers: [exited(1)],
+    then: { kill: "PodCompleted" },
+  },
   {
     when: "Never and the sandbox died after the container ran",
     spec: { restartPolicy: "Never" },
@@ -92,7 +107,13 @@ const rows: readonly Row[] = [
   },
   {
     when: "OnFailure, the sandbox died and one container had succeeded",
-    spec: { restartPolicy: "OnFailure", containers: [{ name: "a", image: "busybox" }, { name: "b", image: "busybox" }] },
+    spec: {
+      restartPolicy: "OnFailure",
+      containers: [
+        { name: "a", image: "busybox" },
+        { name: "b", image: "busybox" },
+      ],
+    },
     sandboxes: [testSandbox({ ready: false })],
     containers: [exited(0, { name: "a" }), exited(137, { name: "b" })],
     then: { kill: "SandboxNotReady", sandbox: "SandboxNotReady@1", start: ["b@1"] },
@@ -104,7 +125,11 @@ const rows: readonly Row[] = [
     containers: [exited(0)],
     then: { kill: "PodCompleted" },
   },
-  { when: "a container was created and not started", containers: [testContainer({ state: "created" })], then: { start: ["c@0"] } },
+  {
+    when: "a container was created and not started",
+    containers: [testContainer({ state: "created" })],
+    then: { start: ["c@0"] },
+  },
   {
     when: "the runtime lost track of a container",
     containers: [testContainer({ state: "unknown" })],
@@ -127,13 +152,24 @@ const rows: readonly Row[] = [
   },
   {
     when: "one of two is missing",
-    spec: { containers: [{ name: "a", image: "busybox" }, { name: "b", image: "busybox" }] },
+    spec: {
+      containers: [
+        { name: "a", image: "busybox" },
+        { name: "b", image: "busybox" },
+      ],
+    },
     containers: [testContainer({ name: "b" })],
     then: { start: ["a@0"] },
   },
   {
     when: "Never and one of two is over",
-    spec: { restartPolicy: "Never", containers: [{ name: "a", image: "busybox" }, { name: "b", image: "busybox" }] },
+    spec: {
+      restartPolicy: "Never",
+      containers: [
+        { name: "a", image: "busybox" },
+        { name: "b", image: "busybox" },
+      ],
+    },
     containers: [exited(1, { name: "a" }), testContainer({ name: "b" })],
     then: {},
   },
@@ -185,13 +221,21 @@ const situations = fc.record({
   backOffMs: fc.option(fc.integer({ min: 0, max: 2000 }), { nil: undefined }),
 });
 
-function situation(drawn: typeof situations extends fc.Arbitrary<infer T> ? T : never): { spec: Partial<PodSpec>; status: PodStatus } {
+function situation(drawn: typeof situations extends fc.Arbitrary<infer T> ? T : never): {
+  spec: Partial<PodSpec>;
+  status: PodStatus;
+} {
   const names = ["a", "b"] as const;
-  const containers = names.flatMap((name) => (drawn[name] === undefined ? [] : [testContainer({ name, ...drawn[name] })]));
+  const containers = names.flatMap((name) =>
+    drawn[name] === undefined ? [] : [testContainer({ name, ...drawn[name] })],
+  );
   const sandboxes = drawn.sandboxes
     .map((sandbox, index) => testSandbox({ ...sandbox, id: sandboxId(`s${index}`) }))
     .toSorted((x, y) => y.attempt - x.attempt);
-  const spec: Partial<PodSpec> = { restartPolicy: drawn.policy, containers: names.map((name) => ({ name, image: "busybox" })) };
+  const spec: Partial<PodSpec> = {
+    restartPolicy: drawn.policy,
+    containers: names.map((name) => ({ name, image: "busybox" })),
+  };
   return { spec, status: testStatus(sandboxes, containers) };
 }
 
@@ -210,7 +254,10 @@ describe("computePodActions for any situation", () => {
     fc.assert(
       fc.property(situations, (drawn) => {
         const { spec, status } = situation(drawn);
-        const actions = computePodActions(testPod(spec), status, { ...noBackOff, backOffEndsAt: () => drawn.backOffMs });
+        const actions = computePodActions(testPod(spec), status, {
+          ...noBackOff,
+          backOffEndsAt: () => drawn.backOffMs,
+        });
         const lives = actions.createSandbox === undefined;
         const names = actions.containersToStart.map(({ container }) => container.name);
         assert.equal(new Set(names).size, names.length);
@@ -232,13 +279,17 @@ describe("computePodActions for any situation", () => {
     fc.assert(
       fc.property(situations, (drawn) => {
         const { spec, status } = situation(drawn);
-        const actions = computePodActions(testPod(spec), status, { ...noBackOff, backOffEndsAt: () => drawn.backOffMs });
+        const actions = computePodActions(testPod(spec), status, {
+          ...noBackOff,
+          backOffEndsAt: () => drawn.backOffMs,
+        });
         if (actions.killPod !== undefined && actions.createSandbox === undefined) return;
         for (const name of ["a", "b"]) {
           const current = status.containers.find((container) => container.name === name);
-          const handled = [...actions.containersToStart, ...actions.waits].some(({ container }) => container.name === name);
-          const rests =
-            current !== undefined && !mayStart(drawn.policy, current, actions.createSandbox === undefined);
+          const handled = [...actions.containersToStart, ...actions.waits].some(
+            ({ container }) => container.name === name,
+          );
+          const rests = current !== undefined && !mayStart(drawn.policy, current, actions.createSandbox === undefined);
           assert.ok(handled || rests, `${name} is forgotten`);
         }
       }),

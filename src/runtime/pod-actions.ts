@@ -83,7 +83,13 @@ export function computePodActions(pod: Pod, status: PodStatus, context: PodActio
         keepCount++;
       } else {
         toKill.push({ container: current, cause: changed });
-        toStart.push({ container, attempt: current.restartCount + 1, restart: true, leftover: undefined, cause: changed });
+        toStart.push({
+          container,
+          attempt: current.restartCount + 1,
+          restart: true,
+          leftover: undefined,
+          cause: changed,
+        });
       }
       continue;
     }
@@ -131,7 +137,10 @@ function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
     return { recreate: { code: "SandboxNetworkChanged", message: `the pod now wants ${wanted}` }, attempt };
   }
   if (!wantsHostNetwork && newest.ips.length === 0) {
-    return { recreate: { code: "SandboxWithoutAddress", message: `sandbox ${shortId(newest.id)} has no IP address` }, attempt };
+    return {
+      recreate: { code: "SandboxWithoutAddress", message: `sandbox ${shortId(newest.id)} has no IP address` },
+      attempt,
+    };
   }
   return { recreate: undefined, current: newest };
 }
@@ -182,7 +191,11 @@ function startCause(
   const entry = context.evidence(current);
   const evidence = entry === undefined ? {} : { entry };
   if (current.state === "created") {
-    return { code: "ContainerNeverStarted", message: `container ${container.name} was created but not started`, ...evidence };
+    return {
+      code: "ContainerNeverStarted",
+      message: `container ${container.name} was created but not started`,
+      ...evidence,
+    };
   }
   if (current.state === "unknown") {
     return { code: "ContainerUnknown", message: `the runtime lost track of container ${container.name}`, ...evidence };
@@ -240,4 +253,3 @@ function succeeded(container: ContainerStatus): boolean {
 export function shortId(id: string): string {
   return id.slice(0, 12);
 }
-

@@ -21,7 +21,12 @@ export async function makePodDirectories(files: Files, node: NodeContext, pod: P
 }
 
 /** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
-export async function makeContainerDirectories(files: Files, node: NodeContext, pod: Pod, container: Container): Promise<void> {
+export async function makeContainerDirectories(
+  files: Files,
+  node: NodeContext,
+  pod: Pod,
+  container: Container,
+): Promise<void> {
   await files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755);
   await files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750);
 }

@@ -11,7 +11,9 @@ const maxResolvConfBytes = 10 * 1024 * 1024;
 export async function resolverOf(deps: RuntimeDependencies, pod: Pod): Promise<DnsConfig> {
   const { node, files, journal } = deps;
   const resolvConf =
-    node.resolvConf === "" ? undefined : new TextDecoder().decode(await files.read(node.resolvConf, maxResolvConfBytes));
+    node.resolvConf === ""
+      ? undefined
+      : new TextDecoder().decode(await files.read(node.resolvConf, maxResolvConfBytes));
   const { config, problems } = podDns(pod, {
     clusterDNS: node.clusterDNS,
     clusterDomain: node.clusterDomain,

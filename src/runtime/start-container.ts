@@ -29,7 +29,11 @@ export class StartError extends Error {
   readonly reason: string;
   /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
   readonly retryAtMs: number | undefined;
-  constructor(reason: string, message: string, options: ErrorOptions & { readonly retryAtMs?: number | undefined } = {}) {
+  constructor(
+    reason: string,
+    message: string,
+    options: ErrorOptions & { readonly retryAtMs?: number | undefined } = {},
+  ) {
     super(message, options);
     this.name = "StartError";
     this.reason = reason;
@@ -115,7 +119,11 @@ async function containerConfig(
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
         ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
       },
-      { seccompProfileRoot: `${node.rootDirectory}/seccomp`, seccompDefault: node.seccompDefault, resources: node.resources },
+      {
+        seccompProfileRoot: `${node.rootDirectory}/seccomp`,
+        seccompDefault: node.seccompDefault,
+        resources: node.resources,
+      },
     );
   } catch (error) {
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerConfigError";
@@ -147,7 +155,12 @@ async function readText(deps: RuntimeDependencies, path: string): Promise<string
 }
 
 /** An instance that was created but never started blocks its name and attempt; nothing ran in it, so nothing is lost. */
-async function removeLeftover(deps: RuntimeDependencies, pod: Pod, start: ContainerToStart, signal: AbortSignal): Promise<void> {
+async function removeLeftover(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  start: ContainerToStart,
+  signal: AbortSignal,
+): Promise<void> {
   const { leftover } = start;
   if (leftover === undefined) return;
   const action = {
@@ -223,7 +236,11 @@ async function linkLog(deps: RuntimeDependencies, pod: Pod, start: ContainerToSt
     await files.makeDirectory(node.containerLogsRoot, 0o755);
     await files.symlink(target, `${node.containerLogsRoot}/${containerLogLinkName(pod.metadata, name, id)}`);
   } catch (error) {
-    deps.log.warn("linking a container log failed", { pod: pod.metadata.name, container: name, error: errorMessage(error) });
+    deps.log.warn("linking a container log failed", {
+      pod: pod.metadata.name,
+      container: name,
+      error: errorMessage(error),
+    });
   }
 }
 

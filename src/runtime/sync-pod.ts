@@ -84,7 +84,12 @@ class Outcome implements SyncOutcome {
   }
 }
 
-async function killContainers(deps: RuntimeDependencies, pod: Pod, actions: PodActions, signal: AbortSignal): Promise<void> {
+async function killContainers(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  actions: PodActions,
+  signal: AbortSignal,
+): Promise<void> {
   await settleAll(
     `stopping containers of pod ${pod.metadata.name}`,
     actions.containersToKill.map(({ container, cause }) =>
@@ -186,4 +191,3 @@ async function startContainers(
   signal.throwIfAborted();
   for (const result of results) if (result.status === "rejected") outcome.fail(errorMessage(result.reason));
 }
-

@@ -10,7 +10,8 @@ export interface Behaviour {
 }
 
 export function behaviourCommand(behaviour: Behaviour): string[] {
-  const words = behaviour.exitAfterMs === undefined ? ["run"] : ["exit", String(behaviour.exitCode), String(behaviour.exitAfterMs)];
+  const words =
+    behaviour.exitAfterMs === undefined ? ["run"] : ["exit", String(behaviour.exitCode), String(behaviour.exitAfterMs)];
   return ["sim", ...words, ...(behaviour.deaf ? ["deaf"] : []), ...(behaviour.unstartable ? ["unstartable"] : [])];
 }
 

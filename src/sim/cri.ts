@@ -55,7 +55,11 @@ export function connectSim(world: RuntimeWorld, clock: Clock, random: SimRandom,
   let alive = true;
   const subscriptions = new Set<Disposable>();
 
-  const call = async <T>(method: string, options: CriCallOptions | undefined, work: () => T | Promise<T>): Promise<T> => {
+  const call = async <T>(
+    method: string,
+    options: CriCallOptions | undefined,
+    work: () => T | Promise<T>,
+  ): Promise<T> => {
     const [from, to] = durations[method] ?? quick;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const aborted = (): void => reject(new CriError("Canceled", method, `${method}: canceled`));
@@ -78,11 +82,18 @@ export function connectSim(world: RuntimeWorld, clock: Clock, random: SimRandom,
     ...unimplemented<CriRuntimeService>(pb.RuntimeService),
     version: (_request, options) =>
       call("version", options, () =>
-        create(pb.VersionResponseSchema, { version: "0.1.0", runtimeName: "sim", runtimeVersion: "1", runtimeApiVersion: "v1" }),
+        create(pb.VersionResponseSchema, {
+          version: "0.1.0",
+          runtimeName: "sim",
+          runtimeVersion: "1",
+          runtimeApiVersion: "v1",
+        }),
       ),
     runPodSandbox: (request, options) =>
       call("runPodSandbox", options, () =>
-        create(pb.RunPodSandboxResponseSchema, { podSandboxId: world.runSandbox(create(pb.PodSandboxConfigSchema, request.config)) }),
+        create(pb.RunPodSandboxResponseSchema, {
+          podSandboxId: world.runSandbox(create(pb.PodSandboxConfigSchema, request.config)),
+        }),
       ),
     stopPodSandbox: (request, options) =>
       call("stopPodSandbox", options, () => {
@@ -110,7 +121,10 @@ export function connectSim(world: RuntimeWorld, clock: Clock, random: SimRandom,
     createContainer: (request, options) =>
       call("createContainer", options, () =>
         create(pb.CreateContainerResponseSchema, {
-          containerId: world.createContainer(request.podSandboxId ?? "", create(pb.ContainerConfigSchema, request.config)),
+          containerId: world.createContainer(
+            request.podSandboxId ?? "",
+            create(pb.ContainerConfigSchema, request.config),
+          ),
         }),
       ),
     startContainer: (request, options) =>
@@ -171,7 +185,9 @@ export function connectSim(world: RuntimeWorld, clock: Clock, random: SimRandom,
         }
         const { promise, resolve, reject } = Promise.withResolvers<void>();
         wake = resolve;
-        using _abort = onAbort(options?.signal, () => reject(new CriError("Canceled", "getContainerEvents", "canceled")));
+        using _abort = onAbort(options?.signal, () =>
+          reject(new CriError("Canceled", "getContainerEvents", "canceled")),
+        );
         await promise;
       }
     } finally {
@@ -191,7 +207,8 @@ export function connectSim(world: RuntimeWorld, clock: Clock, random: SimRandom,
     pullImage: (request, options) =>
       call("pullImage", options, () => {
         const image = request.image?.image ?? "";
-        if (image.includes("missing")) throw new CriError("NotFound", "pullImage", `failed to pull and unpack image "${image}": not found`);
+        if (image.includes("missing"))
+          throw new CriError("NotFound", "pullImage", `failed to pull and unpack image "${image}": not found`);
         world.images.add(image);
         return create(pb.PullImageResponseSchema, { imageRef: `sha256:${image}` });
       }),
@@ -214,7 +231,7 @@ function unimplemented<T>(service: DescService): T {
     const answer =
       method.methodKind === "unary"
         ? () => Promise.reject(error)
-        : // oxlint-disable-next-line require-yield
+        : // oxlint-disable-next-line require-yield -- it refuses before it could give anything
           async function* (): AsyncGenerator<never> {
             throw error;
           };
@@ -236,7 +253,14 @@ function sandboxState(sandbox: SimSandbox): pb.PodSandboxState {
 function sandboxItem(sandbox: SimSandbox): pb.PodSandbox {
   const { metadata, labels, annotations } = sandbox.config;
   const { id, createdAt } = sandbox;
-  return create(pb.PodSandboxSchema, { id, createdAt, state: sandboxState(sandbox), labels, annotations, ...(metadata && { metadata }) });
+  return create(pb.PodSandboxSchema, {
+    id,
+    createdAt,
+    state: sandboxState(sandbox),
+    labels,
+    annotations,
+    ...(metadata && { metadata }),
+  });
 }
 
 function sandboxStatus(sandbox: SimSandbox): pb.PodSandboxStatus {
@@ -265,7 +289,15 @@ function containerItem(container: SimContainer): pb.Container {
   const { metadata, labels, annotations } = container.config;
   const { id, createdAt, sandboxId } = container;
   const state = states[container.state];
-  return create(pb.ContainerSchema, { id, createdAt, podSandboxId: sandboxId, state, labels, annotations, ...(metadata && { metadata }) });
+  return create(pb.ContainerSchema, {
+    id,
+    createdAt,
+    podSandboxId: sandboxId,
+    state,
+    labels,
+    annotations,
+    ...(metadata && { metadata }),
+  });
 }
 
 function containerStatus(container: SimContainer): pb.ContainerStatus {

@@ -25,7 +25,11 @@ export class Invariants {
    * @param wanted every pod that was ever wanted, by UID; it may grow
    * @param tried whether the node has ever tried to start this container
    */
-  constructor(world: RuntimeWorld, wanted: ReadonlyMap<string, Pod>, tried: (uid: string, container: string) => boolean) {
+  constructor(
+    world: RuntimeWorld,
+    wanted: ReadonlyMap<string, Pod>,
+    tried: (uid: string, container: string) => boolean,
+  ) {
     this.#world = world;
     this.#tried = tried;
     this.#wanted = wanted;
@@ -50,7 +54,8 @@ export class Invariants {
     const pod = this.#wanted.get(uid);
     if (pod === undefined) return this.#break("only wanted pods run", `${name} of unknown pod ${uid} started`);
     const twin = [...this.#world.containers.values()].find(
-      (other) => other !== container && other.state === "running" && nameOf(other) === name && this.#podOf(other) === uid,
+      (other) =>
+        other !== container && other.state === "running" && nameOf(other) === name && this.#podOf(other) === uid,
     );
     if (twin !== undefined) this.#break("one instance of a container", `${uid}/${name} runs twice`);
     // A call that was on its way when the node was told may still be carried out.
@@ -71,7 +76,8 @@ export class Invariants {
     const succeeded = last.exitCode === 0 && last.reason === "Completed";
     if (policy === "OnFailure" && succeeded) this.#break("restart policy", `${key} succeeded and restarted`);
     const attempts = [last, container].map((instance) => instance.config.metadata?.attempt ?? 0);
-    if ((attempts[1] ?? 0) <= (attempts[0] ?? 0)) this.#break("restart counts grow", `${key} went from ${attempts.join(" to ")}`);
+    if ((attempts[1] ?? 0) <= (attempts[0] ?? 0))
+      this.#break("restart counts grow", `${key} went from ${attempts.join(" to ")}`);
   }
 
   /** On a pod's first start, containers start in the order of the spec; one that can't start holds up no other. */
@@ -79,13 +85,17 @@ export class Invariants {
     if ((container.config.metadata?.attempt ?? 0) > 0) return;
     const names = pod.spec.containers.map(({ name }) => name);
     for (const before of names.slice(0, names.indexOf(nameOf(container)))) {
-      if (!this.#tried(uid, before)) this.#break("spec order", `${uid}/${nameOf(container)} started before ${before} was tried`);
+      if (!this.#tried(uid, before))
+        this.#break("spec order", `${uid}/${nameOf(container)} started before ${before} was tried`);
     }
   }
 
   #sandboxStarted(uid: string): void {
-    const running = [...this.#world.containers.values()].filter((other) => other.state === "running" && this.#podOf(other) === uid);
-    if (running.length > 0) this.#break("one sandbox", `${uid} got a new sandbox while ${running.map(nameOf).join(", ")} ran`);
+    const running = [...this.#world.containers.values()].filter(
+      (other) => other.state === "running" && this.#podOf(other) === uid,
+    );
+    if (running.length > 0)
+      this.#break("one sandbox", `${uid} got a new sandbox while ${running.map(nameOf).join(", ")} ran`);
   }
 
   #podOf(container: SimContainer): string | undefined {

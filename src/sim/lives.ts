@@ -169,7 +169,8 @@ class Life {
       const running = instances.filter((instance) => instance.state === "running").length;
       const endless = exitAfterMs === undefined && !unstartable && container.image !== "missing:1";
       const mayRest = policy === "Never" && this.#everExited(pod);
-      if (endless && !mayRest && running !== 1) return [`${uid}/${container.name} should run, and ${running} instances do`];
+      if (endless && !mayRest && running !== 1)
+        return [`${uid}/${container.name} should run, and ${running} instances do`];
       const dying = instances.filter((instance) => instance.state !== "running").length;
       if (dying > 2) return [`${uid}/${container.name} has ${dying} dead instances`];
       return [];
@@ -178,12 +179,15 @@ class Life {
 
   #instances(uid: string, name: string): SimContainer[] {
     return [...this.#world.containers.values()].filter(
-      (container) => container.config.labels["io.kubernetes.pod.uid"] === uid && container.config.metadata?.name === name,
+      (container) =>
+        container.config.labels["io.kubernetes.pod.uid"] === uid && container.config.metadata?.name === name,
     );
   }
 
   /** Under Never a pod that lost a container or its sandbox is over, rightly. */
   #everExited(pod: Pod): boolean {
-    return this.#node.entries.some((entry) => entry.pod?.uid === pod.metadata.uid && /Died|Terminating/.test(entry.what));
+    return this.#node.entries.some(
+      (entry) => entry.pod?.uid === pod.metadata.uid && /Died|Terminating/.test(entry.what),
+    );
   }
 }

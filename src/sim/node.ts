@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { withDeadlines } from "../cri/deadlines.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
@@ -58,10 +57,16 @@ const config: KubeletConfig = {
     memoryBytes: 8n << 30n,
   },
   pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 20, inspections: 8 },
-  worker: { syncFrequencyMs: 60_000, errorBackOffMs: 10_000, observeLimitMs: 120_000, maxContainerRestartPeriodMs: 300_000 },
+  worker: {
+    syncFrequencyMs: 60_000,
+    errorBackOffMs: 10_000,
+    observeLimitMs: 120_000,
+    maxContainerRestartPeriodMs: 300_000,
+  },
   images: defaultImageLimits,
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
+  runtimeRequestTimeoutMs: 120_000,
   runtimeName: "sim",
 };
 
@@ -111,7 +116,7 @@ export class SimNode {
           mounts: new SimMounts(),
           cgroups: this.cgroups,
         },
-        cri: withDeadlines(connection.cri, clock, 120_000),
+        cri: connection.cri,
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
         log: silentLog,
         objects: { configMap: () => undefined, secret: () => undefined },
@@ -148,12 +153,18 @@ export class SimNode {
   remove(uid: string): void {
     const pod = this.desired.get(uid);
     if (!this.desired.delete(uid) || pod === undefined) return;
-    this.#life?.kubelet.handle({ op: "remove", pod, cause: { code: "ManifestRemoved", message: "its manifest was removed" } });
+    this.#life?.kubelet.handle({
+      op: "remove",
+      pod,
+      cause: { code: "ManifestRemoved", message: "its manifest was removed" },
+    });
   }
 
   /** True when the node has tried to get the container going in any of its lives. */
   tried(uid: string, container: string): boolean {
-    return this.entries.some((entry) => entry.kind !== "observation" && entry.pod?.uid === uid && entry.container === container);
+    return this.entries.some(
+      (entry) => entry.kind !== "observation" && entry.pod?.uid === uid && entry.container === container,
+    );
   }
 
   pods(): KnownPod[] {

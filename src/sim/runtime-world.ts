@@ -66,11 +66,21 @@ export class RuntimeWorld {
     for (const other of this.sandboxes.values()) {
       const taken = other.config.metadata;
       if (`${taken?.name}_${taken?.namespace}_${taken?.uid}_${taken?.attempt ?? 0}` === name) {
-        throw new CriError("Unknown", "RunPodSandbox", `failed to reserve sandbox name "${name}": name is reserved for "${other.id}"`);
+        throw new CriError(
+          "Unknown",
+          "RunPodSandbox",
+          `failed to reserve sandbox name "${name}": name is reserved for "${other.id}"`,
+        );
       }
     }
     const id = this.#id("s");
-    const sandbox: SimSandbox = { id, config, createdAt: this.#nowNs(), ip: `10.0.0.${this.#nextId % 250}`, ready: true };
+    const sandbox: SimSandbox = {
+      id,
+      config,
+      createdAt: this.#nowNs(),
+      ip: `10.0.0.${this.#nextId % 250}`,
+      ready: true,
+    };
     this.sandboxes.set(id, sandbox);
     this.#tell("sandboxStarted", sandbox, undefined);
     return id;
@@ -92,7 +102,8 @@ export class RuntimeWorld {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
     this.stopSandbox(id);
-    for (const container of [...this.containers.values()]) if (container.sandboxId === id) this.removeContainer(container.id);
+    for (const container of [...this.containers.values()])
+      if (container.sandboxId === id) this.removeContainer(container.id);
     this.sandboxes.delete(id);
     this.#tell("sandboxRemoved", sandbox, undefined);
   }
@@ -102,9 +113,14 @@ export class RuntimeWorld {
     if (sandbox === undefined) throw new CriError("NotFound", "CreateContainer", `sandbox ${sandboxId} not found`);
     if (!sandbox.ready) throw new CriError("Unknown", "CreateContainer", `sandbox ${sandboxId} is not running`);
     for (const other of this.containers.values()) {
-      const same = other.config.metadata?.name === config.metadata?.name && this.#uidOf(other) === sandbox.config.metadata?.uid;
+      const same =
+        other.config.metadata?.name === config.metadata?.name && this.#uidOf(other) === sandbox.config.metadata?.uid;
       if (same && other.config.metadata?.attempt === config.metadata?.attempt) {
-        throw new CriError("Unknown", "CreateContainer", `failed to reserve container name: name is reserved for "${other.id}"`);
+        throw new CriError(
+          "Unknown",
+          "CreateContainer",
+          `failed to reserve container name: name is reserved for "${other.id}"`,
+        );
       }
     }
     const id = this.#id("c");
@@ -130,7 +146,11 @@ export class RuntimeWorld {
   startContainer(id: string): void {
     const container = this.#container("StartContainer", id);
     if (container.state !== "created") {
-      throw new CriError("Unknown", "StartContainer", `container is in CONTAINER_${container.state.toUpperCase()} state`);
+      throw new CriError(
+        "Unknown",
+        "StartContainer",
+        `container is in CONTAINER_${container.state.toUpperCase()} state`,
+      );
     }
     if (this.sandboxes.get(container.sandboxId)?.ready !== true) {
       throw new CriError("Unknown", "StartContainer", "sandbox container is not running");

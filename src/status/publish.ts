@@ -17,7 +17,8 @@ export function publishStatus(
   const { pod, state } = view;
   if (pod === undefined) return;
   const ended = state.kind === "terminating" || state.kind === "terminated" ? state.cause : undefined;
-  const failure = ended !== undefined && nodeReasons.has(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
+  const failure =
+    ended !== undefined && nodeReasons.has(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
   const status = generateAPIPodStatus({
     pod,
     podStatus: view.status,

@@ -11,7 +11,15 @@ export function testPod(spec: Partial<PodSpec> = {}, uid = "uid-1", name = "pod"
 }
 
 export function testSandbox(sandbox: Partial<SandboxStatus> = {}): SandboxStatus {
-  return { id: sandboxId("s0"), attempt: 0, ready: true, createdAt: 1n, hostNetwork: false, ips: ["10.0.0.2"], ...sandbox };
+  return {
+    id: sandboxId("s0"),
+    attempt: 0,
+    ready: true,
+    createdAt: 1n,
+    hostNetwork: false,
+    ips: ["10.0.0.2"],
+    ...sandbox,
+  };
 }
 
 /** A container's status whose hash matches `image` (busybox unless said otherwise). */
@@ -42,6 +50,9 @@ export function testContainer(container: Partial<ContainerStatus> = {}): Contain
   };
 }
 
-export function testStatus(sandboxes: readonly SandboxStatus[], containers: readonly ContainerStatus[] = []): PodStatus {
+export function testStatus(
+  sandboxes: readonly SandboxStatus[],
+  containers: readonly ContainerStatus[] = [],
+): PodStatus {
   return { uid: podUid("uid-1"), name: "pod", namespace: "default", sandboxes, containers };
 }

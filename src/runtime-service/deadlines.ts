@@ -11,7 +11,7 @@ import {
 } from "../ports/cri.ts";
 import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js";
 import { callLimitMs, describeRequest } from "./call-limits.ts";
-import { isUnary } from "./methods.ts";
+import { isUnary } from "../ports/cri-methods.ts";
 import { CallStatistics, type MethodStatistics } from "./statistics.ts";
 
 /** A call that somebody is waiting for. */
