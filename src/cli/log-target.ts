@@ -28,7 +28,7 @@ export async function findLog(
   previous: boolean,
 ): Promise<LogTarget> {
   try {
-    return logOfView(context, await context.engine.pod(selector), container, previous);
+    return await logOfView(context, await context.engine.pod(selector), container, previous);
   } catch (error) {
     const gone = error instanceof EngineGone;
     const unknown = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
@@ -40,12 +40,17 @@ export async function findLog(
   }
 }
 
-function logOfView(context: TargetContext, pod: PodView, container: string | undefined, previous: boolean): LogTarget {
+async function logOfView(
+  context: TargetContext,
+  pod: PodView,
+  container: string | undefined,
+  previous: boolean,
+): Promise<LogTarget> {
   const names = pod.containers.map(({ name }) => name);
   const name = chooseContainer(context, names, container);
   const view = pod.containers.find((candidate) => candidate.name === name);
   if (view === undefined) throw noSuchContainer(name, names);
-  const path = previous ? view.previousLogPath : view.logPath;
+  const path = previous ? (view.previousLogPath ?? (await earlierLog(context.files, view))) : view.logPath;
   if (path === undefined) throw noPrevious(name);
   if (path === "") throw notStarted(view);
   return { path, uid: pod.uid, container: name };
@@ -85,13 +90,34 @@ async function findOnDisk(
   const names = containers.map((entry) => entry.name).toSorted();
   const name = chooseContainer(context, names, container);
   if (!names.includes(name)) throw noSuchContainer(name, names);
-  const instances = (await files.list(`${newest.path}/${name}`))
-    .flatMap((entry) => /^(\d+)\.log$/.exec(entry.name)?.[1] ?? [])
-    .map(Number)
-    .toSorted((a, b) => b - a);
+  const instances = await instancesIn(files, `${newest.path}/${name}`);
   const instance = instances[previous ? 1 : 0];
   if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(selector);
   return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
+}
+
+/** Restart counts of which there are logs in a container's directory, newest first. */
+async function instancesIn(files: TargetContext["files"], directory: string): Promise<number[]> {
+  return (await files.list(directory))
+    .flatMap((entry) => /^(\d+)\.log$/.exec(entry.name)?.[1] ?? [])
+    .map(Number)
+    .toSorted((a, b) => b - a);
+}
+
+/**
+ * The log before the present one, which may be there when the container that wrote it is gone from the runtime. While a
+ * container waits for its restart the instance that ended last is the previous one, as kubectl has it.
+ */
+async function earlierLog(
+  files: TargetContext["files"],
+  { logPath, state }: ContainerView,
+): Promise<string | undefined> {
+  const slash = logPath.lastIndexOf("/");
+  const directory = logPath.slice(0, slash);
+  const present = Number.parseInt(logPath.slice(slash + 1), 10);
+  const instances = await instancesIn(files, directory);
+  const earlier = instances.find((instance) => instance < present || (state === "waiting" && instance === present));
+  return earlier === undefined ? undefined : `${directory}/${earlier}.log`;
 }
 
 function noSuchLog(selector: string): PodwrightError {

@@ -37,12 +37,19 @@ test("a pod that is being stopped is not ready, and one that failed never will b
 
 test("a run has ended when all its pods have, well when all succeeded", () => {
   assert.equal(runEnd(refs, seen, both({})), undefined);
-  assert.equal(runEnd(refs, seen, both({ phase: "Succeeded" })), "well");
+  assert.equal(runEnd(refs, seen, both({ phase: "Succeeded", state: "terminated" })), "well");
+  assert.equal(runEnd(refs, seen, both({ phase: "Succeeded", state: "terminating" })), undefined);
   assert.equal(
-    runEnd(refs, seen, [podView({ name: "a", phase: "Succeeded" }), podView({ name: "b", phase: "Failed" })]),
+    runEnd(refs, seen, [
+      podView({ name: "a", phase: "Succeeded", state: "terminated" }),
+      podView({ name: "b", phase: "Failed", state: "terminated" }),
+    ]),
     "badly",
   );
-  assert.equal(runEnd(refs, seen, [podView({ name: "a", phase: "Succeeded" }), podView({ name: "b" })]), undefined);
+  assert.equal(
+    runEnd(refs, seen, [podView({ name: "a", phase: "Succeeded", state: "terminated" }), podView({ name: "b" })]),
+    undefined,
+  );
 });
 
 test("a pod that is not listed yet has not ended; one that was stopped by somebody else has, without a failure", () => {

@@ -38,8 +38,9 @@ export function runEnd(
   for (const ref of refs) {
     const view = listed.get(ref.uid);
     const last = view ?? seen.get(ref.uid);
-    // Not listed yet, or still at work.
-    if (last === undefined || (view !== undefined && !hasEnded(view))) return undefined;
+    // What has ended is at its end when its sandbox is stopped too.
+    const atWork = view !== undefined && !(hasEnded(view) && view.state === "terminated");
+    if (last === undefined || atWork) return undefined;
     // Gone without having ended: somebody else stopped it.
     if (last.phase !== "Succeeded" && (view !== undefined || hasEnded(last))) wellEnded = false;
   }

@@ -75,7 +75,9 @@ test("a wait is told once, counted down live, and over when the action begins", 
   assert.equal(progress.live(8000).length, 1);
 });
 
-test("a decision without a wait is not shown", () => {
+test("a decision without a wait is not shown, nor one that has a countdown", () => {
+  const stopping = start({ kind: "decision", what: "PodTerminating", until: 11_000 });
+  assert.deepEqual(new RunProgress([pod], 0, paint).entry(stopping), []);
   assert.deepEqual(new RunProgress([pod], 0, paint).entry(start({ kind: "decision" })), []);
 });
 

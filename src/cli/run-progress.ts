@@ -7,6 +7,9 @@ import type { Painter } from "./terminal.ts";
 /** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */
 const quietActions: ReadonlySet<string> = new Set(["RemoveContainer", "RemovePodSandbox"]);
 
+/** Decisions with an end that is shown elsewhere: whoever stops a pod sees its countdown. */
+const countedDown: ReadonlySet<string> = new Set(["PodTerminating"]);
+
 interface OpenAction {
   readonly entry: JournalEntry;
   readonly label: string;
@@ -111,7 +114,7 @@ export class RunProgress {
   }
 
   #decision(entry: JournalEntry): string[] {
-    if (entry.until === undefined) return [];
+    if (entry.until === undefined || countedDown.has(entry.what)) return [];
     const key = keyOf(entry);
     const text = `${this.#label(entry)}${printable(entry.message)}`;
     this.#waits = [...this.#waits.filter((wait) => wait.key !== key), { key, text, until: entry.until }];

@@ -82,6 +82,13 @@ test("logs -f follows over rotation and ends with the pod", async () => {
     await writeFile(join(directory, "1.log"), line("three"));
     await command.prints(/three/);
     await appendFile(join(directory, "1.log"), line("four"));
+    const logs = containerView({ logPath: join(directory, "1.log") });
+    engine.views.set("uid-web", podView({ containers: [logs] }));
+    assert.equal(
+      (await bench.run(["logs", "--previous", "web"])).stdout,
+      "two\n",
+      "the log of an instance that is gone",
+    );
     engine.views.delete("uid-web");
     assert.deepEqual(await command.ended, { exitCode: 0, stdout: "one\ntwo\nthree\nfour\n", stderr: "" });
   });

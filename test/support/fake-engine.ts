@@ -182,7 +182,12 @@ export class FakeEngine implements Engine {
         this.record({ ...outcome, message: "start container app: done", result: "done" });
         const reason = well ? "Completed" : "Error";
         const ended = containerView({ state: "terminated", reason, exitCode: well ? 0 : 3, ready: false });
-        this.change(pod.uid, { phase: well ? "Succeeded" : "Failed", ready: false, containers: [ended] });
+        this.change(pod.uid, {
+          state: "terminated",
+          phase: well ? "Succeeded" : "Failed",
+          ready: false,
+          containers: [ended],
+        });
         break;
       }
     }
