@@ -10,7 +10,9 @@ import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { WorkerView, WorkerConfig } from "./pods/pod-worker.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
+import { StaticIdentity } from "./pods/static-identity.ts";
 import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";
+import { matchesRunning } from "./sources/static-pod.ts";
 import type { Cri } from "./ports/cri.ts";
 import type { Logger } from "./ports/log.ts";
 import type { Ports } from "./ports/ports.ts";
@@ -67,6 +69,7 @@ export class Kubelet {
   readonly #pleg: Pleg;
   readonly #workers: PodWorkers;
   readonly #syncLoop: SyncLoop;
+  readonly #identity: StaticIdentity;
   readonly #cgroups: PodCgroups;
   readonly #statuses: StatusManager;
   readonly #views = new Map<string, WorkerView>();
@@ -120,17 +123,29 @@ export class Kubelet {
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
     });
+    this.#identity = new StaticIdentity(
+      {
+        pleg: this.#pleg,
+        cache: this.#cache,
+        journal,
+        log: log.child({ room: "pods" }),
+        matchesRunning,
+        observeLimitMs: config.worker.observeLimitMs,
+      },
+      (change) => this.#syncLoop.handle(change),
+    );
   }
 
   /** Takes a change of what is wanted; works before and while it runs. */
   handle(change: PodChange): void {
-    this.#syncLoop.handle(change);
+    this.#identity.handle(change);
   }
 
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
     this.#workers.start(signal);
+    void this.#reportAdoption();
     await Promise.all([
       this.#pleg.run(signal),
       runEvented(this.#cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
@@ -180,6 +195,21 @@ export class Kubelet {
   /** Removes this node's cgroups when no pod is left in them. */
   async removeCgroups(): Promise<void> {
     await this.#cgroups.removeTree();
+  }
+
+  /** One line after a start: what was running already. */
+  async #reportAdoption(): Promise<void> {
+    const { ports, journal, log } = this.#deps;
+    const began = ports.clock.monotonic();
+    await this.#pleg.firstListing;
+    const running = this.#workers
+      .list()
+      .filter((worker) => this.#pleg.podsNamed(worker.ref.namespace, worker.ref.name).includes(worker.uid));
+    if (running.length === 0) return;
+    const took = seconds(ports.clock.monotonic() - began);
+    const message = `found ${running.length} of ${this.#workers.list().length} wanted pods in the runtime, ${took} after the start`;
+    journal.record({ kind: "note", what: "PodsFound", message });
+    log.info("pods found in the runtime", { pods: running.length, wanted: this.#workers.list().length });
   }
 
   #gone(uid: PodUid): void {

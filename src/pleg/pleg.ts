@@ -66,6 +66,7 @@ export class Pleg {
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
   readonly #places: Semaphore;
   #observation: Observation = 0;
+  readonly #firstListing = Promise.withResolvers<void>();
   #lastRelistMs: number | undefined;
   #relistError: string | undefined;
   #discarded = 0;
@@ -97,6 +98,11 @@ export class Pleg {
   /** Monotonic ms of the last listing that succeeded; undefined before the first. The age is what health looks at. */
   get lastRelistMs(): number | undefined {
     return this.#lastRelistMs;
+  }
+
+  /** Resolves when the runtime has been listed for the first time. */
+  get firstListing(): Promise<void> {
+    return this.#firstListing.promise;
   }
 
   /** Events that found the channel full so far. They were offered again later. */
@@ -155,6 +161,7 @@ export class Pleg {
       else this.#redeliver(uid);
     }
     this.#deps.cache.updateTime(observed);
+    this.#firstListing.resolve();
   }
 
   #inspect(uid: PodUid, wanted: boolean): void {

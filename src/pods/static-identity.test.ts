@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import type { Pod } from "../api/pod.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { silentLog } from "../sim/machine.ts";
+import { matchesRunning } from "../sources/static-pod.ts";
+import { StaticIdentity } from "./static-identity.ts";
+import type { PodChange } from "./sync-loop.ts";
+
+const cause = { code: "Test", message: "a test" };
+const computed = "0123456789abcdef0123456789abcdef";
+const running = podUid("fedcba9876543210fedcba9876543210");
+
+function staticTestPod(uid: string): Pod {
+  const pod = testPod({}, uid);
+  return { ...pod, metadata: { ...pod.metadata, annotations: { "kubernetes.io/config.source": "file" } } };
+}
+
+function setUp(runtime: ReadonlyMap<PodUid, PodStatus>): {
+  identity: StaticIdentity;
+  passed: PodChange[];
+  listed: () => void;
+} {
+  const passed: PodChange[] = [];
+  const listing = Promise.withResolvers<void>();
+  const identity = new StaticIdentity(
+    {
+      pleg: { firstListing: listing.promise, podsNamed: () => [...runtime.keys()] },
+      cache: {
+        getNewerThan: async (uid) => runtime.get(uid) ?? Promise.reject(new Error("the runtime hangs")),
+      },
+      journal: { record: () => 1 },
+      log: silentLog,
+      matchesRunning,
+      observeLimitMs: 1000,
+    },
+    (change) => passed.push(change),
+  );
+  return { identity, passed, listed: () => listing.resolve() };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const uids = (changes: readonly PodChange[]): string[] => changes.map(({ op, pod }) => `${op} ${pod.metadata.uid}`);
+const asWanted = new Map([[running, testStatus([testSandbox()], [testContainer()])]]);
+
+describe("static pod identity", () => {
+  test("a pod that runs as its manifest says keeps the UID under which it runs, for later changes too", async () => {
+    const { identity, passed, listed } = setUp(asWanted);
+    const pod = staticTestPod(computed);
+    identity.handle({ op: "add", pod, cause });
+    await turn();
+    assert.deepEqual(passed, []);
+    listed();
+    await turn();
+    identity.handle({ op: "update", pod, cause });
+    identity.handle({ op: "remove", pod, cause });
+    assert.deepEqual(uids(passed), [`add ${running}`, `update ${running}`, `remove ${running}`]);
+  });
+
+  test("a pod whose containers differ is not adopted", async () => {
+    const other = new Map([[running, testStatus([testSandbox()], [testContainer({ image: "other" })])]]);
+    const { identity, passed, listed } = setUp(other);
+    listed();
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${computed}`]);
+  });
+
+  test("a pod whose sandbox is not ready is not adopted", async () => {
+    const dead = new Map([[running, testStatus([testSandbox({ ready: false })], [testContainer()])]]);
+    const { identity, passed, listed } = setUp(dead);
+    listed();
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${computed}`]);
+  });
+
+  test("a UID that the manifest gives stays, and the pod waits for nothing", () => {
+    const { identity, passed } = setUp(asWanted);
+    identity.handle({ op: "add", pod: staticTestPod("11111111-2222-3333-4444-555555555555"), cause });
+    assert.equal(passed.length, 1);
+  });
+
+  test("changes keep their order behind one that waits", async () => {
+    const { identity, passed, listed } = setUp(asWanted);
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    identity.handle({ op: "add", pod: testPod({}, "uid-2", "other"), cause });
+    assert.deepEqual(passed, []);
+    listed();
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${running}`, "add uid-2"]);
+  });
+
+  test("a runtime that hangs costs the adoption, not the pod", async () => {
+    const { identity, passed, listed } = setUp(new Map([[running, undefined as never]]));
+    listed();
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${computed}`]);
+  });
+});

@@ -1,0 +1,96 @@
+import { isStaticPod } from "../api/pod-kind.ts";
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodChange } from "./sync-loop.ts";
+
+export interface StaticIdentityDependencies {
+  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed">;
+  readonly cache: Pick<PodCache, "getNewerThan">;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** True when the runtime's containers of a pod are those that `pod` asks for, by name and hash. */
+  readonly matchesRunning: (pod: Pod, status: PodStatus) => boolean;
+  /** How long a look at the running pod may take. */
+  readonly observeLimitMs: number;
+}
+
+/** UIDs that were computed from a manifest look like this; one that its author chose hardly does. */
+const computedUid = /^[0-9a-f]{32}$/u;
+
+/**
+ * Gives static pods without a UID of their own the UID under which they already run. A computed UID changes with
+ * whoever computes it (another kubelet, another version), and a pod that runs as its manifest says must not be restarted
+ * for that.
+ *
+ * Changes pass in order; the first static pod waits until the runtime has been listed once, others do not.
+ */
+export class StaticIdentity {
+  readonly #deps: StaticIdentityDependencies;
+  readonly #next: (change: PodChange) => void;
+  /** Adopted UIDs by the computed ones. */
+  readonly #adopted = new Map<string, string>();
+  #turn: Promise<void> = Promise.resolve();
+  /** Changes that wait for their turn: while there are none, a change passes at once. */
+  #queued = 0;
+
+  constructor(deps: StaticIdentityDependencies, next: (change: PodChange) => void) {
+    this.#deps = deps;
+    this.#next = next;
+  }
+
+  handle(change: PodChange): void {
+    const known = this.#adopted.has(change.pod.metadata.uid);
+    const mayAdopt = change.op === "add" && isStaticPod(change.pod) && computedUid.test(change.pod.metadata.uid);
+    if (this.#queued === 0 && !mayAdopt) {
+      this.#pass(change);
+      return;
+    }
+    this.#queued++;
+    this.#turn = this.#turn.then(async () => {
+      if (mayAdopt && !known) await this.#adopt(change.pod);
+      this.#queued--;
+      this.#pass(change);
+    });
+  }
+
+  #pass(change: PodChange): void {
+    const uid = this.#adopted.get(change.pod.metadata.uid);
+    const pod = uid === undefined ? change.pod : { ...change.pod, metadata: { ...change.pod.metadata, uid } };
+    if (change.op === "remove") this.#adopted.delete(change.pod.metadata.uid);
+    this.#next({ ...change, pod });
+  }
+
+  /** Never rejects: a pod that can't be looked at is not adopted. */
+  async #adopt(pod: Pod): Promise<void> {
+    const { pleg, cache, journal, log, matchesRunning, observeLimitMs } = this.#deps;
+    await pleg.firstListing;
+    const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
+    if (rivals.includes(podUid(pod.metadata.uid))) return;
+    const found: PodUid[] = [];
+    for (const uid of rivals) {
+      try {
+        const status = await cache.getNewerThan(uid, 0, observeLimitMs);
+        if (status.sandboxes[0]?.ready === true && matchesRunning(pod, status)) found.push(uid);
+      } catch (error) {
+        log.warn("a running pod of a static pod's name can't be looked at", { uid, error: errorMessage(error) });
+      }
+    }
+    const [uid] = found;
+    if (uid === undefined || found.length > 1) return;
+    this.#adopted.set(pod.metadata.uid, uid);
+    journal.record({
+      kind: "decision",
+      what: "PodAdopted",
+      message: `the pod runs already as its manifest says, under UID ${uid}: it keeps that`,
+      pod: { ...podRef(pod), uid },
+      cause: { code: "MatchingSandbox", message: "a ready sandbox of that name with these containers was found" },
+    });
+  }
+}
