@@ -49,8 +49,9 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
     if (signal.aborted) return;
     pleg.setEvented(false);
     const unsupported = isCriError(failure, "Unimplemented");
-    if (!unsupported)
+    if (!unsupported) {
       log.info("runtime event stream ended", { error: errorMessage(failure ?? "closed by the runtime") });
+    }
     await clock
       .sleep("reconnect to runtime events", unsupported ? unsupportedRetryMs : delayMs, signal)
       .catch(() => {});

@@ -37,8 +37,9 @@ export function computeEvents(
     const was = before?.containers.get(id);
     const is = now?.containers.get(id);
     const container = is?.name ?? was?.name ?? "";
-    for (const type of transition(was?.state ?? "absent", is?.state ?? "absent"))
+    for (const type of transition(was?.state ?? "absent", is?.state ?? "absent")) {
       events.push({ type, uid, id, container });
+    }
   }
   return events.sort((a, b) => order[a.type] - order[b.type]);
 }

@@ -310,8 +310,9 @@ function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
     string,
     { readonly name: string; readonly state: "created" | "running" | "exited" | "unknown" }
   >();
-  for (const [id, sandbox] of pod.sandboxes)
+  for (const [id, sandbox] of pod.sandboxes) {
     containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
+  }
   for (const [id, container] of pod.containers) containers.set(id, container);
   return { name: pod.name, namespace: pod.namespace, containers };
 }

@@ -177,7 +177,7 @@ const rows: readonly Row[] = [
 
 describe("computePodActions", () => {
   for (const row of rows) {
-    test(`${row.when}`, () => {
+    test(row.when, () => {
       const status = testStatus(row.sandboxes ?? [testSandbox()], row.containers ?? []);
       const actions = computePodActions(testPod(row.spec), status, noBackOff);
       const start = row.containers === undefined && row.then.start === undefined ? ["c@0"] : [];

@@ -76,8 +76,9 @@ export class Invariants {
     const succeeded = last.exitCode === 0 && last.reason === "Completed";
     if (policy === "OnFailure" && succeeded) this.#break("restart policy", `${key} succeeded and restarted`);
     const attempts = [last, container].map((instance) => instance.config.metadata?.attempt ?? 0);
-    if ((attempts[1] ?? 0) <= (attempts[0] ?? 0))
+    if ((attempts[1] ?? 0) <= (attempts[0] ?? 0)) {
       this.#break("restart counts grow", `${key} went from ${attempts.join(" to ")}`);
+    }
   }
 
   /** On a pod's first start, containers start in the order of the spec; one that can't start holds up no other. */
@@ -85,8 +86,9 @@ export class Invariants {
     if ((container.config.metadata?.attempt ?? 0) > 0) return;
     const names = pod.spec.containers.map(({ name }) => name);
     for (const before of names.slice(0, names.indexOf(nameOf(container)))) {
-      if (!this.#tried(uid, before))
+      if (!this.#tried(uid, before)) {
         this.#break("spec order", `${uid}/${nameOf(container)} started before ${before} was tried`);
+      }
     }
   }
 
@@ -94,8 +96,9 @@ export class Invariants {
     const running = [...this.#world.containers.values()].filter(
       (other) => other.state === "running" && this.#podOf(other) === uid,
     );
-    if (running.length > 0)
+    if (running.length > 0) {
       this.#break("one sandbox", `${uid} got a new sandbox while ${running.map(nameOf).join(", ")} ran`);
+    }
   }
 
   #podOf(container: SimContainer): string | undefined {

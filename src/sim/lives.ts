@@ -169,8 +169,9 @@ class Life {
       const running = instances.filter((instance) => instance.state === "running").length;
       const endless = exitAfterMs === undefined && !unstartable && container.image !== "missing:1";
       const mayRest = policy === "Never" && this.#everExited(pod);
-      if (endless && !mayRest && running !== 1)
+      if (endless && !mayRest && running !== 1) {
         return [`${uid}/${container.name} should run, and ${running} instances do`];
+      }
       const dying = instances.filter((instance) => instance.state !== "running").length;
       if (dying > 2) return [`${uid}/${container.name} has ${dying} dead instances`];
       return [];

@@ -3,7 +3,7 @@ import { defaultImageLimits } from "../images/image-manager.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
 import type { SimClock } from "./clock.ts";
-import { connectSim, type CriFaults, type SimConnection } from "./cri.ts";
+import { type CriFaults, SimConnection } from "./cri.ts";
 import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
 import type { SimRandom } from "./random.ts";
@@ -103,7 +103,7 @@ export class SimNode {
   start(): void {
     if (this.#life !== undefined) return;
     const clock = this.#clock.incarnation();
-    const connection = connectSim(this.#world, clock, this.#random.fork(), this.#faults);
+    const connection = new SimConnection(this.#world, clock, this.#random.fork(), this.#faults);
     const controller = new AbortController();
     let alive = true;
     const kubelet = new Kubelet(

@@ -102,8 +102,9 @@ export class RuntimeWorld {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
     this.stopSandbox(id);
-    for (const container of [...this.containers.values()])
+    for (const container of [...this.containers.values()]) {
       if (container.sandboxId === id) this.removeContainer(container.id);
+    }
     this.sandboxes.delete(id);
     this.#tell("sandboxRemoved", sandbox, undefined);
   }
@@ -172,7 +173,7 @@ export class RuntimeWorld {
   /** Its stop signal now, SIGKILL after the timeout; `done` when it has exited (at once when it does not run). */
   stopContainer(id: string, timeoutMs: number, done: () => void): void {
     const container = this.containers.get(id);
-    if (container === undefined || container.state !== "running") {
+    if (container?.state !== "running") {
       done();
       return;
     }

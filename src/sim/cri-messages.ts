@@ -1,0 +1,88 @@
+import { create } from "@bufbuild/protobuf";
+import * as pb from "../ports/gen/runtime/v1/api_pb.js";
+import type { SimContainer, SimSandbox, WorldChange } from "./runtime-world.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export function labelsMatch(labels: Labels | undefined, selector: Labels | undefined): boolean {
+  return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
+}
+
+function sandboxState(sandbox: SimSandbox): pb.PodSandboxState {
+  return sandbox.ready ? pb.PodSandboxState.SANDBOX_READY : pb.PodSandboxState.SANDBOX_NOTREADY;
+}
+
+export function sandboxItem(sandbox: SimSandbox): pb.PodSandbox {
+  const { metadata, labels, annotations } = sandbox.config;
+  const { id, createdAt } = sandbox;
+  return create(pb.PodSandboxSchema, {
+    id,
+    createdAt,
+    state: sandboxState(sandbox),
+    labels,
+    annotations,
+    ...(metadata && { metadata }),
+  });
+}
+
+export function sandboxStatus(sandbox: SimSandbox): pb.PodSandboxStatus {
+  const { metadata, labels, annotations, linux } = sandbox.config;
+  const options = linux?.securityContext?.namespaceOptions;
+  const network = options?.network === pb.NamespaceMode.NODE || !sandbox.ready ? { ip: "" } : { ip: sandbox.ip };
+  return create(pb.PodSandboxStatusSchema, {
+    id: sandbox.id,
+    createdAt: sandbox.createdAt,
+    state: sandboxState(sandbox),
+    labels,
+    annotations,
+    network,
+    ...(metadata && { metadata }),
+    ...(options && { linux: { namespaces: { options } } }),
+  });
+}
+
+const states = {
+  created: pb.ContainerState.CONTAINER_CREATED,
+  running: pb.ContainerState.CONTAINER_RUNNING,
+  exited: pb.ContainerState.CONTAINER_EXITED,
+} as const;
+
+export function containerItem(container: SimContainer): pb.Container {
+  const { metadata, labels, annotations } = container.config;
+  const { id, createdAt, sandboxId } = container;
+  const state = states[container.state];
+  return create(pb.ContainerSchema, {
+    id,
+    createdAt,
+    podSandboxId: sandboxId,
+    state,
+    labels,
+    annotations,
+    ...(metadata && { metadata }),
+  });
+}
+
+export function containerStatus(container: SimContainer): pb.ContainerStatus {
+  const { metadata, labels, annotations, image } = container.config;
+  const { id, createdAt, startedAt, finishedAt, exitCode, reason } = container;
+  return create(pb.ContainerStatusSchema, {
+    id,
+    createdAt,
+    startedAt,
+    finishedAt,
+    exitCode,
+    reason,
+    state: states[container.state],
+    labels,
+    annotations,
+    ...(metadata && { metadata }),
+    ...(image && { image }),
+  });
+}
+
+export function eventOf(change: WorldChange): pb.ContainerEventResponse {
+  return create(pb.ContainerEventResponseSchema, {
+    containerId: change.container?.id ?? change.sandbox?.id ?? "",
+    ...(change.sandbox && { podSandboxStatus: sandboxStatus(change.sandbox) }),
+  });
+}
