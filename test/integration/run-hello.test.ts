@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withPodwright } from "../support/podwright.ts";
+
+test("hello comes up, answers, is explained, and stops without a trace", async () => {
+  await withPodwright(async (podwright) => {
+    const up = await podwright.succeed("run", "--detach", "--wait", "ready", "examples/hello.yaml");
+    const address = /http:\/\/127\.0\.0\.1:\d+/.exec(up)?.[0];
+    assert.ok(address, up);
+    assert.equal(await (await fetch(address)).text(), "Hello from hello.\n");
+
+    const pod = await podwright.pod("hello");
+    assert.deepEqual(
+      { phase: pod.phase, ready: pod.ready, source: pod.source, ports: pod.hostPorts.map((port) => port.hostPort) },
+      { phase: "Running", ready: true, source: "run", ports: [8080] },
+    );
+    assert.deepEqual(
+      pod.containers.map(({ name, state, restartCount }) => ({ name, state, restartCount })),
+      ["web", "client"].map((name) => ({ name, state: "running", restartCount: 0 })),
+    );
+    const follow = podwright.start(["logs", "-f", "hello", "client"]);
+    await follow.prints(/Hello from hello\.\n(?:.*\n)*Hello from hello\.\n/);
+    assert.match(await podwright.succeed("why", "hello"), /because +ContainerStarted for container client/);
+    const timeline = await podwright.succeed("timeline", "hello");
+    for (const step of ["PodAdded", "RunPodSandbox", "CreateContainer", "StartContainer", "PodPhaseChanged"]) {
+      assert.match(timeline, new RegExp(`\\b${step}\\b`));
+    }
+    assert.match(timeline, /StartContainer +start container web[^]*?because container web has not been started yet/);
+
+    assert.match(await podwright.succeed("stop", "hello"), /stopping hello: \d+ s until SIGKILL\n✓ hello is stopped/);
+    const logs = await follow.ended;
+    assert.equal(logs.exitCode, 0, logs.stderr);
+    assert.match(logs.stdout, /asked to stop\n$/, "the container had the time to say goodbye");
+  });
+});

@@ -1,0 +1,278 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { JournalEntry } from "../../src/journal/entry.ts";
+import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/clock.ts";
+import { systemDaemons } from "../../src/linux/daemons.ts";
+import { systemFiles } from "../../src/linux/files.ts";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { systemLocks } from "../../src/linux/lock.ts";
+import { systemMounts } from "../../src/linux/mounts.ts";
+import { systemNetwork } from "../../src/linux/network.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import type { Cri } from "../../src/ports/cri.ts";
+import { findContainerd } from "../../src/private-runtime/containerd-process.ts";
+import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
+import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
+import type { ContainerView, PodView } from "../../src/server/engine.ts";
+import { type CommandEnd, RunningCommand } from "./command.ts";
+import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
+import { journaledUids, machineCgroups, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const prefix = "podwright-it-";
+/** From the last pod's end to containerd's: the engine waits a moment for other pods, containerd ends its plugins. */
+const ownEndMs = 30_000;
+/** Those that a signal to this process has to take along. */
+const open = new Set<Podwright>();
+
+/** The real podwright on a state directory of its own: commands as child processes, an engine, a private containerd. */
+export class Podwright {
+  readonly layout: RuntimeLayout;
+  readonly runtime: TestRuntime;
+  readonly #commands: RunningCommand[] = [];
+
+  private constructor(layout: RuntimeLayout, runtime: TestRuntime) {
+    this.layout = layout;
+    this.runtime = runtime;
+  }
+
+  static async open(runtime = runtimeUnderTest()): Promise<Podwright> {
+    await removeAbandoned();
+    const directory = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
+    const podwright = new Podwright(runtimeLayout(directory, systemHashing), runtime);
+    open.add(podwright);
+    return podwright;
+  }
+
+  /** A path in the state directory, for what a test needs beside it. */
+  path(name: string): string {
+    return join(this.layout.stateDirectory, name);
+  }
+
+  /** Writes a manifest and returns its path. */
+  async manifest(name: string, text: string): Promise<string> {
+    const path = this.path(name);
+    await writeFile(path, text);
+    return path;
+  }
+
+  start(arguments_: readonly string[], options: { readonly stdin?: string } = {}): RunningCommand {
+    const { NO_COLOR: _noColor, PATH = "", ...inherited } = process.env;
+    const child = spawn(process.execPath, [join(root, "src/cli/main.ts"), ...arguments_], {
+      cwd: root,
+      env: {
+        ...inherited,
+        PATH: `${this.runtime.binDirectory}:${PATH}`,
+        PODWRIGHT_STATE_DIR: this.layout.stateDirectory,
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    const command = new RunningCommand(child, options.stdin ?? "");
+    this.#commands.push(command);
+    return command;
+  }
+
+  async run(arguments_: readonly string[], options: { readonly stdin?: string } = {}): Promise<CommandEnd> {
+    return this.start(arguments_, options).ended;
+  }
+
+  /** Runs a command that has to succeed; returns what it printed. */
+  async succeed(...arguments_: readonly string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.run(arguments_);
+    if (exitCode !== 0) throw new Error(`podwright ${arguments_.join(" ")} ended with ${exitCode}: ${stdout}${stderr}`);
+    return stdout;
+  }
+
+  async pods(): Promise<PodView[]> {
+    return (JSON.parse(await this.succeed("ps", "--json")) as { pods: PodView[] }).pods;
+  }
+
+  async pod(name: string): Promise<PodView> {
+    const pod = (await this.pods()).find((candidate) => candidate.name === name && candidate.state === "syncing");
+    if (pod === undefined) throw new Error(`ps does not list ${name}`);
+    return pod;
+  }
+
+  async container(podName: string, name: string): Promise<ContainerView> {
+    const found = (await this.pod(podName)).containers.find((container) => container.name === name);
+    if (found === undefined) throw new Error(`pod ${podName} has no container ${name}`);
+    return found;
+  }
+
+  /** Asks again and again until the pods are as wanted. */
+  async waitFor(what: string, isSo: (pods: PodView[]) => boolean, limitMs = 20_000): Promise<PodView[]> {
+    let last: PodView[] = [];
+    await until(
+      () => `${what}; ps shows ${JSON.stringify(last, undefined, 1)}`,
+      async () => {
+        last = await this.pods();
+        return isSo(last);
+      },
+      limitMs,
+    );
+    return last;
+  }
+
+  /** All journal entries, from the files: also when no engine runs. */
+  async journal(): Promise<JournalEntry[]> {
+    const entries: JournalEntry[] = [];
+    for (const name of (await readdir(this.layout.journal)).toSorted()) {
+      const text = await readFile(join(this.layout.journal, name), "utf8");
+      for (const line of text.split("\n").filter((candidate) => candidate.startsWith('{"seq"'))) {
+        entries.push(JSON.parse(line) as JournalEntry);
+      }
+    }
+    return entries.toSorted((a, b) => a.seq - b.seq);
+  }
+
+  connect(): Cri & Disposable {
+    return connectCri(this.layout.containerd.endpoint);
+  }
+
+  async containerdPid(): Promise<number | undefined> {
+    return findContainerd(systemProcesses, this.layout);
+  }
+
+  async enginePid(): Promise<number | undefined> {
+    return (await processesOf(this.layout)).find(({ command }) => / engine --state-dir /.test(command))?.pid;
+  }
+
+  /** kill -9, and waits until it is gone. */
+  async kill(pid: number | undefined): Promise<void> {
+    if (pid === undefined) throw new Error("there is no such process to be killed");
+    systemProcesses.kill(pid, "SIGKILL");
+    await until(`process ${pid} to die`, async () => !systemProcesses.isAlive(pid));
+  }
+
+  /** Stops what still runs, waits for the engine and containerd to end by themselves, and fails if anything is left. */
+  async expectNothingLeft(): Promise<void> {
+    const uids = await journaledUids(this.layout);
+    if ((await this.enginePid()) !== undefined) {
+      const left = (await this.pods()).map((pod) => pod.uid);
+      if (left.length > 0) await this.succeed("stop", "--grace", "0", ...left);
+    }
+    await until(
+      () => "the engine and containerd to end by themselves",
+      async () => (await this.enginePid()) === undefined && (await this.containerdPid()) === undefined,
+      ownEndMs,
+    );
+    const traces = await tracesOf(this.layout, new Set([...uids, ...(await journaledUids(this.layout))]));
+    if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
+  }
+
+  /** Whatever happened: ends what was started and takes away what it made. */
+  async cleanUp(): Promise<void> {
+    for (const { child } of this.#commands) child.kill("SIGKILL");
+    await Promise.all(this.#commands.map((command) => command.ended));
+    await removeEverything(this.layout);
+    open.delete(this);
+  }
+
+  /** What helps to understand a failure. */
+  async evidence(): Promise<string> {
+    const tail = async (path: string): Promise<string> => {
+      const text = await readFile(path, "utf8").catch(() => "");
+      return text === "" ? "" : `--- ${path}\n${text.slice(-3000)}`;
+    };
+    const entries = (await this.journal().catch(() => [])).slice(-40);
+    const lines = entries.map(({ time, what, pod, container = "", message }) => {
+      return `${new Date(time).toISOString().slice(11, 23)} ${pod?.name ?? ""} ${container} ${what}: ${message}`;
+    });
+    const logs = await Promise.all([`${this.layout.stateDirectory}/engine.log`, this.layout.containerd.log].map(tail));
+    return [`containerd ${this.runtime.version} (${this.runtime.name})`, ...lines, ...logs].join("\n");
+  }
+}
+
+/** Gives a podwright to the work, checks that it leaves nothing on the machine, and takes it away in any case. */
+export async function withPodwright(
+  work: (podwright: Podwright) => Promise<void>,
+  runtime: TestRuntime = runtimeUnderTest(),
+): Promise<void> {
+  const podwright = await Podwright.open(runtime);
+  try {
+    await work(podwright);
+    await podwright.expectNothingLeft();
+  } catch (error) {
+    console.error(await podwright.evidence());
+    throw error;
+  } finally {
+    await podwright.cleanUp();
+  }
+}
+
+/** Waits until something is so. The name is for the error. */
+export async function until(
+  what: string | (() => string),
+  isSo: () => Promise<boolean>,
+  limitMs = 10_000,
+): Promise<void> {
+  const limit = Date.now() + limitMs;
+  while (!(await isSo())) {
+    if (Date.now() > limit) throw new Error(`waited ${limitMs} ms for ${typeof what === "string" ? what : what()}`);
+    await sleep(50);
+  }
+}
+
+export async function sleep(ms: number): Promise<void> {
+  await new Promise((done) => setTimeout(done, ms));
+}
+
+/** Ends the engine and containerd, every pod, and removes mounts, interface, cgroups, logs and directories. */
+async function removeEverything(layout: RuntimeLayout): Promise<void> {
+  const uids = await journaledUids(layout);
+  for (const { pid, command } of await processesOf(layout)) {
+    if (/ engine --state-dir /.test(command)) systemProcesses.kill(pid, "SIGKILL");
+  }
+  // containerd itself gives addresses, firewall rules and namespaces back.
+  if ((await findContainerd(systemProcesses, layout)) !== undefined) await removeSandboxes(layout);
+  for (const { pid } of await processesOf(layout)) systemProcesses.kill(pid, "SIGKILL");
+  await until("processes to end", async () => (await processesOf(layout)).length === 0).catch(() => {});
+  const deps = {
+    cgroups: machineCgroups,
+    clock: systemClock,
+    connect: connectCri,
+    daemons: systemDaemons,
+    files: systemFiles,
+    hashing: systemHashing,
+    locks: systemLocks,
+    mounts: systemMounts,
+    network: systemNetwork,
+    processes: systemProcesses,
+  };
+  await stopPrivateRuntime(deps, layout, "/bin/busybox");
+  for (const target of (await mountsOf(layout)).toReversed()) await systemMounts.unmount(target, { lazy: true });
+  await removeLogs(uids);
+  await rm(layout.runDirectory, { recursive: true, force: true });
+  await rm(layout.stateDirectory, { recursive: true, force: true });
+}
+
+async function removeSandboxes(layout: RuntimeLayout): Promise<void> {
+  using cri = connectCri(layout.containerd.endpoint);
+  const options = { timeoutMs: 20_000 };
+  const { items = [] } = await cri.runtime.listPodSandbox({}, options).catch(() => ({ items: [] }));
+  await Promise.allSettled(
+    items.map(async ({ id }) => {
+      await cri.runtime.stopPodSandbox({ podSandboxId: id }, options);
+      await cri.runtime.removePodSandbox({ podSandboxId: id }, options);
+    }),
+  );
+}
+
+/** State directories of test processes that were killed before they could clean up. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]);
+    if (Number.isNaN(pid) || systemProcesses.isAlive(pid)) continue;
+    await removeEverything(runtimeLayout(join(tmpdir(), name), systemHashing)).catch(() => {});
+  }
+}
+
+/** The runner ends a file that takes too long by SIGTERM and waits a moment: what was started must not outlive it. */
+async function endOnSignal(): Promise<never> {
+  await Promise.allSettled([...open].map((podwright) => podwright.cleanUp()));
+  process.exit(1);
+}
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => void endOnSignal());

@@ -1,0 +1,114 @@
+import { readdir, readFile, readlink, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openCgroups } from "../../src/linux/cgroups.ts";
+import { systemClock } from "../../src/linux/clock.ts";
+import { systemMounts } from "../../src/linux/mounts.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
+
+const podLogs = "/var/log/pods";
+const logLinks = "/var/log/containers";
+export const machineCgroups = await openCgroups(systemClock);
+
+/** Processes that were started for a state directory: by their arguments, or because they are in its pods' cgroup. */
+export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number; command: string }[]> {
+  const inPods = new Set(await podProcesses(layout));
+  const marks = [layout.stateDirectory, layout.containerd.socket, layout.containerd.config];
+  return (await systemProcesses.list())
+    .filter(({ pid, arguments: words }) => inPods.has(pid) || words.some((word) => marks.includes(word)))
+    .filter(({ pid }) => pid !== process.pid)
+    .map(({ pid, arguments: words }) => ({ pid, command: words.join(" ") }));
+}
+
+async function podProcesses(layout: RuntimeLayout): Promise<number[]> {
+  return (await machineCgroups.exists(layout.cgroupRoot)) ? machineCgroups.pids(layout.cgroupRoot) : [];
+}
+
+export async function mountsOf(layout: RuntimeLayout): Promise<string[]> {
+  const below = [`${layout.stateDirectory}/`, `${layout.runDirectory}/`];
+  const targets = (await systemMounts.list()).map(({ target }) => target);
+  return targets.filter((target) => below.some((directory) => target.startsWith(directory)));
+}
+
+/** UIDs of all pods that the journal of a state directory tells of. */
+export async function journaledUids(layout: RuntimeLayout): Promise<ReadonlySet<string>> {
+  const uids = new Set<string>();
+  for (const name of await namesIn(layout.journal)) {
+    const text = await readFile(join(layout.journal, name), "utf8").catch(() => "");
+    for (const [, uid = ""] of text.matchAll(/"uid":"([^"]+)"/g)) uids.add(uid);
+  }
+  return uids;
+}
+
+/** What a state directory, whose engine has ended, still has on this machine; each thing in a few words. */
+export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = [];
+  for (const { pid, command } of await processesOf(layout)) found.push(`process ${pid} ${command}`);
+  for (const target of await mountsOf(layout)) found.push(`mount ${target}`);
+  if (await machineCgroups.exists(layout.cgroupRoot)) found.push(`cgroup ${layout.cgroupRoot}`);
+  for (const name of await namesIn("/sys/class/net")) if (name === layout.cni.bridge) found.push(`interface ${name}`);
+  for (const line of await firewallRules(layout)) found.push(`iptables rule ${line}`);
+  for (const path of await pathsLeft(layout, uids)) found.push(`path ${path}`);
+  return found;
+}
+
+/** CNI's plugins write the network's name, or the pods' address, into each rule. */
+async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
+  const { stdout } = await systemProcesses.run("iptables-save", [], { timeoutMs: 30_000 });
+  const subnet = (await readFile(layout.cni.subnetFile, "utf8").catch(() => "")).trim();
+  const addresses = subnet === "" ? undefined : `${subnet.split(".").slice(0, 3).join(".")}.`;
+  return stdout.split("\n").filter((line) => {
+    if (!line.startsWith("-A")) return false;
+    return line.includes(`"${layout.cni.networkName}"`) || (addresses !== undefined && line.includes(addresses));
+  });
+}
+
+/** Locks stay: a lock's file is never removed. */
+const mayStay = new Set(["engine.lock"]);
+
+async function pathsLeft(layout: RuntimeLayout, uids: ReadonlySet<string>): Promise<string[]> {
+  const below = async (directory: string, keep = (_name: string): boolean => true): Promise<string[]> => {
+    return (await namesIn(directory)).filter(keep).map((name) => join(directory, name));
+  };
+  const logDirectories = await below(podLogs, (name) => uids.has(name.slice(name.lastIndexOf("_") + 1)));
+  return [
+    ...(await below(layout.runDirectory, (name) => !mayStay.has(name))),
+    ...[`${SUBNET_CLAIM_DIRECTORY}/${layout.instance ?? "default"}`].filter((path) => existsSync(path)),
+    ...(await addressesInUse(layout)),
+    ...(await below(`${layout.kubeletRoot}/pods`)),
+    ...(await below(layout.manifests)),
+    ...logDirectories,
+    ...(await logLinksOf(uids)),
+  ];
+}
+
+async function addressesInUse(layout: RuntimeLayout): Promise<string[]> {
+  const directory = join(layout.cni.dataDirectory, layout.cni.networkName);
+  return (await namesIn(directory)).filter((name) => /^[\d.]+$/.test(name)).map((name) => join(directory, name));
+}
+
+/** Links that log collectors follow, to logs of these pods. */
+async function logLinksOf(uids: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await namesIn(logLinks)) {
+    const path = join(logLinks, name);
+    const target = await readlink(path).catch(() => "");
+    const uid = /^\/var\/log\/pods\/[^/]*_([^/_]+)\//.exec(target)?.[1];
+    if (uid !== undefined && uids.has(uid)) found.push(path);
+  }
+  return found;
+}
+
+/** Removes logs of pods and the links to them. */
+export async function removeLogs(uids: ReadonlySet<string>): Promise<void> {
+  for (const link of await logLinksOf(uids)) await rm(link, { force: true });
+  for (const name of await namesIn(podLogs)) {
+    if (!uids.has(name.slice(name.lastIndexOf("_") + 1))) continue;
+    await rm(join(podLogs, name), { recursive: true, force: true });
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  return readdir(directory).catch(() => []);
+}
