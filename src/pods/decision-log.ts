@@ -27,10 +27,11 @@ export class DecisionLog {
     }
     for (const wait of actions.waits) {
       const waitMs = wait.untilMs - this.#clock.monotonic();
+      const what = wait.exited === undefined ? "next try" : "next restart";
       this.#journal.record({
         kind: "decision",
-        what: "BackOff",
-        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its next restart`,
+        what: wait.exited === undefined ? "StartRetry" : "BackOff",
+        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${what}`,
         pod: this.#pod,
         container: wait.container.name,
         cause: wait.cause,
@@ -93,8 +94,9 @@ function describe(actions: PodActions): string[] {
   for (const { container, attempt, cause } of actions.containersToStart) {
     parts.push(`start container ${container.name}, attempt ${attempt}: ${cause.message}`);
   }
-  for (const { container, exited } of actions.waits) {
-    parts.push(`container ${container.name} waits after the exit of ${shortId(exited.id)}`);
+  for (const { container, exited, untilMs } of actions.waits) {
+    const after = exited === undefined ? `a failed start (${untilMs})` : `the exit of ${shortId(exited.id)}`;
+    parts.push(`container ${container.name} waits after ${after}`);
   }
   return parts;
 }

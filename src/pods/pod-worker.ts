@@ -10,9 +10,11 @@ import { killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { removeContainer, removePod, surplusInstances } from "../runtime/remove-pod.ts";
-import { gracePeriodSeconds, syncPod, type Waiting } from "../runtime/sync-pod.ts";
+import { gracePeriodSeconds, syncPod } from "../runtime/sync-pod.ts";
 import { DecisionLog } from "./decision-log.ts";
+import { PodOperations } from "./pod-operations.ts";
 import { RestartTimes } from "./restart-times.ts";
+import { StartFailures, type Waiting } from "./start-failures.ts";
 import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
 
 export interface WorkerConfig {
@@ -47,14 +49,16 @@ export interface WorkerDependencies {
   readonly publish: (view: WorkerView, cause: Cause) => void;
 }
 
-/** Passes in a row that acted and left something to do: more is a loop that needs a pause, not progress. */
-const maxPassesInARow = 5;
+/** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
+const maxStopsInARow = 5;
 const manyCauses = 8;
 const rivalRetryMs = 1000;
+const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
 
 /**
- * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act.
- * Whatever happens meanwhile only wakes it; what is wanted is always the latest (`update`, `terminate`, `forget`).
+ * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act;
+ * what may take long runs beside the steps as an operation, and its end is one more thing to observe. Whatever happens
+ * meanwhile only wakes the worker; what is wanted is always the latest (`update`, `terminate`, `forget`).
  */
 export class PodWorker {
   readonly ref: PodRef;
@@ -72,8 +76,14 @@ export class PodWorker {
   #nextStepMs: number | undefined = 0;
   /** Everything that this worker did is seen by observations after this one. */
   #effects: Observation = 0;
-  #passesInARow = 0;
-  #waiting: ReadonlyMap<string, Waiting> = new Map();
+  #stopsInARow = 0;
+  /** The latest decision, for what waits. */
+  #actions: PodActions | undefined;
+  readonly #failures = new StartFailures();
+  readonly #operations: PodOperations;
+  /** The causes of a look that nobody asked for. */
+  #timerCause: Cause = resync;
+  #life: AbortSignal | undefined;
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
 
@@ -86,6 +96,12 @@ export class PodWorker {
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
     this.#causes.push(cause);
     this.#lastCause = cause;
+    const { clock, log } = deps.runtime;
+    this.#operations = new PodOperations(clock, log.child({ ...ref }), {
+      sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
+      settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
+      moved: (operation) => this.#moved(operation.name),
+    });
   }
 
   get state(): WorkerState {
@@ -112,7 +128,9 @@ export class PodWorker {
     const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic());
     if (to === this.#state) return;
     this.#enter(to);
-    this.#step.abort(new CalledOff(cause));
+    const calledOff = new CalledOff(cause);
+    this.#step.abort(calledOff);
+    this.#operations.abort(calledOff);
     this.wake(cause);
   }
 
@@ -144,6 +162,7 @@ export class PodWorker {
 
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#life = signal;
     while (this.#state.kind !== "finished") {
       await this.#pause(signal);
       if (signal.aborted) return;
@@ -153,16 +172,15 @@ export class PodWorker {
         await this.#advance(either.signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (this.#step.signal.aborted) this.#stepAgain();
+        if (this.#step.signal.aborted) this.#stepAgain(this.#lastCause);
         else this.#failed(error);
       }
     }
   }
 
   async #advance(signal: AbortSignal): Promise<void> {
-    const { cache, config } = this.#deps;
     this.#nextStepMs = undefined;
-    const status = await cache.getNewerThan(this.uid, this.#effects, config.observeLimitMs, signal);
+    const status = await this.#observe(signal);
     const cause = this.#takeCause();
     const state = this.#state;
     if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
@@ -171,33 +189,60 @@ export class PodWorker {
     this.#deps.publish(this.#view(status), cause);
   }
 
+  /** What the runtime shows, seen after all that this worker has done: also what came to an end while it waited. */
+  async #observe(signal: AbortSignal): Promise<PodStatus> {
+    const { cache, config } = this.#deps;
+    for (;;) {
+      const effects = this.#effects;
+      const status = await cache.getNewerThan(this.uid, effects, config.observeLimitMs, signal);
+      if (effects === this.#effects) return status;
+    }
+  }
+
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.runtime;
+    // Until its sandbox is made there is nothing to decide about a pod; the operation's end wakes this worker.
+    if (this.#operations.busy.wholePod) return;
+    // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
     if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
     this.#restarts.observe(status);
     const actions = computePodActions(pod, status, {
       nowMs: clock.monotonic(),
+      busy: this.#operations.busy.containers,
       backOffEndsAt: (container, exited) => this.#restarts.endsAt(container, exited),
+      retryAt: (container) => this.#failures.retryAt(container),
+      sandboxRetryAt: this.#sandboxRetryAt(),
       evidence: (container) => this.#evidence.get(container.id),
     });
+    this.#actions = actions;
     this.#decisions.record(actions, cause);
+    if (actions.killPod !== undefined && this.#operations.count > 0) {
+      // The sandbox went away under them: they can't come to anything.
+      this.#operations.abort(new CalledOff(actions.killPod));
+      return;
+    }
     if (actions.killPod !== undefined && actions.createSandbox === undefined) {
       this.#enter(terminate(this.#state, actions.killPod, gracePeriodSeconds(pod), clock.monotonic()));
-      this.#stepAgain();
+      this.#stepAgain(actions.killPod);
       return;
     }
     await this.#prune(status, signal);
-    if (isIdle(actions)) {
-      this.#passesInARow = 0;
-      this.#waiting = backOffWaiting(pod, actions, clock.monotonic());
-      this.#sleepUntil(Math.min(...actions.waits.map((wait) => wait.untilMs), this.#resyncMs()));
-      return;
+    if (!isIdle(actions)) this.#act(pod, status, actions);
+    for (const wait of actions.waits) {
+      const { name } = wait.container;
+      const over: Cause =
+        wait.exited === undefined
+          ? { code: "RetryDue", message: `time for another try to start container ${name}` }
+          : { code: "BackOffExpired", message: `the back-off of container ${name} is over`, because: wait.cause };
+      this.#sleepUntil(wait.untilMs, over);
     }
-    for (const start of actions.containersToStart) {
-      const exited = status.containers.find((container) => container.name === start.container.name);
-      if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
+    if (actions.sandboxWaitUntilMs !== undefined) {
+      this.#sleepUntil(actions.sandboxWaitUntilMs, {
+        code: "RetryDue",
+        message: "time for another try to make the sandbox",
+      });
     }
-    await this.#act(pod, status, actions, cause, signal);
+    this.#sleepUntil(this.#resyncMs(), resync);
   }
 
   /** The one of the same name may have been left by an earlier life: nobody but the runtime knows of it then. */
@@ -205,23 +250,34 @@ export class PodWorker {
     const rival = (await this.#deps.rivals(this.ref))[0];
     if (rival === undefined) return false;
     this.#decisions.waitsFor(rival);
-    this.#sleepUntil(this.#deps.runtime.clock.monotonic() + rivalRetryMs);
+    const cause: Cause = { code: "RivalPod", message: `pod ${rival} of the same name was in the way` };
+    this.#sleepUntil(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
     return true;
   }
 
-  async #act(pod: Pod, status: PodStatus, actions: PodActions, cause: Cause, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.runtime;
-    // Acting may take as long as a pull: what is known is told before.
-    this.#deps.publish(this.#view(status), cause);
-    try {
-      const outcome = await syncPod(this.#deps.runtime, pod, status, actions, signal);
-      this.#waiting = new Map([...backOffWaiting(pod, actions, clock.monotonic()), ...outcome.waiting]);
-      if (outcome.failures.length > 0) this.#sleepUntil(outcome.retryAtMs ?? this.#errorRetryMs());
-      else if (++this.#passesInARow > maxPassesInARow) this.#sleepUntil(this.#errorRetryMs());
-      else this.#stepAgain();
-    } finally {
-      this.#acted();
+  /** A sandbox that keeps dying is made anew as seldom as a container that does. */
+  #sandboxRetryAt(): number | undefined {
+    const times = [this.#failures.sandboxRetryAt, this.#restarts.sandboxEndsAt()].filter((time) => time !== undefined);
+    return times.length === 0 ? undefined : Math.max(...times);
+  }
+
+  #act(pod: Pod, status: PodStatus, actions: PodActions): void {
+    if (actions.createSandbox !== undefined) {
+      this.#failures.sandboxMade();
+      if (actions.createSandbox.attempt > 0) this.#restarts.sandboxReplaced();
     }
+    for (const start of actions.containersToStart) {
+      const exited = status.containers.find((container) => container.name === start.container.name);
+      if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
+    }
+    const life = this.#life;
+    if (life === undefined) return;
+    for (const operation of syncPod(this.#deps.runtime, pod, status, actions)) this.#operations.launch(operation, life);
+  }
+
+  #moved(operation: string): void {
+    this.#acted();
+    this.wake({ code: "OperationMoved", message: `podwright got on with it: ${operation}` });
   }
 
   /** Dead instances beyond those that are kept. Failing to remove one holds nothing up. */
@@ -240,16 +296,18 @@ export class PodWorker {
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
     const remains = remainsOf(status);
     if (remains.containers.length === 0 && remains.sandboxes.length === 0) {
+      // A start that was called off may still be on its way to the runtime; its end is looked at once more.
+      if (this.#operations.count > 0) return;
       this.#enter({ kind: "terminated", cause: state.cause });
-      this.#stepAgain();
+      this.#stepAgain(state.cause);
       return;
     }
     const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
     this.#deps.publish(this.#view(status), state.cause);
     try {
       await killPod(this.#deps.runtime, this.ref, remains, Math.ceil(leftMs / 1000), state.cause, signal);
-      if (++this.#passesInARow > maxPassesInARow) this.#sleepUntil(this.#errorRetryMs());
-      else this.#stepAgain();
+      if (++this.#stopsInARow > maxStopsInARow) this.#sleepUntil(this.#errorRetryMs(), state.cause);
+      else this.#stepAgain(state.cause);
     } finally {
       this.#acted();
     }
@@ -273,8 +331,9 @@ export class PodWorker {
 
   #enter(to: WorkerState): void {
     assertTransition(this.#state, to);
-    this.#passesInARow = 0;
-    this.#waiting = new Map();
+    this.#stopsInARow = 0;
+    this.#actions = undefined;
+    this.#failures.clear();
     this.#decisions.entered(this.#state, to);
     this.#state = to;
   }
@@ -283,26 +342,31 @@ export class PodWorker {
     this.#decisions.failed(errorMessage(error), this.#lastCause);
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: errorMessage(error) });
     this.#deps.pleg.requestInspect(this.uid);
-    this.#sleepUntil(this.#errorRetryMs());
+    this.#sleepUntil(this.#errorRetryMs(), { code: "RetryDue", message: `another try after: ${errorMessage(error)}` });
   }
 
   #view(status: PodStatus): WorkerView {
-    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting: this.#waiting };
+    const nowMs = this.#deps.runtime.clock.monotonic();
+    const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
+    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting };
   }
 
   #takeCause(): Cause {
-    this.#lastCause = this.#causes.at(-1) ?? { code: "Resync", message: "a regular look at the pod" };
+    this.#lastCause = this.#causes.at(-1) ?? this.#timerCause;
     this.#causes = [];
+    this.#timerCause = resync;
     return this.#lastCause;
   }
 
-  #stepAgain(): void {
-    this.#nextStepMs = 0;
+  #stepAgain(cause: Cause): void {
+    this.#sleepUntil(0, cause);
   }
 
-  #sleepUntil(atMs: number): void {
-    // A wake-up that came during the step stands.
-    this.#nextStepMs = Math.min(this.#nextStepMs ?? Number.POSITIVE_INFINITY, atMs);
+  /** The next look at the latest; an earlier one, or a wake-up that came during the step, stands. */
+  #sleepUntil(atMs: number, cause: Cause): void {
+    if (this.#nextStepMs !== undefined && this.#nextStepMs <= atMs) return;
+    this.#nextStepMs = atMs;
+    this.#timerCause = cause;
   }
 
   #resyncMs(): number {
@@ -337,16 +401,4 @@ class CalledOff extends Error {
     super(`called off: ${cause.message}`);
     this.name = "AbortError";
   }
-}
-
-/** Waiting reasons of containers in crash-loop back-off, in upstream's words. */
-function backOffWaiting(pod: Pod, actions: PodActions, nowMs: number): ReadonlyMap<string, Waiting> {
-  return new Map(
-    actions.waits.map((wait) => {
-      const seconds = Math.ceil((wait.untilMs - nowMs) / 1000);
-      const { namespace, name, uid } = pod.metadata;
-      const message = `back-off ${seconds}s restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;
-      return [wait.container.name, { reason: "CrashLoopBackOff", message }];
-    }),
-  );
 }

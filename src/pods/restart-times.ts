@@ -5,6 +5,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
 
 const initialMs = 10_000;
+/** No container's key looks like it. */
+const sandboxKey = "sandbox";
 
 /**
  * When the containers of one pod may be restarted: crash-loop back-off (census §5.1), 10 s doubled to
@@ -42,6 +44,17 @@ export class RestartTimes {
   restarted(container: Container, exited: ContainerStatus): number {
     this.#backOff.next(key(container), this.#exitOf(exited), this.#clock.monotonic());
     return this.#backOff.get(key(container));
+  }
+
+  /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */
+  sandboxReplaced(): void {
+    const now = this.#clock.monotonic();
+    this.#backOff.next(sandboxKey, now, now);
+  }
+
+  /** Monotonic ms before which no sandbox is made again; undefined: at once. */
+  sandboxEndsAt(): number | undefined {
+    return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
   }
 
   #exitOf(exited: ContainerStatus): number {

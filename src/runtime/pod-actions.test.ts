@@ -7,7 +7,14 @@ import { containerId, sandboxId } from "../base/ids.ts";
 import { computePodActions, isIdle, type PodActions, type PodActionsContext } from "./pod-actions.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 
-const noBackOff: PodActionsContext = { nowMs: 1000, backOffEndsAt: () => undefined, evidence: () => 7 };
+const noBackOff: PodActionsContext = {
+  nowMs: 1000,
+  busy: new Set(),
+  backOffEndsAt: () => undefined,
+  retryAt: () => undefined,
+  sandboxRetryAt: undefined,
+  evidence: () => 7,
+};
 
 interface Summary {
   readonly kill: string | undefined;
@@ -198,6 +205,30 @@ describe("computePodActions", () => {
     const context = { ...noBackOff, backOffEndsAt: () => 1000 };
     const actions = computePodActions(testPod(), testStatus([testSandbox()], [exited(3)]), context);
     assert.deepEqual(summary(actions), { ...nothing, start: ["c@1"] });
+  });
+
+  test("a container that an operation works on is left alone, and keeps its pod going", () => {
+    const context = { ...noBackOff, busy: new Set(["c"]) };
+    const never = testPod({ restartPolicy: "Never" });
+    assert.deepEqual(summary(computePodActions(never, testStatus([testSandbox()], [exited(1)]), context)), nothing);
+    assert.deepEqual(summary(computePodActions(testPod(), testStatus([testSandbox()]), context)), nothing);
+  });
+
+  test("a start that failed is tried again at its time", () => {
+    const context = { ...noBackOff, retryAt: () => 4000 };
+    const status = testStatus([testSandbox()]);
+    assert.deepEqual(summary(computePodActions(testPod(), status, context)), { ...nothing, wait: ["c:4000"] });
+    const later = computePodActions(testPod(), status, { ...context, nowMs: 4000 });
+    assert.deepEqual(summary(later), { ...nothing, start: ["c@0"] });
+  });
+
+  test("a sandbox that could not be made is tried again at its time", () => {
+    const context = { ...noBackOff, sandboxRetryAt: 4000 };
+    const waiting = computePodActions(testPod(), testStatus([]), context);
+    assert.deepEqual(summary(waiting), nothing);
+    assert.equal(waiting.sandboxWaitUntilMs, 4000);
+    const later = computePodActions(testPod(), testStatus([]), { ...context, nowMs: 4000 });
+    assert.deepEqual(summary(later), { ...nothing, sandbox: "SandboxMissing@0", start: ["c@0"] });
   });
 
   test("a leftover that was never started is handed on to be removed", () => {

@@ -21,10 +21,11 @@ export interface ContainerToStart {
   readonly cause: Cause;
 }
 
-/** A container that would start now if its crash-loop back-off were over. */
+/** A container that would start now if it had not to wait. */
 export interface ContainerWait {
   readonly container: Container;
-  readonly exited: ContainerStatus;
+  /** The instance whose crash-loop back-off it is; undefined when the last start failed and is tried again later. */
+  readonly exited: ContainerStatus | undefined;
   /** Monotonic milliseconds. */
   readonly untilMs: number;
   readonly cause: Cause;
@@ -41,14 +42,22 @@ export interface PodActions {
   /** In spec order. */
   readonly containersToStart: readonly ContainerToStart[];
   readonly waits: readonly ContainerWait[];
+  /** Monotonic milliseconds before which no sandbox is made, although one is missing. */
+  readonly sandboxWaitUntilMs: number | undefined;
 }
 
 /** What the decision depends on beside the spec and the runtime's state. Plain facts, read only. */
 export interface PodActionsContext {
   /** Monotonic milliseconds. */
   readonly nowMs: number;
+  /** Containers that an operation is starting or stopping at this moment: nothing is decided about them. */
+  readonly busy: ReadonlySet<string>;
   /** End of the crash-loop back-off that follows this exit, in monotonic milliseconds; undefined: none. */
   readonly backOffEndsAt: (container: Container, exited: ContainerStatus) => number | undefined;
+  /** When a start that failed may be tried again, in monotonic milliseconds; undefined: none failed. */
+  readonly retryAt: (container: Container) => number | undefined;
+  /** The same for the sandbox. */
+  readonly sandboxRetryAt: number | undefined;
   /** The journal entry in which a container's last change was seen. */
   readonly evidence: (container: ContainerStatus) => number | undefined;
 }
@@ -69,13 +78,21 @@ export function isIdle(actions: PodActions): boolean {
  */
 export function computePodActions(pod: Pod, status: PodStatus, context: PodActionsContext): PodActions {
   const sandbox = decideSandbox(pod, status);
-  if (sandbox.recreate !== undefined) return actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
+  if (sandbox.recreate !== undefined) {
+    const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
+    const waits = actions.createSandbox !== undefined && (context.sandboxRetryAt ?? 0) > context.nowMs;
+    return waits ? { ...nothingToDo, sandboxWaitUntilMs: context.sandboxRetryAt } : actions;
+  }
 
   const toKill: ContainerToKill[] = [];
   const toStart: ContainerToStart[] = [];
   const waits: ContainerWait[] = [];
   let keepCount = 0;
   for (const container of pod.spec.containers) {
+    if (context.busy.has(container.name)) {
+      keepCount++;
+      continue;
+    }
     const current = findContainer(status, container.name);
     if (current?.state === "running") {
       const changed = hashChange(container, current);
@@ -96,12 +113,9 @@ export function computePodActions(pod: Pod, status: PodStatus, context: PodActio
     const cause = startCause(pod, container, current, context);
     if (cause === undefined) continue;
     if (current?.state === "unknown") toKill.push({ container: current, cause });
-    const untilMs = current?.state === "exited" ? context.backOffEndsAt(container, current) : undefined;
-    if (current !== undefined && untilMs !== undefined && untilMs > context.nowMs) {
-      waits.push({ container, exited: current, untilMs, cause });
-    } else {
-      toStart.push(startOf(container, current, cause));
-    }
+    const wait = waitOf(container, current, cause, context);
+    if (wait === undefined) toStart.push(startOf(container, current, cause));
+    else waits.push(wait);
   }
   const over = keepCount === 0 && toStart.length === 0 && waits.length === 0;
   return {
@@ -111,7 +125,34 @@ export function computePodActions(pod: Pod, status: PodStatus, context: PodActio
     containersToKill: over ? [] : toKill,
     containersToStart: toStart,
     waits,
+    sandboxWaitUntilMs: undefined,
   };
+}
+
+const nothingToDo: PodActions = {
+  killPod: undefined,
+  createSandbox: undefined,
+  sandbox: undefined,
+  containersToKill: [],
+  containersToStart: [],
+  waits: [],
+  sandboxWaitUntilMs: undefined,
+};
+
+/** The later of crash-loop back-off and the pause after a failed start; undefined when neither is to come. */
+function waitOf(
+  container: Container,
+  current: ContainerStatus | undefined,
+  cause: Cause,
+  { nowMs, backOffEndsAt, retryAt }: PodActionsContext,
+): ContainerWait | undefined {
+  const exited = current?.state === "exited" ? current : undefined;
+  const backOffMs = exited === undefined ? undefined : backOffEndsAt(container, exited);
+  if (backOffMs !== undefined && backOffMs > nowMs) return { container, exited, untilMs: backOffMs, cause };
+  const retryMs = retryAt(container);
+  return retryMs !== undefined && retryMs > nowMs
+    ? { container, exited: undefined, untilMs: retryMs, cause }
+    : undefined;
 }
 
 type SandboxDecision =
@@ -148,14 +189,7 @@ function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
 /** A new sandbox means new containers, save those that succeeded and would not be restarted. */
 function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt: number): PodActions {
   const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
-  const none: PodActions = {
-    killPod: kill,
-    createSandbox: undefined,
-    sandbox: undefined,
-    containersToKill: [],
-    containersToStart: [],
-    waits: [],
-  };
+  const none: PodActions = { ...nothingToDo, killPod: kill };
   const policy = pod.spec.restartPolicy ?? "Always";
   // With Never, what ran in an earlier sandbox is not run again in a new one.
   if (policy === "Never" && status.containers.length > 0) {

@@ -2,11 +2,10 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
-import { isCriError } from "../ports/cri.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { inspectSandbox } from "./inspect.ts";
-import { killPod, remainsOf, settleAll, stopContainer } from "./kill-pod.ts";
-import { type ContainerToStart, type PodActions, shortId } from "./pod-actions.ts";
+import { killPod, remainsOf, stopContainer } from "./kill-pod.ts";
+import { type ContainerToKill, type ContainerToStart, type PodActions, shortId } from "./pod-actions.ts";
 import { makePodDirectories } from "./pod-directories.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
@@ -14,51 +13,37 @@ import type { PodStatus } from "./pod-status.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { startContainer, StartError, type StartSandbox } from "./start-container.ts";
 
-/** Why a container is not running, in the words that users know. */
-export interface Waiting {
+/** Why something of a pod could not be started, in the words that users know. */
+export interface StartFailure {
   readonly reason: string;
   readonly message: string;
-}
-
-/** How one pass over a pod ended. */
-export interface SyncOutcome {
-  /** By container name: those that could not be started, and why. */
-  readonly waiting: ReadonlyMap<string, Waiting>;
-  /** What failed; empty when all was done. */
-  readonly failures: readonly string[];
-  /** Monotonic ms of the next try of what failed, where the failure says so itself (image back-off). */
+  /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
   readonly retryAtMs: number | undefined;
 }
 
+/** What an operation tells while it runs; each name at most once. */
+export interface OperationProgress {
+  /** The pod's sandbox could not be stopped or made: nothing of the operation was started. */
+  sandboxFailed(failure: StartFailure): void;
+  /** The pod's sandbox is made; from here on the containers stand for themselves. */
+  sandboxMade(): void;
+  /** The container was started, or could not be. */
+  settled(container: string, failure: StartFailure | undefined): void;
+}
+
 /**
- * Carries out what {@link PodActions} say: upstream's SyncPod, from step 2 on. Failures are collected, not thrown: one
- * container that can't start leaves the others alone.
- * @throws the signal's reason when it was called off
+ * Work on a pod that may take long (pulls, stops, hooks). While it is under way its containers are nobody else's; other
+ * containers of the pod are looked after meanwhile.
  */
-export async function syncPod(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  status: PodStatus,
-  actions: PodActions,
-  signal: AbortSignal,
-): Promise<SyncOutcome> {
-  const outcome = new Outcome();
-  try {
-    if (actions.killPod !== undefined) {
-      await killPod(deps, podRef(pod), remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
-      if (actions.createSandbox === undefined) return outcome;
-    } else {
-      await killContainers(deps, pod, actions, signal);
-    }
-  } catch (error) {
-    signal.throwIfAborted();
-    outcome.fail(errorMessage(error));
-    return outcome;
-  }
-  const sandbox = await sandboxFor(deps, pod, actions, outcome, signal);
-  if (sandbox === undefined) return outcome;
-  await startContainers(deps, pod, sandbox, actions.containersToStart, outcome, signal);
-  return outcome;
+export interface PodOperation {
+  /** What is done, for diagnostics: `start the pod`, `restart container web`. */
+  readonly name: string;
+  /** The containers that it starts or stops, in order. */
+  readonly containers: readonly string[];
+  /** It replaces or makes the sandbox: nothing else of the pod can go on beside it. */
+  readonly wholePod: boolean;
+  /** @throws the signal's reason when it was called off; anything else is a defect */
+  readonly run: (progress: OperationProgress, signal: AbortSignal) => Promise<void>;
 }
 
 /** `spec.terminationGracePeriodSeconds`, 30 where nothing is said. */
@@ -66,61 +51,123 @@ export function gracePeriodSeconds(pod: Pod): number {
   return pod.spec.terminationGracePeriodSeconds ?? 30;
 }
 
-class Outcome implements SyncOutcome {
-  readonly waiting = new Map<string, Waiting>();
-  readonly failures: string[] = [];
-  retryAtMs: number | undefined;
-
-  fail(message: string): void {
-    this.failures.push(message);
+/**
+ * The operations that carry out what {@link PodActions} say (upstream's SyncPod, from step 2 on). The first start of a
+ * pod is one operation and keeps the order of the spec, so that a service mesh's proxy is up before the application;
+ * each restart is an operation of its own and waits for no sibling.
+ */
+export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, actions: PodActions): PodOperation[] {
+  const { createSandbox: creation, sandbox } = actions;
+  if (creation !== undefined) return [newSandbox(deps, pod, status, actions, creation)];
+  if (sandbox === undefined) return [];
+  const current = async (): Promise<StartSandbox> => {
+    return { id: sandbox.id, ips: sandbox.ips, config: await sandboxConfig(deps, pod, sandbox.attempt) };
+  };
+  const operations: PodOperation[] = [];
+  const firstStarts = actions.containersToStart.filter((start) => !start.restart);
+  if (firstStarts.length > 0) {
+    operations.push({
+      name: "start containers",
+      containers: firstStarts.map(({ container }) => container.name),
+      wholePod: false,
+      run: async (progress, signal) => startInOrder(deps, pod, current, firstStarts, progress, signal),
+    });
   }
-
-  containerFailed(name: string, error: unknown): void {
-    const reason = error instanceof StartError ? error.reason : "RunContainerError";
-    this.waiting.set(name, { reason, message: errorMessage(error) });
-    this.fail(`container ${name}: ${reason}: ${errorMessage(error)}`);
-    const retryAtMs = error instanceof StartError ? error.retryAtMs : undefined;
-    if (retryAtMs !== undefined) this.retryAtMs = Math.min(this.retryAtMs ?? retryAtMs, retryAtMs);
+  const restarts = actions.containersToStart.filter((start) => start.restart);
+  const killOf = (name: string): ContainerToKill | undefined =>
+    actions.containersToKill.find((kill) => kill.container.name === name);
+  for (const start of restarts) {
+    operations.push(restartOf(deps, pod, current, start.container.name, killOf(start.container.name), start));
   }
+  for (const kill of actions.containersToKill) {
+    const { name } = kill.container;
+    if (restarts.some((start) => start.container.name === name)) continue;
+    operations.push(restartOf(deps, pod, current, name, kill, undefined));
+  }
+  return operations;
 }
 
-async function killContainers(
+function newSandbox(
   deps: RuntimeDependencies,
   pod: Pod,
+  status: PodStatus,
   actions: PodActions,
+  creation: NonNullable<PodActions["createSandbox"]>,
+): PodOperation {
+  const starts = actions.containersToStart;
+  return {
+    name: creation.attempt === 0 ? "start the pod" : "start the pod in a new sandbox",
+    containers: starts.map(({ container }) => container.name),
+    wholePod: true,
+    run: async (progress, signal) => {
+      let sandbox: StartSandbox;
+      try {
+        if (actions.killPod !== undefined) {
+          await killPod(deps, podRef(pod), remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
+        }
+        sandbox = await createSandbox(deps, pod, creation.attempt, creation.cause, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        progress.sandboxFailed({ reason: "CreatePodSandboxError", message: errorMessage(error), retryAtMs: undefined });
+        return;
+      }
+      progress.sandboxMade();
+      await startInOrder(deps, pod, async () => sandbox, starts, progress, signal);
+    },
+  };
+}
+
+/** Stops the instance that runs, when there is one to be stopped, and starts the next, when there is to be one. */
+function restartOf(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: () => Promise<StartSandbox>,
+  name: string,
+  kill: ContainerToKill | undefined,
+  start: ContainerToStart | undefined,
+): PodOperation {
+  return {
+    name: `${start === undefined ? "stop" : "restart"} container ${name}`,
+    containers: [name],
+    wholePod: false,
+    run: async (progress, signal) => {
+      try {
+        if (kill !== undefined) {
+          await stopContainer(deps, podRef(pod), kill.container, gracePeriodSeconds(pod), kill.cause, signal);
+        }
+        if (start !== undefined) await startContainer(deps, pod, await sandbox(), start, signal);
+        progress.settled(name, undefined);
+      } catch (error) {
+        signal.throwIfAborted();
+        progress.settled(name, failureOf(error));
+      }
+    },
+  };
+}
+
+/** One that can't be started holds up no other. */
+async function startInOrder(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: () => Promise<StartSandbox>,
+  starts: readonly ContainerToStart[],
+  progress: OperationProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  await settleAll(
-    `stopping containers of pod ${pod.metadata.name}`,
-    actions.containersToKill.map(({ container, cause }) =>
-      stopContainer(deps, podRef(pod), container, gracePeriodSeconds(pod), cause, signal),
-    ),
-  );
+  for (const start of starts) {
+    try {
+      await startContainer(deps, pod, await sandbox(), start, signal);
+      progress.settled(start.container.name, undefined);
+    } catch (error) {
+      signal.throwIfAborted();
+      progress.settled(start.container.name, failureOf(error));
+    }
+  }
 }
 
-/** The sandbox to start containers in: the one there is, or a new one. Undefined when none could be made. */
-async function sandboxFor(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  actions: PodActions,
-  outcome: Outcome,
-  signal: AbortSignal,
-): Promise<StartSandbox | undefined> {
-  if (actions.containersToStart.length === 0) return undefined;
-  const creation = actions.createSandbox;
-  try {
-    if (creation !== undefined) return await createSandbox(deps, pod, creation.attempt, creation.cause, signal);
-    const current = actions.sandbox;
-    if (current === undefined) throw new Error("no sandbox to start containers in");
-    const config = await sandboxConfig(deps, pod, current.attempt);
-    return { id: current.id, config, ips: current.ips };
-  } catch (error) {
-    signal.throwIfAborted();
-    const waiting = { reason: "CreatePodSandboxError", message: errorMessage(error) };
-    for (const { container } of actions.containersToStart) outcome.waiting.set(container.name, waiting);
-    outcome.fail(`sandbox: ${errorMessage(error)}`);
-    return undefined;
-  }
+function failureOf(error: unknown): StartFailure {
+  if (error instanceof StartError) return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs };
+  return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined };
 }
 
 async function createSandbox(
@@ -161,33 +208,4 @@ async function sandboxConfig(deps: RuntimeDependencies, pod: Pod, attempt: numbe
     cgroupRoot: node.cgroupRoot,
     resources: node.resources,
   });
-}
-
-/**
- * The first start of a pod keeps the order of its spec (a service mesh's proxy goes before the application); a restart
- * waits for no sibling.
- */
-async function startContainers(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  sandbox: StartSandbox,
-  starts: readonly ContainerToStart[],
-  outcome: Outcome,
-  signal: AbortSignal,
-): Promise<void> {
-  const start = async (toStart: ContainerToStart): Promise<void> => {
-    try {
-      await startContainer(deps, pod, sandbox, toStart, signal);
-    } catch (error) {
-      if (signal.aborted && !(error instanceof StartError && isCriError(error.cause))) throw error;
-      outcome.containerFailed(toStart.container.name, error);
-    }
-  };
-  const inOrder = async (): Promise<void> => {
-    for (const toStart of starts.filter((candidate) => !candidate.restart)) await start(toStart);
-  };
-  const restarts = starts.filter((candidate) => candidate.restart).map(start);
-  const results = await Promise.allSettled([inOrder(), ...restarts]);
-  signal.throwIfAborted();
-  for (const result of results) if (result.status === "rejected") outcome.fail(errorMessage(result.reason));
 }

@@ -1,0 +1,113 @@
+import { eitherSignal } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { OperationProgress, PodOperation, StartFailure } from "../runtime/sync-pod.ts";
+
+interface Running {
+  readonly operation: PodOperation;
+  readonly controller: AbortController;
+  readonly sinceMs: number;
+  /** The sandbox is not there yet. */
+  wholePod: boolean;
+  /** Containers that it has not come to an end with. */
+  readonly pending: Set<string>;
+}
+
+/** Which parts of a pod are being worked on. */
+export interface Busy {
+  /** The sandbox is being made or replaced: nothing can be decided about the pod. */
+  readonly wholePod: boolean;
+  readonly containers: ReadonlySet<string>;
+}
+
+export interface OperationEvents {
+  readonly sandboxFailed: (failure: StartFailure) => void;
+  readonly settled: (container: string, failure: StartFailure | undefined) => void;
+  /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
+  readonly moved: (operation: PodOperation) => void;
+}
+
+/** The operations of one pod that are under way. They run beside each other and beside the worker's steps. */
+export class PodOperations {
+  readonly #running = new Set<Running>();
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #events: OperationEvents;
+  #idle: (() => void) | undefined;
+
+  constructor(clock: Clock, log: Logger, events: OperationEvents) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#events = events;
+  }
+
+  get busy(): Busy {
+    const running = [...this.#running];
+    return {
+      wholePod: running.some(({ wholePod }) => wholePod),
+      containers: new Set(running.flatMap(({ pending }) => [...pending])),
+    };
+  }
+
+  get count(): number {
+    return this.#running.size;
+  }
+
+  /** What is under way and since when (monotonic ms), for diagnostics. */
+  list(): { readonly name: string; readonly sinceMs: number }[] {
+    return [...this.#running].map(({ operation, sinceMs }) => ({ name: operation.name, sinceMs }));
+  }
+
+  /** Starts an operation; `signal` ends it with podwright's life. */
+  launch(operation: PodOperation, signal: AbortSignal): void {
+    const running: Running = {
+      operation,
+      controller: new AbortController(),
+      sinceMs: this.#clock.monotonic(),
+      wholePod: operation.wholePod,
+      pending: new Set(operation.containers),
+    };
+    this.#running.add(running);
+    void this.#run(running, signal);
+  }
+
+  /** Calls everything off. What has no effect yet will have none; a call that is on its way may still be carried out. */
+  abort(reason: Error): void {
+    for (const { controller } of this.#running) controller.abort(reason);
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#idle = resolve;
+    await promise;
+  }
+
+  async #run(running: Running, signal: AbortSignal): Promise<void> {
+    using either = eitherSignal(signal, running.controller.signal);
+    const progress: OperationProgress = {
+      sandboxFailed: (failure) => this.#events.sandboxFailed(failure),
+      sandboxMade: () => {
+        running.wholePod = false;
+      },
+      settled: (container, failure) => {
+        running.pending.delete(container);
+        this.#events.settled(container, failure);
+        if (running.pending.size > 0) this.#events.moved(running.operation);
+      },
+    };
+    try {
+      await running.operation.run(progress, either.signal);
+    } catch (error) {
+      if (!either.signal.aborted) {
+        this.#log.error("an operation failed", { operation: running.operation.name, error: errorMessage(error) });
+      }
+    } finally {
+      this.#running.delete(running);
+      if (!signal.aborted) this.#events.moved(running.operation);
+      if (this.#running.size === 0) this.#idle?.();
+    }
+  }
+}

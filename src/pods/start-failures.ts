@@ -1,0 +1,70 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
+import type { StartFailure } from "../runtime/sync-pod.ts";
+
+/** Why a container is not running, in the words that users know. */
+export interface Waiting {
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Failure extends Waiting {
+  /** Monotonic ms of the next try. */
+  readonly retryAtMs: number;
+}
+
+/**
+ * What of a pod could not be started, why, and when it is tried again. Each container stands for itself: one that waits
+ * for its image delays no other's try.
+ */
+export class StartFailures {
+  readonly #containers = new Map<string, Failure>();
+  #sandbox: Failure | undefined;
+
+  /** @param defaultRetryMs monotonic ms of the next try where the failure does not say itself */
+  settled(container: string, failure: StartFailure | undefined, defaultRetryMs: number): void {
+    if (failure === undefined) this.#containers.delete(container);
+    else this.#containers.set(container, { ...failure, retryAtMs: failure.retryAtMs ?? defaultRetryMs });
+  }
+
+  sandboxFailed(failure: StartFailure, defaultRetryMs: number): void {
+    this.#sandbox = { ...failure, retryAtMs: failure.retryAtMs ?? defaultRetryMs };
+  }
+
+  /** The sandbox is there: what was said about it is over. */
+  sandboxMade(): void {
+    this.#sandbox = undefined;
+  }
+
+  retryAt(container: Container): number | undefined {
+    return this.#containers.get(container.name)?.retryAtMs;
+  }
+
+  get sandboxRetryAt(): number | undefined {
+    return this.#sandbox?.retryAtMs;
+  }
+
+  clear(): void {
+    this.#containers.clear();
+    this.#sandbox = undefined;
+  }
+
+  /** Waiting reasons by container name: failures of their own, the sandbox' for all others, crash-loop back-off. */
+  waiting(pod: Pod, actions: PodActions | undefined, nowMs: number): ReadonlyMap<string, Waiting> {
+    const waiting = new Map<string, Waiting>();
+    const sandbox = this.#sandbox;
+    for (const { name } of pod.spec.containers) {
+      const failure = this.#containers.get(name) ?? sandbox;
+      if (failure !== undefined) waiting.set(name, { reason: failure.reason, message: failure.message });
+    }
+    for (const wait of actions?.waits ?? []) {
+      if (wait.exited === undefined) continue;
+      const seconds = Math.ceil((wait.untilMs - nowMs) / 1000);
+      const { namespace, name, uid } = pod.metadata;
+      const message = `back-off ${seconds}s restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;
+      waiting.set(wait.container.name, { reason: "CrashLoopBackOff", message });
+    }
+    return waiting;
+  }
+}
