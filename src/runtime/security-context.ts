@@ -36,7 +36,7 @@ const maxUserId = 2n ** 31n - 1n;
 const appArmorAnnotationPrefix = "container.apparmor.security.beta.kubernetes.io/";
 
 /** Information about the machine that containers have no business reading, or writing. */
-const defaultMaskedPaths = [
+export const defaultMaskedPaths = [
   "/proc/asound",
   "/proc/acpi",
   "/proc/interrupts",
@@ -50,7 +50,7 @@ const defaultMaskedPaths = [
   "/sys/firmware",
   "/sys/devices/virtual/powercap",
 ];
-const defaultReadonlyPaths = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+export const defaultReadonlyPaths = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /**
  * The security context of a container: its own fields before the pod's, the image's user when neither names one.

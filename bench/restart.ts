@@ -1,0 +1,197 @@
+/**
+ * A container exits: the time until its next instance runs, podwright's over that of a bare client that waits for the
+ * runtime's event, creates and starts.
+ *
+ *   restart.ts [--pods 30] [--containerd PATH] [--json]
+ *
+ * Each is the first restart of a fresh pod, so that no crash-loop back-off counts. Both are measured from the kill of the
+ * container's process to the runtime's own `startedAt` of the next instance.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cri } from "../src/ports/cri.ts";
+import { ContainerState } from "../src/ports/gen/runtime/v1/api_pb.js";
+import { Label } from "../src/runtime/labels.ts";
+import { Floor, type FloorPod, watchExits } from "./support/floor.ts";
+import { BenchNode, podManifest } from "./support/node.ts";
+import { benchOptions } from "./support/options.ts";
+import { type Goal, printReport, progress } from "./support/report.ts";
+import { summarize } from "./support/statistics.ts";
+
+const goalRatio = 1.3;
+/** Without runtime events podwright lists the runtime this often. */
+const relistPeriodMs = 1_000;
+const limitMs = 30_000;
+const pollMs = 50;
+/** Before anybody looks for the next instance, so that looking does not slow it down. */
+const quietMs = 400;
+/** Between two restarts: a second, more or less, so that relists are met at any phase. */
+const settleMs = { least: 300, most: 1_300 };
+
+interface Container {
+  readonly id: string;
+  /** Wall clock, milliseconds. */
+  readonly startedAt: number;
+  readonly running: boolean;
+}
+
+async function look(cri: Cri, containerId: string): Promise<Container> {
+  const { status } = await cri.runtime.containerStatus({ containerId });
+  return {
+    id: containerId,
+    startedAt: Number((status?.startedAt ?? 0n) / 1_000n) / 1_000,
+    running: status?.state === ContainerState.CONTAINER_RUNNING,
+  };
+}
+
+/** Kills the container's first process and returns the wall clock of that moment, milliseconds. */
+async function killContainer(cri: Cri, containerId: string): Promise<number> {
+  const { info } = await cri.runtime.containerStatus({ containerId, verbose: true });
+  const { pid } = JSON.parse(info["info"] ?? "{}") as { readonly pid?: number };
+  if (pid === undefined || pid <= 1) throw new Error(`the runtime does not tell the process of ${containerId}`);
+  const at = performance.timeOrigin + performance.now();
+  process.kill(pid, "SIGKILL");
+  return at;
+}
+
+/** Waits until the pod has another running container than that one. */
+async function nextInstance(cri: Cri, find: () => Promise<readonly string[]>, former: string): Promise<Container> {
+  const limit = performance.now() + limitMs;
+  while (performance.now() < limit) {
+    for (const id of await find()) {
+      if (id === former) continue;
+      const container = await look(cri, id);
+      if (container.running) return container;
+    }
+    await sleep(pollMs);
+  }
+  throw new Error(`container ${former} was not restarted within ${limitMs / 1000} s`);
+}
+
+async function restartByPodwright(cri: Cri, uid: string): Promise<number> {
+  const find = async (): Promise<string[]> => {
+    const { containers } = await cri.runtime.listContainers({ filter: { labelSelector: { [Label.podUid]: uid } } });
+    return containers.map((container) => container.id);
+  };
+  const [former = ""] = await find();
+  const killedAt = await killContainer(cri, former);
+  await sleep(quietMs);
+  return (await nextInstance(cri, find, former)).startedAt - killedAt;
+}
+
+/** The bare client: for each container that it waits for, what to do when it has ended. */
+class Restarter {
+  readonly #cri: Cri;
+  readonly #floor: Floor;
+  readonly #waits = new Map<string, () => void>();
+
+  constructor(cri: Cri, floor: Floor) {
+    this.#cri = cri;
+    this.#floor = floor;
+  }
+
+  exited(containerId: string): void {
+    this.#waits.get(containerId)?.();
+  }
+
+  async restart(pod: FloorPod): Promise<number> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waits.set(pod.containerId, resolve);
+    const killedAt = await killContainer(this.#cri, pod.containerId);
+    const timeout = sleep(limitMs, "no exit event", { ref: false });
+    if ((await Promise.race([promise, timeout])) !== undefined) throw new Error(`no exit event within ${limitMs} ms`);
+    await this.#floor.startContainer(pod, 1);
+    return (await look(this.#cri, pod.containerId)).startedAt - killedAt;
+  }
+}
+
+/**
+ * containerd 1.7 hands each event to one of its subscribers only, and older ones have none: a client that listened
+ * there would take podwright's events away.
+ */
+function sharesEvents(runtime: string): boolean {
+  return !/^containerd v?1\./.test(runtime);
+}
+
+async function measure(node: BenchNode, pods: number): Promise<{ floor: number[]; podwright: number[] }> {
+  const times = { floor: [] as number[], podwright: [] as number[] };
+  const floor = await Floor.open(node);
+  const withFloor = sharesEvents(node.runtime);
+  const names = Array.from({ length: pods }, (_, index) => `restart-${index}`);
+  await node.apply(names.map((name) => podManifest(name)));
+  const views = await node.waitForReady(...names);
+  const floorPods = withFloor ? await floor.prepare(names.map((name) => `floor-${name}`)) : [];
+  const watching = new AbortController();
+  try {
+    await floor.startAll(floorPods, 2, () => {});
+    const restarter = new Restarter(node.cri, floor);
+    const watched = withFloor && watchExits(node.cri, watching.signal, (id) => restarter.exited(id));
+    for (const [index, view] of views.entries()) {
+      const floorPod = floorPods[index];
+      const turns = [
+        async () => void times.podwright.push(await restartByPodwright(node.cri, view.uid)),
+        async () => void (floorPod && times.floor.push(await restarter.restart(floorPod))),
+      ];
+      for (const turn of index % 2 === 0 ? turns : turns.reverse()) {
+        await sleep(settleMs.least + Math.random() * (settleMs.most - settleMs.least));
+        await turn();
+      }
+      const last = `podwright ${times.podwright.at(-1)?.toFixed(0)} ms, floor ${times.floor.at(-1)?.toFixed(0) ?? "-"} ms`;
+      progress(`restart ${index + 1} of ${pods}: ${last}`);
+    }
+    watching.abort();
+    await watched;
+  } finally {
+    watching.abort();
+    await floor.remove(floorPods.filter((pod) => pod.sandboxId !== ""));
+  }
+  return times;
+}
+
+function goalsOf(times: { readonly floor: readonly number[]; readonly podwright: readonly number[] }): Goal[] {
+  const podwright = summarize(times.podwright).median;
+  if (times.floor.length === 0) {
+    return [{ name: "median restart within the relist period", value: podwright, atMost: relistPeriodMs, unit: "ms" }];
+  }
+  const ratio = podwright / summarize(times.floor).median;
+  return [{ name: "median restart", value: ratio, atMost: goalRatio, unit: "×" }];
+}
+
+async function main(): Promise<void> {
+  const options = benchOptions({ rounds: 1, pods: [30] });
+  await using node = await BenchNode.start(options);
+  const times: { floor: number[]; podwright: number[] } = { floor: [], podwright: [] };
+  const pods = options.pods[0] ?? 30;
+  // The first restart of all, of each, is with code that has not run before.
+  await measure(node, 1);
+  await node.remove(["restart-0"]);
+  for (let round = 0; round < options.rounds; round++) {
+    const more = await measure(node, pods);
+    times.floor.push(...more.floor);
+    times.podwright.push(...more.podwright);
+    await node.remove(Array.from({ length: pods }, (_, index) => `restart-${index}`));
+  }
+  const usage = await node.usage();
+  const row = (name: string, series: readonly number[]): (string | number)[] => {
+    const { count, min, median, p90, max } = summarize(series);
+    return [name, count, min, median, p90, max];
+  };
+  printReport(
+    {
+      bench: "restart",
+      setting: [
+        `${node.runtime}; milliseconds from the exit of a container to the start of the next`,
+        `podwright ${options.program}, RSS ${usage.rssMiB.toFixed(0)} MiB with ${pods} pods before`,
+        ...(times.floor.length === 0
+          ? ["no floor: this runtime has no events, or gives each to one listener only"]
+          : []),
+      ],
+      columns: ["", "restarts", "min", "median", "p90", "max"],
+      rows: [...(times.floor.length === 0 ? [] : [row("floor", times.floor)]), row("podwright", times.podwright)],
+      goals: goalsOf(times),
+      measurements: times,
+    },
+    options.json,
+  );
+}
+
+await main();

@@ -1,0 +1,152 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { openCgroups } from "../../src/linux/cgroups.ts";
+import { systemClock } from "../../src/linux/clock.ts";
+import type { Cgroups } from "../../src/ports/cgroups.ts";
+import type { Cri } from "../../src/ports/cri.ts";
+import {
+  ContainerEventType,
+  NamespaceMode,
+  type PodSandboxConfigSchema,
+  SecurityProfile_ProfileType as ProfileType,
+} from "../../src/ports/gen/runtime/v1/api_pb.js";
+import type { MessageInit } from "../../src/ports/message-init.ts";
+import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
+import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
+import { defaultMaskedPaths, defaultReadonlyPaths } from "../../src/runtime/security-context.ts";
+import { floorNamespace, idleCommand } from "./node.ts";
+
+type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
+
+/** A pod of the floor: what its calls need. */
+export interface FloorPod {
+  readonly name: string;
+  readonly directory: string;
+  readonly config: SandboxConfig;
+  sandboxId: string;
+  containerId: string;
+}
+
+const stopsAtOnce = 4;
+
+/**
+ * A bare client of the runtime: the calls that podwright makes for a pod of one container, with requests that ask the
+ * runtime for the same, and nothing else. It decides nothing, looks at nothing and keeps nothing. Its sandboxes have no
+ * labels of a kubelet, so that podwright, whose runtime it shares, passes them over.
+ */
+export class Floor {
+  readonly #cri: Cri;
+  readonly #layout: RuntimeLayout;
+  readonly #cgroups: Cgroups;
+
+  private constructor(cri: Cri, layout: RuntimeLayout, cgroups: Cgroups) {
+    this.#cri = cri;
+    this.#layout = layout;
+    this.#cgroups = cgroups;
+  }
+
+  static async open({ cri, layout }: { readonly cri: Cri; readonly layout: RuntimeLayout }): Promise<Floor> {
+    return new Floor(cri, layout, await openCgroups(systemClock));
+  }
+
+  /** Makes the files and cgroups that the pods' requests name: before the clock starts, as a floor does calls alone. */
+  async prepare(names: readonly string[]): Promise<FloorPod[]> {
+    return await Promise.all(
+      names.map(async (name) => {
+        const directory = join(this.#layout.stateDirectory, "floor", name);
+        await mkdir(join(directory, "app"), { recursive: true });
+        await writeFile(join(directory, "hosts"), "127.0.0.1 localhost\n");
+        await writeFile(join(directory, "termination-log"), "", { mode: 0o666 });
+        await this.#cgroups.apply(this.#cgroup(name), { cpuShares: 2 });
+        return { name, directory, config: this.#sandboxConfig(name, directory), sandboxId: "", containerId: "" };
+      }),
+    );
+  }
+
+  /** RunPodSandbox, CreateContainer, StartContainer. */
+  async start(pod: FloorPod): Promise<void> {
+    pod.sandboxId = (await this.#cri.runtime.runPodSandbox({ config: pod.config })).podSandboxId;
+    await this.startContainer(pod, 0);
+  }
+
+  /** The second half of {@link start}: the pod's container, or its next instance. */
+  async startContainer(pod: FloorPod, attempt: number): Promise<void> {
+    const { runtime } = this.#cri;
+    const request = { podSandboxId: pod.sandboxId, config: containerConfig(pod, attempt), sandboxConfig: pod.config };
+    pod.containerId = (await runtime.createContainer(request)).containerId;
+    await runtime.startContainer({ containerId: pod.containerId });
+  }
+
+  /** Starts all, so many at a time, in order; calls back as each runs. */
+  async startAll(pods: readonly FloorPod[], atOnce: number, onRunning: (pod: FloorPod) => void): Promise<void> {
+    await inParallel(pods, atOnce, async (pod) => {
+      await this.start(pod);
+      onRunning(pod);
+    });
+  }
+
+  async remove(pods: readonly FloorPod[]): Promise<void> {
+    await inParallel(pods, stopsAtOnce, async ({ name, sandboxId }) => {
+      await this.#cri.runtime.stopPodSandbox({ podSandboxId: sandboxId });
+      await this.#cri.runtime.removePodSandbox({ podSandboxId: sandboxId });
+      await this.#cgroups.remove(this.#cgroup(name));
+    });
+  }
+
+  #cgroup(name: string): string {
+    return `${this.#layout.cgroupRoot}/floor/${name}`;
+  }
+
+  #sandboxConfig(name: string, directory: string): SandboxConfig {
+    return {
+      metadata: { name, namespace: floorNamespace, uid: name, attempt: 0 },
+      hostname: name,
+      logDirectory: directory,
+      dnsConfig: { servers: ["127.0.0.1"], searches: [], options: [] },
+      linux: {
+        cgroupParent: this.#cgroup(name),
+        securityContext: { namespaceOptions, seccomp: { profileType: ProfileType.RuntimeDefault } },
+        resources: { cpuShares: 2n },
+      },
+    };
+  }
+}
+
+const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAINER, ipc: NamespaceMode.POD };
+
+function containerConfig({ directory }: FloorPod, attempt: number) {
+  return {
+    metadata: { name: "app", attempt },
+    image: { image: DEMO_IMAGE },
+    command: [...idleCommand],
+    mounts: [
+      { containerPath: "/etc/hosts", hostPath: join(directory, "hosts") },
+      { containerPath: "/dev/termination-log", hostPath: join(directory, "termination-log") },
+    ],
+    logPath: `app/${attempt}.log`,
+    linux: {
+      resources: { cpuShares: 2n, oomScoreAdj: 1000n },
+      securityContext: { namespaceOptions, maskedPaths: defaultMaskedPaths, readonlyPaths: defaultReadonlyPaths },
+    },
+  };
+}
+
+/** Calls back for each container whose end the runtime tells of, until the signal aborts. */
+export async function watchExits(cri: Cri, signal: AbortSignal, onExit: (containerId: string) => void): Promise<void> {
+  try {
+    for await (const event of cri.runtime.getContainerEvents({}, { signal })) {
+      if (event.containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT) onExit(event.containerId);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** Works on the items in order, so many at a time; one failure ends it. */
+async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}

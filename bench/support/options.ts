@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+const root = dirname(dirname(import.meta.dirname));
+
+/** What both benches are told on their command lines. */
+export interface BenchOptions {
+  /** Absolute path of the containerd to measure with; its shim and ctr are beside it. */
+  readonly containerd: string;
+  /** What the engine is run from: the sources, or a bundle. */
+  readonly program: string;
+  /** Where the engine's CPU profile goes; undefined: none is made. */
+  readonly cpuProfile: string | undefined;
+  readonly rounds: number;
+  /** Numbers of pods, as given. */
+  readonly pods: readonly number[];
+  readonly json: boolean;
+}
+
+const usage = `options:
+  --containerd PATH   containerd to measure with (default: the newest that the set-up brought)
+  --rounds N          repetitions of each measurement
+  --pods N[,N…]       how many pods
+  --program PATH      engine to measure (default: the sources; dist/podwright.js for the bundle)
+  --cpu-profile DIR   write the engine's CPU profile there
+  --json              one JSON object instead of a table
+`;
+
+/** Reads the command line; prints the usage and ends the process when it can't be understood. */
+export function benchOptions(defaults: { readonly rounds: number; readonly pods: readonly number[] }): BenchOptions {
+  try {
+    const { values } = parseArgs({
+      options: {
+        containerd: { type: "string" },
+        rounds: { type: "string", default: String(defaults.rounds) },
+        pods: { type: "string", default: defaults.pods.join(",") },
+        program: { type: "string", default: join(root, "src/cli/main.ts") },
+        "cpu-profile": { type: "string" },
+        json: { type: "boolean", default: false },
+      },
+    });
+    return {
+      containerd: containerdPath(values.containerd),
+      program: resolve(values.program),
+      cpuProfile: values["cpu-profile"] === undefined ? undefined : resolve(values["cpu-profile"]),
+      rounds: count(values.rounds),
+      pods: values.pods.split(",").map(count),
+      json: values.json,
+    };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`"${text}" is no number of at least 1`);
+  return value;
+}
+
+function containerdPath(asked: string | undefined): string {
+  const candidates =
+    asked === undefined
+      ? [
+          join(root, ".cache/runtimes/sid/usr/bin/containerd"),
+          join(root, ".cache/runtimes/trixie/usr/bin/containerd"),
+          "/usr/bin/containerd",
+        ]
+      : [resolve(asked)];
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`there is no ${candidates.join(", no ")}`);
+  return found;
+}

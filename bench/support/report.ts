@@ -1,0 +1,62 @@
+/** A goal and whether it was met. */
+export interface Goal {
+  readonly name: string;
+  readonly value: number;
+  readonly atMost: number;
+  /** `×` (of the floor) or `ms`. */
+  readonly unit: "×" | "ms";
+}
+
+type Cell = string | number;
+
+/** What one bench has found: a table for people, the same and more for programs. */
+export interface Report {
+  readonly bench: string;
+  /** One line each: on what it was measured. */
+  readonly setting: readonly string[];
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+  readonly goals: readonly Goal[];
+  /** Every single measurement. */
+  readonly measurements: unknown;
+}
+
+/** Prints the report, and makes a goal that was missed the process' exit code. */
+export function printReport(report: Report, asJson: boolean): void {
+  const goals = report.goals.map((goal) => ({ ...goal, met: goal.value <= goal.atMost }));
+  if (goals.some((goal) => !goal.met)) process.exitCode = 1;
+  if (asJson) {
+    console.log(JSON.stringify({ ...report, goals }));
+    return;
+  }
+  for (const line of report.setting) console.log(line);
+  console.log("");
+  for (const line of table(report.columns, report.rows)) console.log(line);
+  console.log("");
+  for (const { met, name, value, atMost, unit } of goals) {
+    console.log(`${met ? "PASS" : "FAIL"} ${name}: ${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`);
+  }
+}
+
+/** Says on standard error what is going on, so that standard output holds the report alone. */
+export function progress(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function withUnit(value: number, unit: Goal["unit"]): string {
+  return unit === "×" ? `${value.toFixed(2)} × the floor` : `${Math.round(value)} ms`;
+}
+
+function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+  const texts = rows.map((row) => row.map((cell) => (typeof cell === "number" ? String(Math.round(cell)) : cell)));
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...texts.map((row) => row[index]?.length ?? 0)),
+  );
+  const isNumber = (index: number): boolean => rows.every((row) => typeof row[index] === "number");
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, index) => (isNumber(index) ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0)))
+      .join("  ")
+      .trimEnd();
+  return [line(columns), line(widths.map((width) => "-".repeat(width))), ...texts.map(line)];
+}
