@@ -8,7 +8,7 @@ import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
-import type { WorkerView, WorkerConfig } from "./pods/pod-worker.ts";
+import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { StaticIdentity } from "./pods/static-identity.ts";
 import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";

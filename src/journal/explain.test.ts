@@ -178,6 +178,24 @@ test("why names the last thing that happened, its causes with their evidence, wh
   assert.deepEqual(JSON.parse(json), explanation, "it is JSON-able");
 });
 
+test("why names a back-off although housekeeping came after it", () => {
+  const app = { pod: web, container: "app" };
+  const first = because("ContainerMissing", "container app has not been started yet");
+  const gc = because("ContainerGC", "one dead instance of each container is kept");
+  const entries = journal(
+    [0, { kind: "action", what: "StartContainer", message: "start container app", ...app, cause: first }],
+    [10, { what: "ContainerDied", message: "container app exited with code 3 (Error)", ...app }],
+    [11, { kind: "decision", what: "BackOff", message: "container app waits 10 s", until: start + 10_010, ...app }],
+    [12, { kind: "action", what: "RemoveContainer", message: "remove container app", ...app, cause: gc }],
+    [13, { kind: "outcome", what: "RemoveContainer", message: "done", of: 4, result: "done", ...app }],
+    [14, { what: "ContainerStateChanged", message: "container app is waiting: CrashLoopBackOff", ...app }],
+    [15, { what: "ContainerRemoved", message: "container app is gone from the runtime", ...app }],
+  );
+  const [subject] = why(entries, web)?.subjects.filter(({ container }) => container === "app") ?? [];
+  assert.equal(subject?.last.what, "ContainerStateChanged");
+  assert.equal(subject?.next?.until, start + 10_010);
+});
+
 test("why as text", () => {
   const explanation = why(story(), { uid: "uid-2" });
   assert.ok(explanation);

@@ -132,20 +132,37 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
 
 function explainSubject(steps: readonly Step[]): Subject | undefined {
   const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
-  const last = inOrder.findLast((step) => !isWait(step)) ?? inOrder.at(-1);
+  const last = inOrder.findLast((step) => !isWait(step) && !isTidying(step)) ?? inOrder.at(-1);
   if (last === undefined) return undefined;
   const after =
     last.kind === "observation" && last.causes.length === 0
       ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq)
       : undefined;
-  const wait = inOrder.findLast((step) => isWait(step) && step.seq > last.seq);
   return {
     ...(last.container !== undefined && { container: last.container }),
     last,
     ...(after !== undefined && { after }),
     causes: (after ?? last).causes,
-    ...(wait !== undefined && { next: wait }),
+    ...nextOf(inOrder),
   };
+}
+
+/** The last wait, unless something was done since: whatever was waited for is then under way or over. */
+function nextOf(inOrder: readonly Step[]): { next?: Step } {
+  const wait = inOrder.findLast(isWait);
+  const lastAction = inOrder.findLast((step) => step.kind === "action" && !isTidying(step));
+  if (wait === undefined || (lastAction !== undefined && lastAction.seq > wait.seq)) return {};
+  return { next: wait };
+}
+
+const tidyingCause = "ContainerGC";
+
+/** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
+function isTidying(step: Step): boolean {
+  return (
+    step.causes.some(({ code }) => code === tidyingCause) ||
+    (step.kind === "observation" && (step.what === "ContainerRemoved" || step.what === "ContainerChanged"))
+  );
 }
 
 function isWait(step: Step): boolean {

@@ -17,6 +17,8 @@ import { type PodRecord, type PodRecords, recordOf, sameRecord } from "./pod-rec
 /** An event as it is delivered, with the journal entry that recorded it. */
 export interface DeliveredEvent extends PodLifecycleEvent {
   readonly entry: number;
+  /** What the entry says, one clause. */
+  readonly message: string;
 }
 
 export interface PlegConfig {
@@ -218,7 +220,9 @@ export class Pleg {
     const events = computeEvents(uid, before, gone ? undefined : now).map((event) =>
       this.#record(event, status, before),
     );
-    if (events.length === 0 && wanted) events.push({ type: "PodSync", uid, id: "", container: "", entry: 0 });
+    if (events.length === 0 && wanted) {
+      events.push({ type: "PodSync", uid, id: "", container: "", entry: 0, message: "" });
+    }
     this.#deliver(uid, events);
   }
 
@@ -259,15 +263,16 @@ export class Pleg {
       name: status.name || (before?.name ?? ""),
       uid: event.uid,
     };
+    const message = describe(event, status);
     const entry = this.#deps.journal.record({
       kind: "observation",
       what: event.container === "" ? event.type.replace("Container", "Sandbox") : event.type,
-      message: describe(event, status),
+      message,
       pod,
       ...(event.container === "" ? {} : { container: event.container }),
       ...eventData(event, status),
     });
-    return { ...event, entry };
+    return { ...event, entry, message };
   }
 
   #relistFailed(error: unknown): void {

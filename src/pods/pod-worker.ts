@@ -3,9 +3,8 @@ import { eitherSignal, onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
-import type { Observation, PodCache } from "../pleg/pod-cache.ts";
-import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { Observation } from "../pleg/pod-cache.ts";
+import type { DeliveredEvent } from "../pleg/pleg.ts";
 import { killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
@@ -14,40 +13,9 @@ import { gracePeriodSeconds, syncPod } from "../runtime/sync-pod.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { RestartTimes } from "./restart-times.ts";
-import { StartFailures, type Waiting } from "./start-failures.ts";
+import { StartFailures } from "./start-failures.ts";
+import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
-
-export interface WorkerConfig {
-  /** Between two looks at a pod at which nothing happens, ×1 to ×1.5: 60 s. */
-  readonly syncFrequencyMs: number;
-  /** After a failure, ×1 to ×1.5: 10 s. */
-  readonly errorBackOffMs: number;
-  /** How long a worker waits for a fresh observation before it says that the runtime hangs. */
-  readonly observeLimitMs: number;
-  /** Longest crash-loop back-off (crashLoopBackOff.maxContainerRestartPeriod). */
-  readonly maxContainerRestartPeriodMs: number;
-}
-
-/** What a worker tells of its pod after each step; publishing only reads it. */
-export interface WorkerView {
-  readonly ref: PodRef;
-  /** Undefined for a pod that only the runtime knows. */
-  readonly pod: Pod | undefined;
-  readonly state: WorkerState;
-  readonly status: PodStatus;
-  readonly waiting: ReadonlyMap<string, Waiting>;
-}
-
-export interface WorkerDependencies {
-  readonly runtime: RuntimeDependencies;
-  readonly pleg: Pleg;
-  readonly cache: PodCache;
-  readonly config: WorkerConfig;
-  /** Other pods of the same full name that the runtime still has: they end before this one starts. */
-  readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
-  /** Called after every step. */
-  readonly publish: (view: WorkerView, cause: Cause) => void;
-}
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
@@ -149,8 +117,7 @@ export class PodWorker {
   observed(event: DeliveredEvent): void {
     if (event.entry !== 0) this.#evidence.set(event.id, event.entry);
     if (event.type === "PodSync") return;
-    const what = event.container === "" ? "its sandbox" : `container ${event.container}`;
-    this.wake({ code: event.type, message: `${event.type} for ${what}`, entry: event.entry });
+    this.wake({ code: event.type, message: event.message, entry: event.entry });
   }
 
   /** Makes the worker look again, soon. */

@@ -5,7 +5,8 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { gracePeriodSeconds } from "../runtime/sync-pod.ts";
-import { PodWorker, type WorkerDependencies } from "./pod-worker.ts";
+import { PodWorker } from "./pod-worker.ts";
+import type { WorkerDependencies } from "./worker-dependencies.ts";
 
 /** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
 const orphanGraceSeconds = 1;

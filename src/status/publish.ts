@@ -1,5 +1,5 @@
 import type { Cause } from "../journal/entry.ts";
-import type { WorkerView } from "../pods/pod-worker.ts";
+import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import type { StatusManager } from "./status-manager.ts";

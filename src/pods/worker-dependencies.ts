@@ -1,0 +1,41 @@
+import type { Pod } from "../api/pod.ts";
+import type { PodUid } from "../base/ids.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import type { Waiting } from "./start-failures.ts";
+import type { WorkerState } from "./worker-state.ts";
+
+export interface WorkerConfig {
+  /** Between two looks at a pod at which nothing happens, ×1 to ×1.5: 60 s. */
+  readonly syncFrequencyMs: number;
+  /** After a failure, ×1 to ×1.5: 10 s. */
+  readonly errorBackOffMs: number;
+  /** How long a worker waits for a fresh observation before it says that the runtime hangs. */
+  readonly observeLimitMs: number;
+  /** Longest crash-loop back-off (crashLoopBackOff.maxContainerRestartPeriod). */
+  readonly maxContainerRestartPeriodMs: number;
+}
+
+/** What a worker tells of its pod after each step; publishing only reads it. */
+export interface WorkerView {
+  readonly ref: PodRef;
+  /** Undefined for a pod that only the runtime knows. */
+  readonly pod: Pod | undefined;
+  readonly state: WorkerState;
+  readonly status: PodStatus;
+  readonly waiting: ReadonlyMap<string, Waiting>;
+}
+
+export interface WorkerDependencies {
+  readonly runtime: RuntimeDependencies;
+  readonly pleg: Pleg;
+  readonly cache: PodCache;
+  readonly config: WorkerConfig;
+  /** Other pods of the same full name that the runtime still has: they end before this one starts. */
+  readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
+  /** Called after every step. */
+  readonly publish: (view: WorkerView, cause: Cause) => void;
+}
