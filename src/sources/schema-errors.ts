@@ -39,6 +39,8 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
     case "invalid_union":
       if (value === undefined) return [{ path, detail: "Required value" }];
       return [{ path, detail: wrongType("a text or a number", value) }];
+    case "custom":
+      return [{ path, detail: issue.message }];
     default:
       return [{ path, detail: "does not fit" }];
   }

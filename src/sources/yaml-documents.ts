@@ -34,12 +34,23 @@ const maxDepth = 64;
 /** The YAML parser needs a microsecond and more by the token, so their number is bounded as well as the file's size. */
 const maxTokens = 500_000;
 
+export interface DocumentOptions {
+  /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */
+  readonly keepNulls?: boolean;
+  /** Told of a repeated key, of which then the last counts; otherwise that is an error. */
+  readonly onRepeatedKey?: (problem: ManifestError) => void;
+}
+
 /**
  * Splits a text into its YAML documents (JSON is YAML). Scalars are read as Kubernetes does: YAML 1.1 without
  * timestamps and sexagesimal numbers, so that `yes`, `on` and `0644` mean true, true and 420. A repeated key is an
  * error. Empty documents are left out. A document with an error gives no value and does not hurt the others.
  */
-export function parseDocuments(text: string, file: string): { documents: TextDocument[]; errors: ManifestError[] } {
+export function parseDocuments(
+  text: string,
+  file: string,
+  options: DocumentOptions = {},
+): { documents: TextDocument[]; errors: ManifestError[] } {
   const lines = new LineCounter();
   const errors: ManifestError[] = [];
   const documents: TextDocument[] = [];
@@ -56,14 +67,16 @@ export function parseDocuments(text: string, file: string): { documents: TextDoc
       continue;
     }
     if (document.contents === null) continue;
-    const reader = new Reader(budget);
+    const reader = new Reader(budget, options);
     const value = reader.read(document.contents, []);
-    for (const { offset, path, detail } of reader.problems) {
+    for (const { offset, path, detail, repeatedKey } of reader.problems) {
       const field = path.length === 0 ? undefined : formatPath(path);
-      errors.push(new ManifestError({ file, position: position(lines, offset), field }, detail));
+      const error = new ManifestError({ file, position: position(lines, offset), field }, detail);
+      if (repeatedKey && options.onRepeatedKey !== undefined) options.onRepeatedKey(error);
+      else errors.push(error);
     }
     if (budget.values < 0) break;
-    if (reader.problems.length > 0 || value === null) continue;
+    if (reader.failed || value === null) continue;
     const start = document.contents.range[0];
     documents.push({
       value,
@@ -117,20 +130,28 @@ interface Problem {
   readonly offset: number;
   readonly path: FieldPath;
   readonly detail: string;
+  readonly repeatedKey: boolean;
 }
 
 /** Turns the nodes of one document into values and remembers where each stood. */
 class Reader {
   readonly problems: Problem[] = [];
   readonly #budget: { values: number };
+  readonly #options: DocumentOptions;
   readonly #anchors = new Map<string, Node>();
   /** Of every map and list made: where its fields or items stand. */
   readonly #offsets = new WeakMap<object, Map<string | number, number>>();
   /** Aliases being written out around the node in hand. */
   #expanding = 0;
 
-  constructor(budget: { values: number }) {
+  constructor(budget: { values: number }, options: DocumentOptions) {
     this.#budget = budget;
+    this.#options = options;
+  }
+
+  /** True when the value can't be used. */
+  get failed(): boolean {
+    return this.problems.some((problem) => !problem.repeatedKey || this.#options.onRepeatedKey === undefined);
   }
 
   read(node: Node | null, path: FieldPath): unknown {
@@ -207,13 +228,13 @@ class Reader {
       }
       const name = String(key);
       const field = [...path, name];
-      if (offsets.has(name)) this.#fail(offset, field, "is given twice");
+      if (offsets.has(name)) this.#fail(offset, field, "is given twice", true);
       // It would change the object that holds it instead of becoming a field.
       if (name === "__proto__") this.#fail(offset, field, "is not an allowed name");
       offsets.set(name, offset);
       const value = this.read(valueNode, field);
       if (value === null && stringMaps.has(String(path.at(-1)))) Reflect.set(map, name, "");
-      else if (value !== null) Reflect.set(map, name, value);
+      else if (value !== null || this.#options.keepNulls === true) Reflect.set(map, name, value);
     }
     for (const source of merged.flat()) this.#merge(map, offsets, source, path);
     return map;
@@ -239,8 +260,8 @@ class Reader {
     }
   }
 
-  #fail(offset: number, path: FieldPath, detail: string): void {
-    this.problems.push({ offset, path, detail });
+  #fail(offset: number, path: FieldPath, detail: string, repeatedKey = false): void {
+    this.problems.push({ offset, path, detail, repeatedKey });
   }
 }
 

@@ -1,0 +1,97 @@
+import { ZodError } from "zod";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { ManifestError, quote, type FieldPath, type Origin } from "../sources/manifest-error.ts";
+import { describeSchemaErrors, typeName } from "../sources/schema-errors.ts";
+import { parseDocuments } from "../sources/yaml-documents.ts";
+import { isJsonMap, withoutNulls, withoutPath, type JsonMap } from "./json.ts";
+import { kubeletConfigurationSchema, type PartialConfiguration } from "./schema.ts";
+
+const apiVersion = "kubelet.config.k8s.io/v1beta1";
+const kind = "KubeletConfiguration";
+
+/** What one file says. */
+export interface DecodedConfiguration {
+  readonly configuration: PartialConfiguration;
+  /** The same with its nulls, as a merge patch for what came before (RFC 7386). */
+  readonly patch: JsonMap;
+  /** What strict decoding would have refused: unknown and repeated fields. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads a KubeletConfiguration from YAML or JSON. Unknown and repeated fields are warnings, as upstream falls back from
+ * strict to lenient decoding for v1beta1; wrong types are errors, all of them told at once with file, line and field.
+ * @throws PodwrightError (bad input)
+ */
+export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedConfiguration {
+  const warnings: string[] = [];
+  const { value, origin } = onlyDocument(bytes, file, warnings);
+  checkType(value, origin);
+  const stripped = withoutNulls(value);
+  const result = kubeletConfigurationSchema.safeParse(stripped);
+  if (result.success) return { configuration: result.data, patch: withoutType(value), warnings };
+
+  const { issues } = result.error;
+  const wrong = issues.filter((issue) => issue.code !== "unrecognized_keys");
+  const describe = (some: typeof issues): ManifestError[] => {
+    const errors = describeSchemaErrors(kubeletConfigurationSchema, stripped, new ZodError(some));
+    return errors.map(({ path, detail }) => ManifestError.at(origin, path, detail));
+  };
+  if (wrong.length > 0) throw badInput(describe(wrong));
+  const unknown = issues.filter((issue) => issue.code === "unrecognized_keys");
+  warnings.push(...describe(unknown).map((error) => error.message));
+  const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
+  const known = (map: JsonMap): JsonMap => paths.reduce(withoutPath, map);
+  // Unknown fields of items of lists stay in the patch; whoever reads them does not look at them.
+  const patch = withoutType(known(value));
+  return { configuration: lenient(withoutNulls(patch)), patch, warnings };
+}
+
+/** What the schema knows of the value: only unknown fields are left in it. */
+function lenient(value: unknown): PartialConfiguration {
+  return value as PartialConfiguration;
+}
+
+function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { value: JsonMap; origin: Origin } {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new PodwrightError(ExitCode.badInput, `${file}: is not UTF-8 text`, { cause: error });
+  }
+  const onRepeatedKey = (problem: ManifestError): void => void warnings.push(problem.message);
+  const { documents, errors } = parseDocuments(text, file, { keepNulls: true, onRepeatedKey });
+  if (errors.length > 0) throw badInput(errors);
+  const [document, ...others] = documents;
+  // No configuration is an error: a file that was cut off must not mean the defaults.
+  if (document === undefined) {
+    throw new PodwrightError(ExitCode.badInput, `kubelet config file ${quote(file)} was empty`);
+  }
+  const { value, origin } = document;
+  if (others.length > 0) warnings.push(`${file}: only the first of its ${documents.length} documents counts`);
+  if (isJsonMap(value)) return { value, origin };
+  throw ManifestError.at(origin, [], `expected a ${kind} (a map), got ${typeName(value)}`);
+}
+
+function checkType(value: JsonMap, origin: Origin): void {
+  const expected = { apiVersion, kind } as const;
+  for (const field of ["apiVersion", "kind"] as const) {
+    const given = value[field];
+    if (given === expected[field]) continue;
+    const path: FieldPath = [field];
+    if (given === undefined || given === null) {
+      throw ManifestError.at(origin, path, `Required value: ${quote(expected[field])}`);
+    }
+    const shown = typeof given === "string" ? quote(given) : typeName(given);
+    throw ManifestError.at(origin, path, `Unsupported value: ${shown}: supported values: ${quote(expected[field])}`);
+  }
+}
+
+function withoutType(value: JsonMap): JsonMap {
+  const { apiVersion: _apiVersion, kind: _kind, ...fields } = value;
+  return fields;
+}
+
+function badInput(errors: readonly ManifestError[]): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, errors.map((error) => error.message).join("\n"));
+}

@@ -1,0 +1,173 @@
+/** What this version of podwright makes of a field of KubeletConfiguration. */
+export type FieldSupport =
+  /** `how` where it is not simply what the field's own documentation says. */
+  | { readonly kind: "honoured"; readonly how?: string }
+  /** Set to anything but what podwright does anyway (`unless`), it is warned of. Completes "not honoured: podwright …". */
+  | { readonly kind: "ignored"; readonly because: string; readonly unless?: readonly unknown[] }
+  /** Set to anything but `unless`, podwright does not start. Completes "not supported: podwright …". */
+  | { readonly kind: "refused"; readonly because: string; readonly unless: readonly unknown[] };
+
+const honoured: FieldSupport = { kind: "honoured" };
+
+function as(how: string): FieldSupport {
+  return { kind: "honoured", how };
+}
+
+function ignored(because: string, ...unless: readonly unknown[]): FieldSupport {
+  return { kind: "ignored", because, unless };
+}
+
+function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
+  return { kind: "refused", because, unless };
+}
+
+const noApi = "serves no kubelet API on a port yet";
+const noCluster = "does not join clusters yet";
+const noImageGc = "does not remove unused images yet";
+const noEviction = "does not evict pods yet";
+const noLogRotation = "does not rotate container logs yet";
+const noReservation = "does not reserve resources for the system yet";
+const noShutdown = "does not watch for a shutdown of the node yet";
+const noPullSecrets = "pulls images without credentials so far";
+const noEffectUpstream = "knows, as the kubelet of 1.36, no use for it";
+const noMemoryQos = "does not set memory.min, low and high yet";
+const noTopology = "does not align resources with the machine's topology yet";
+const noCpuManager = "gives containers no processors of their own yet";
+const noVolumes = "does not mount volumes yet";
+const noMetrics = "serves no metrics yet";
+
+/**
+ * Every field of KubeletConfiguration, a structure by its parts where they differ: docs/configuration.md shows this
+ * table, and nothing that is set is ignored in silence.
+ */
+export const fieldTable: Readonly<Record<string, FieldSupport>> = {
+  enableServer: ignored(noApi, false),
+  staticPodPath: honoured,
+  podLogsDir: honoured,
+  syncFrequency: honoured,
+  fileCheckFrequency: as("changes are seen at once through inotify; this is the look besides"),
+  httpCheckFrequency: honoured,
+  staticPodURL: honoured,
+  staticPodURLHeader: as("the values never reach logs"),
+  address: ignored(noApi),
+  port: ignored(noApi),
+  readOnlyPort: ignored(noApi, 0),
+  tlsCertFile: ignored(noApi),
+  tlsPrivateKeyFile: ignored(noApi),
+  tlsCipherSuites: ignored(noApi),
+  tlsCurvePreferences: ignored(noApi),
+  tlsMinVersion: ignored(noApi),
+  rotateCertificates: ignored(noCluster, false),
+  serverTLSBootstrap: ignored(noCluster, false),
+  authentication: ignored(noApi),
+  authorization: ignored(noApi),
+  registryPullQPS: honoured,
+  registryBurst: honoured,
+  imagePullCredentialsVerificationPolicy: ignored(noPullSecrets, "NeverVerify"),
+  preloadedImagesVerificationAllowlist: ignored(noPullSecrets),
+  eventRecordQPS: ignored(noCluster),
+  eventBurst: ignored(noCluster),
+  enableDebuggingHandlers: ignored(noApi, false),
+  enableContentionProfiling: ignored(noApi, false),
+  healthzPort: honoured,
+  healthzBindAddress: honoured,
+  oomScoreAdj: as("where the kernel does not permit it, that is said once"),
+  clusterDomain: honoured,
+  clusterDNS: honoured,
+  streamingConnectionIdleTimeout: ignored(noEffectUpstream),
+  nodeStatusUpdateFrequency: ignored(noCluster),
+  nodeStatusReportFrequency: ignored(noCluster),
+  nodeLeaseDurationSeconds: ignored(noCluster),
+  imageMinimumGCAge: ignored(noImageGc),
+  imageMaximumGCAge: ignored(noImageGc),
+  imageGCHighThresholdPercent: ignored(noImageGc, 100),
+  imageGCLowThresholdPercent: ignored(noImageGc),
+  volumeStatsAggPeriod: ignored(noMetrics),
+  kubeletCgroups: ignored("stays in the cgroup it is started in"),
+  systemCgroups: ignored("moves no processes of the system"),
+  cgroupRoot: as("`/` when empty; made when it is missing, which the Go kubelet refuses"),
+  cgroupsPerQOS: refused("can't do without the cgroups of QoS classes and pods yet", true),
+  cgroupDriver: as("what the runtime says (RuntimeConfig) comes first"),
+  cpuManagerPolicy: ignored(noCpuManager, "none"),
+  singleProcessOOMKill: honoured,
+  cpuManagerPolicyOptions: ignored(noCpuManager),
+  cpuManagerReconcilePeriod: ignored(noCpuManager),
+  memoryManagerPolicy: ignored(noTopology, "None"),
+  topologyManagerPolicy: ignored(noTopology, "none"),
+  topologyManagerScope: ignored(noTopology),
+  topologyManagerPolicyOptions: ignored(noTopology),
+  qosReserved: ignored(noReservation),
+  runtimeRequestTimeout: honoured,
+  hairpinMode: ignored(noEffectUpstream),
+  maxPods: ignored("does not limit the number of pods yet"),
+  podCIDR: ignored("leaves the pods' addresses to the runtime's network configuration"),
+  podPidsLimit: honoured,
+  resolvConf: honoured,
+  runOnce: as("true is an error, as to the kubelet of 1.36"),
+  cpuCFSQuota: honoured,
+  cpuCFSQuotaPeriod: honoured,
+  nodeStatusMaxImages: ignored(noCluster),
+  maxOpenFiles: as("Node.js takes what the process may have; less than this is said once"),
+  contentType: ignored(noCluster),
+  kubeAPIQPS: ignored(noCluster),
+  kubeAPIBurst: ignored(noCluster),
+  serializeImagePulls: honoured,
+  maxParallelImagePulls: honoured,
+  evictionHard: ignored(noEviction),
+  evictionSoft: ignored(noEviction),
+  evictionSoftGracePeriod: ignored(noEviction),
+  evictionPressureTransitionPeriod: ignored(noEviction),
+  evictionMaxPodGracePeriod: ignored(noEviction),
+  evictionMinimumReclaim: ignored(noEviction),
+  mergeDefaultEvictionSettings: ignored(noEviction, false),
+  podsPerCore: ignored("does not limit the number of pods yet"),
+  enableControllerAttachDetach: ignored(noVolumes),
+  protectKernelDefaults: ignored("neither checks nor changes kernel settings", false),
+  makeIPTablesUtilChains: ignored("makes no iptables chains", false),
+  iptablesMasqueradeBit: ignored(noEffectUpstream),
+  iptablesDropBit: ignored(noEffectUpstream),
+  featureGates: as("unknown and locked gates are errors, gates without effect here are warned of"),
+  failSwapOn: honoured,
+  memorySwap: ignored("lets containers use no swap", { swapBehavior: "NoSwap" }, { swapBehavior: "" }),
+  containerLogMaxSize: ignored(noLogRotation),
+  containerLogMaxFiles: ignored(noLogRotation),
+  containerLogMaxWorkers: ignored(noLogRotation),
+  containerLogMonitorInterval: ignored(noLogRotation),
+  configMapAndSecretChangeDetectionStrategy: ignored(noCluster),
+  systemReserved: ignored(noReservation),
+  kubeReserved: ignored(noReservation),
+  reservedSystemCPUs: ignored(noReservation),
+  showHiddenMetricsForVersion: ignored(noMetrics),
+  systemReservedCgroup: ignored(noReservation),
+  kubeReservedCgroup: ignored(noReservation),
+  enforceNodeAllocatable: ignored("limits all pods together to what the machine has", ["pods"]),
+  allowedUnsafeSysctls: ignored("leaves sysctls to the runtime"),
+  volumePluginDir: ignored(noVolumes),
+  providerID: ignored(noCluster),
+  kernelMemcgNotification: ignored(noEviction, false),
+  "logging.format": ignored("writes one JSON object a line, and lines for people on a terminal", "json"),
+  "logging.flushFrequency": ignored("writes each line at once", "5s", 5_000_000_000),
+  "logging.verbosity": as("4 and above adds debug lines"),
+  "logging.vmodule": ignored("has one verbosity for all"),
+  "logging.options": ignored("writes all its logs to standard error"),
+  enableSystemLogHandler: ignored(noApi, false),
+  enableSystemLogQuery: ignored(noApi, false),
+  shutdownGracePeriod: ignored(noShutdown),
+  shutdownGracePeriodCriticalPods: ignored(noShutdown),
+  shutdownGracePeriodByPodPriority: ignored(noShutdown),
+  crashLoopBackOff: honoured,
+  reservedMemory: ignored(noTopology),
+  enableProfilingHandler: ignored(noApi, false),
+  enableDebugFlagsHandler: ignored(noApi, false),
+  seccompDefault: honoured,
+  memoryThrottlingFactor: ignored(noMemoryQos),
+  memoryReservationPolicy: ignored(noMemoryQos, "None"),
+  registerWithTaints: ignored(noCluster),
+  registerNode: ignored(noCluster, false),
+  tracing: ignored("exports no traces yet"),
+  localStorageCapacityIsolation: ignored(noEviction, false),
+  containerRuntimeEndpoint: as("a Unix socket; while nobody answers there, podwright waits"),
+  imageServiceEndpoint: honoured,
+  failCgroupV1: honoured,
+  userNamespaces: ignored("runs pods in the host's user namespace"),
+};

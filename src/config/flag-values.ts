@@ -1,0 +1,117 @@
+import { isIpAddress } from "../sources/formats.ts";
+import type { FlagKind } from "./flag-table.ts";
+import { parseGoDuration } from "./go-duration.ts";
+import { isJsonMap } from "./json.ts";
+
+/** A text that a flag does not take; the message completes `invalid argument "x" for "--flag": `. */
+class FlagValueError extends Error {}
+
+/**
+ * The JSON value of a flag of the kind.
+ * @param before what the flag gave the last time, when it is repeated: lists and maps go on with it
+ * @throws FlagValueError
+ */
+export function flagValue(kind: FlagKind, text: string, before: unknown): unknown {
+  switch (kind) {
+    case "bool":
+      return parseBool(text);
+    case "int":
+      if (!/^[+-]?\d{1,15}$/u.test(text)) throw new FlagValueError("expected a whole number");
+      return Number(text);
+    case "duration":
+      if (parseGoDuration(text) === undefined) throw new FlagValueError('expected a duration such as "10s" or "1h30m"');
+      return text;
+    case "string":
+      return text;
+    case "ip":
+      if (!isIpAddress(text)) throw new FlagValueError("expected an IP address");
+      return text;
+    case "list":
+      return [...listOf(before), ...(text === "" ? [] : text.split(","))];
+    case "map":
+      return { ...mapOf(before), ...pairs(text.split(","), "=") };
+    case "pair":
+      return { ...mapOf(before), ...pairs([text], "=") };
+    case "thresholds":
+      return { ...mapOf(before), ...pairs(text.split(","), "<") };
+    case "booleans":
+      return { ...mapOf(before), ...booleans(text) };
+    case "headers":
+      return headers(text, mapOf(before));
+    case "taints":
+      return [...listOf(before), ...items(text).map(taint)];
+    case "reservedMemory":
+      return [...listOf(before), ...text.split(";").map(memoryReservation)];
+    case "vmodule":
+      return [...listOf(before), ...items(text).map(verbosityPattern)];
+  }
+}
+
+/** Go's strconv.ParseBool. */
+function parseBool(text: string): boolean {
+  if (["1", "t", "T", "true", "TRUE", "True"].includes(text)) return true;
+  if (["0", "f", "F", "false", "FALSE", "False"].includes(text)) return false;
+  throw new FlagValueError("expected true or false");
+}
+
+function listOf(before: unknown): readonly unknown[] {
+  return Array.isArray(before) ? before : [];
+}
+
+function mapOf(before: unknown): Readonly<Record<string, unknown>> {
+  return isJsonMap(before) ? before : {};
+}
+
+function items(text: string): string[] {
+  return text.split(",").filter((item) => item !== "");
+}
+
+function pairs(parts: readonly string[], separator: string): Record<string, string> {
+  const entries = parts
+    .filter((part) => part !== "")
+    .map((part) => {
+      const at = part.indexOf(separator);
+      if (at < 0) throw new FlagValueError(`malformed pair ${JSON.stringify(part)}, expect key${separator}value`);
+      return [part.slice(0, at).trim(), part.slice(at + 1).trim()] as const;
+    });
+  return Object.fromEntries(entries);
+}
+
+function booleans(text: string): Record<string, boolean> {
+  return Object.fromEntries(Object.entries(pairs(text.split(","), "=")).map(([key, value]) => [key, parseBool(value)]));
+}
+
+function headers(text: string, before: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const all: Record<string, unknown> = { ...before };
+  for (const part of items(text)) {
+    const at = part.indexOf(":");
+    // The value may be a secret: the message does without it.
+    if (at < 0) throw new FlagValueError("malformed pair, expect key:value");
+    const key = part.slice(0, at).trim();
+    all[key] = [...listOf(all[key]), part.slice(at + 1).trim()];
+  }
+  return all;
+}
+
+function taint(text: string): { key: string; value: string; effect: string } {
+  const match = /^([^=:]+)(?:=([^:]*))?:([^:]+)$/u.exec(text);
+  if (match === null) throw new FlagValueError(`invalid taint spec: ${text}, expect key=value:Effect`);
+  const [, key = "", value = "", effect = ""] = match;
+  return { key, value, effect };
+}
+
+function memoryReservation(text: string): { numaNode: number; limits: Record<string, string> } {
+  const match = /^(\d{1,9}):(.+)$/u.exec(text);
+  if (match === null) {
+    throw new FlagValueError(
+      `the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type=quantity...], got ${text}`,
+    );
+  }
+  return { numaNode: Number(match[1]), limits: pairs((match[2] ?? "").split(","), "=") };
+}
+
+function verbosityPattern(text: string): { filePattern: string; verbosity: number } {
+  const match = /^([^=]+)=(\d{1,9})$/u.exec(text);
+  if (match === null) throw new FlagValueError(`${JSON.stringify(text)} does not have the pattern=N format`);
+  return { filePattern: match[1] ?? "", verbosity: Number(match[2]) };
+}

@@ -1,0 +1,136 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { didYouMean } from "../sources/suggest.ts";
+import { configurationFlags, lastingFlags, type FlagKind } from "./flag-table.ts";
+import { flagValue } from "./flag-values.ts";
+import { withValueAt, type JsonMap } from "./json.ts";
+import { nodeFlags } from "./node-flag-table.ts";
+
+/** The command line of `podwright kubelet`, understood. */
+export interface KubeletFlags {
+  readonly help: boolean;
+  /** Values of fields of KubeletConfiguration by their dotted path. */
+  readonly fields: ReadonlyMap<string, unknown>;
+  /** Values of the other flags by name. */
+  readonly node: NodeFlagValues;
+  /** Flags that are deprecated, refused nowhere and yet of no effect, in words for the log. */
+  readonly warnings: readonly string[];
+}
+
+/** Flags without a field, those that podwright honours. */
+export interface NodeFlagValues {
+  readonly config?: string;
+  readonly configDir?: string;
+  readonly rootDir?: string;
+  readonly stateDir?: string;
+  readonly hostnameOverride?: string;
+  readonly nodeIp?: string;
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+  readonly lockFile?: string;
+  readonly exitOnLockContention?: boolean;
+  readonly seccompDefault?: boolean;
+}
+
+/**
+ * Reads flags as upstream's do (pflag): `--name value` or `--name=value`, `_` for `-`, a bare boolean is true, of
+ * repeated ones the last counts unless they hold lists or maps. Pure.
+ * @throws PodwrightError (bad input) for the first that is wrong
+ */
+export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
+  const fields = new Map<string, unknown>();
+  const node = new Map<string, unknown>();
+  const warnings = new Set<string>();
+  const rest = [...arguments_];
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === "--help" || word === "-h") return { help: true, fields, node: {}, warnings: [] };
+    const { name, kind, given } = flagOf(word);
+    const text = given ?? (kind === "bool" ? "true" : rest.shift());
+    if (text === undefined) throw badFlag(`flag needs an argument: --${name}`);
+    const field = configurationFlags.get(name)?.field;
+    if (field === undefined) node.set(name, parsed(name, kind, text, node.get(name)));
+    else fields.set(field, parsed(name, kind, text, fields.get(field)));
+    for (const warning of warningsOf(name, text)) warnings.add(warning);
+  }
+  return { help: false, fields, node: nodeValues(node), warnings: [...warnings] };
+}
+
+/** The fields that the command line sets, as a partial configuration. */
+export function flagLayer(fields: KubeletFlags["fields"]): JsonMap {
+  let values: JsonMap = {};
+  for (const [field, value] of fields) values = withValueAt(values, field, value);
+  return values;
+}
+
+function flagOf(word: string): { name: string; kind: FlagKind; given: string | undefined } {
+  // -v is the only flag with a short form: -v4, -v=4, -v 4.
+  const short = /^-v=?(.*)$/su.exec(word);
+  if (short !== null) return { name: "v", kind: "int", given: short[1] === "" ? undefined : short[1] };
+  const match = /^--([^=]+)(?:=(.*))?$/su.exec(word);
+  if (match === null) {
+    throw badFlag(word.startsWith("-") ? `unknown flag: ${word}` : `unknown command ${JSON.stringify(word)}`);
+  }
+  const name = (match[1] ?? "").replaceAll("_", "-");
+  const kind =
+    configurationFlags.get(name)?.kind ?? (Object.hasOwn(nodeFlags, name) ? nodeFlags[name]?.kind : undefined);
+  if (kind !== undefined) return { name, kind, given: match[2] };
+  const meant = didYouMean(name, [...configurationFlags.keys(), ...Object.keys(nodeFlags)]);
+  throw badFlag(`unknown flag: --${name}${meant === undefined ? "" : `; did you mean --${meant}?`}`);
+}
+
+function parsed(name: string, kind: FlagKind, text: string, before: unknown): unknown {
+  try {
+    return flagValue(kind, text, before);
+  } catch (error) {
+    // Headers may be secrets.
+    const shown = kind === "headers" ? "" : ` ${JSON.stringify(text)}`;
+    throw badFlag(`invalid argument${shown} for --${name}: ${errorMessage(error)}`);
+  }
+}
+
+/** What is to be said of a flag; throws for one that podwright refuses. */
+function warningsOf(name: string, text: string): string[] {
+  if (configurationFlags.has(name)) {
+    if (lastingFlags.has(name)) return [];
+    return [
+      `Flag --${name} has been deprecated, This parameter should be set via the config file specified by --config.`,
+    ];
+  }
+  const flag = nodeFlags[name];
+  if (flag === undefined || flag.support === "honoured" || flag.harmless?.includes(text)) return [];
+  if (flag.support === "refused") throw badFlag(`--${name} is not supported: podwright ${flag.text}`);
+  return [`Flag --${name} is not honoured: podwright ${flag.text}`];
+}
+
+function nodeValues(values: ReadonlyMap<string, unknown>): NodeFlagValues {
+  const entries = [...values].map(([name, value]) => {
+    return [name.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase()), value] as const;
+  });
+  return Object.fromEntries(entries) as NodeFlagValues;
+}
+
+function badFlag(message: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, message, { remedy: "see podwright kubelet --help" });
+}
+
+/** The help of `podwright kubelet`. */
+export function kubeletHelp(): string {
+  const own = Object.entries(nodeFlags).filter(([, flag]) => flag.support === "honoured");
+  const width = Math.max(...own.map(([name]) => name.length)) + 2;
+  const fields = [...configurationFlags].map(([name, { field }]) => `  ${`--${name}`.padEnd(46)}${field}`);
+  return [
+    "Usage: podwright kubelet [flags]",
+    "",
+    "Runs the node agent in the foreground. It owns every pod of its runtime; pods come from the files of staticPodPath",
+    "and from staticPodURL. SIGTERM ends it and leaves the pods running; the next start takes them up.",
+    "",
+    "Flags:",
+    ...own.map(([name, { text }]) => `  ${`--${name}`.padEnd(width)}  ${text}`),
+    "",
+    "Flags that set a field of the configuration, over what files say:",
+    ...fields,
+    "",
+    "What this version honours, ignores and refuses: docs/configuration.md",
+    "",
+    "  podwright kubelet --config /var/lib/kubelet/config.yaml",
+    "  podwright ps --state-dir /var/lib/kubelet/podwright",
+  ].join("\n");
+}

@@ -1,0 +1,52 @@
+/** JSON values on their way from files and flags to a configuration. Nothing here changes its arguments. */
+
+export type JsonMap = Readonly<Record<string, unknown>>;
+
+export function isJsonMap(value: unknown): value is JsonMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value without the nulls of its maps: in Go's JSON they leave a field unset. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isJsonMap(value)) return value;
+  const entries = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(entries.map(([name, field]) => [name, withoutNulls(field)]));
+}
+
+/** JSON merge patch (RFC 7386): maps merge, null removes, anything else replaces. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isJsonMap(patch)) return patch;
+  const merged = new Map(Object.entries(isJsonMap(target) ? target : {}));
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+/** The value at a dotted path (`logging.verbosity`); undefined when something on the way is missing. */
+export function valueAt(root: unknown, path: string): unknown {
+  let value = root;
+  for (const part of path.split(".")) {
+    if (!isJsonMap(value) || !Object.hasOwn(value, part)) return undefined;
+    value = value[part];
+  }
+  return value;
+}
+
+/** The map with the value at a dotted path replaced as a whole. */
+export function withValueAt(root: JsonMap, path: string, value: unknown): JsonMap {
+  const [first = "", ...rest] = path.split(".");
+  if (rest.length === 0) return { ...root, [first]: value };
+  const inner = root[first];
+  return { ...root, [first]: withValueAt(isJsonMap(inner) ? inner : {}, rest.join("."), value) };
+}
+
+/** The map without what is at a path; what is below a list stays. */
+export function withoutPath(root: JsonMap, path: readonly string[]): JsonMap {
+  const [first = "", ...rest] = path;
+  const { [first]: inner, ...others } = root;
+  if (rest.length === 0) return others;
+  return isJsonMap(inner) ? { ...root, [first]: withoutPath(inner, rest) } : root;
+}

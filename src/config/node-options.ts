@@ -1,0 +1,94 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
+
+/**
+ * The node's name: the override or the host's name, without spaces around it and in lower case, as upstream's
+ * GetHostname. @throws PodwrightError when nothing is left
+ */
+export function nodeNameOf(override: string | undefined, hostname: string): string {
+  const name = (override || hostname).trim().toLowerCase();
+  if (name !== "") return name;
+  throw new PodwrightError(ExitCode.badInput, "empty hostname is invalid", { remedy: "give --hostname-override" });
+}
+
+/**
+ * The node's addresses, the primary one first, at most one of each family.
+ * @param nodeIp `--node-ip`: an address, two of different families with a comma, or `::` or `0.0.0.0` for a family
+ * @param found the machine's addresses in the order the system lists them
+ * @throws PodwrightError (bad input) when `nodeIp` is none of these
+ */
+export function nodeAddresses(nodeIp: string | undefined, found: readonly string[]): string[] {
+  const firsts = [false, true].map((v6) => found.find((address) => isV6(address) === v6));
+  const detected = firsts.filter((address) => address !== undefined);
+  const given = (nodeIp ?? "").split(",").filter((address) => address !== "");
+  for (const address of given) {
+    if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is no IP address`);
+  }
+  const [first, second, ...more] = given;
+  if (first === undefined || (first === "0.0.0.0" && second === undefined)) return detected;
+  if (first === "::" && second === undefined) return detected.toReversed();
+  if (more.length > 0 || (second !== undefined && isV6(first) === isV6(second))) {
+    throw badNodeIp(nodeIp, "must contain either a single IP or a dual-stack pair of IPs");
+  }
+  if (given.some((address) => address === "::" || address === "0.0.0.0")) {
+    throw badNodeIp(nodeIp, "an unspecified address stands alone");
+  }
+  return given;
+}
+
+function isV6(address: string): boolean {
+  return address.includes(":");
+}
+
+function badNodeIp(nodeIp: string | undefined, problem: string): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, `bad --node-ip ${JSON.stringify(nodeIp)}: ${problem}`);
+}
+
+/** Labels of Kubernetes' own namespaces that a kubelet may give its node (well_known_labels.go). */
+const kubeletLabels = new Set([
+  "kubernetes.io/hostname",
+  "kubernetes.io/os",
+  "kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+  "beta.kubernetes.io/instance-type",
+  "node.kubernetes.io/instance-type",
+  "topology.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region",
+]);
+const kubeletNamespaces = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+
+/** What is wrong with `--node-labels`, in upstream's words. */
+export function nodeLabelProblems(labels: Readonly<Record<string, string>>): string[] {
+  const unknown = Object.keys(labels).filter((key) => isKubernetesLabel(key) && !isKubeletLabel(key));
+  if (unknown.length > 0) {
+    return [
+      `unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [${unknown.toSorted().join(" ")}]\n` +
+        `--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (${kubeletNamespaces.join(", ")}) ` +
+        `or be in the specifically allowed set (${[...kubeletLabels].toSorted().join(", ")})`,
+    ];
+  }
+  return Object.entries(labels).flatMap(([key, value]) => {
+    const problems = [qualifiedNameProblem(key), labelValueProblem(value)].filter((problem) => problem !== undefined);
+    return problems.map((problem) => `invalid node labels: '${key}=${value}' - ${problem}`);
+  });
+}
+
+function namespaceOf(key: string): string {
+  const slash = key.indexOf("/");
+  return slash < 0 ? "" : key.slice(0, slash);
+}
+
+function isIn(namespace: string, parent: string): boolean {
+  return namespace === parent || namespace.endsWith(`.${parent}`);
+}
+
+function isKubernetesLabel(key: string): boolean {
+  return ["kubernetes.io", "k8s.io"].some((parent) => isIn(namespaceOf(key), parent));
+}
+
+function isKubeletLabel(key: string): boolean {
+  return kubeletLabels.has(key) || kubeletNamespaces.some((parent) => isIn(namespaceOf(key), parent));
+}
