@@ -9,7 +9,8 @@ import type { ApiHandler, ApiRequest, ApiServer } from "../ports/api-server.ts";
 import { systemClock } from "./clock.ts";
 import { testDirectory, type TestDirectory } from "./testing.ts";
 import { SocketError, unixTransport, type UnixTransport } from "./unix-client.ts";
-import { serveUnix, type UnixServerOptions } from "./unix-server.ts";
+import type { HttpServerOptions } from "./http-server.ts";
+import { serveUnix } from "./unix-server.ts";
 
 interface Fixture extends AsyncDisposable {
   readonly directory: TestDirectory;
@@ -18,7 +19,7 @@ interface Fixture extends AsyncDisposable {
   readonly client: UnixTransport;
 }
 
-async function start(handler: ApiHandler, options: UnixServerOptions = {}): Promise<Fixture> {
+async function start(handler: ApiHandler, options: HttpServerOptions = {}): Promise<Fixture> {
   const directory = testDirectory();
   const path = directory.join("api.sock");
   const server = await serveUnix(path, handler, options);
