@@ -49,6 +49,22 @@ export async function ensureEngine(context: CommandContext, start: EngineStart, 
   if (start.runtimeEndpoint === undefined) await checkMachine(context);
   else if (process.getuid?.() !== 0) throw needsRoot();
   signal.throwIfAborted();
+  const deadline = context.clock.monotonic() + START_TIMEOUT_MS;
+  for (;;) {
+    const met = await passOtherEngines(context, deadline, signal);
+    if (met !== undefined) return checkEndpoint(met, start);
+    const { pid, failure } = await startEngine(context, start);
+    const health = await waitForEngine(context, pid, deadline, signal);
+    if (health !== undefined) return checkEndpoint(health, start);
+    // Another client started one at the same moment, and that one was first.
+    if (!(await anotherEngineLives(context))) throw await failure();
+  }
+}
+
+async function startEngine(
+  context: CommandContext,
+  start: EngineStart,
+): Promise<{ readonly pid: number; readonly failure: () => Promise<PodwrightError> }> {
   await context.files.makeDirectory(context.layout.stateDirectory, 0o711);
   const logPath = engineLogPath(context);
   const logBefore = (await context.files.stat(logPath))?.size ?? 0;
@@ -59,10 +75,31 @@ export async function ensureEngine(context: CommandContext, start: EngineStart, 
     environment: {},
     workingDirectory: "/",
   });
-  const health = await waitForEngine(context, pid, signal);
-  if (health !== undefined) return checkEndpoint(health, start);
-  const log = await logSince(context, logPath, logBefore);
-  throw engineFailure(log, logPath);
+  return { pid, failure: async () => engineFailure(await logSince(context, logPath, logBefore), logPath) };
+}
+
+/**
+ * An engine that does not answer may be about to (another client has just started it) or may be ending, with containerd
+ * still to be stopped: it has the state directory until it is gone. Undefined when none is left.
+ */
+async function passOtherEngines(
+  context: CommandContext,
+  deadline: number,
+  signal: AbortSignal,
+): Promise<Health | undefined> {
+  while ((await anotherEngineLives(context)) && context.clock.monotonic() < deadline) {
+    const health = await findEngine(context);
+    if (health !== undefined) return health;
+    await context.clock.sleep("another engine to answer or to end", POLL_MS, signal);
+  }
+  return undefined;
+}
+
+async function anotherEngineLives({ processes, layout }: CommandContext): Promise<boolean> {
+  return (await processes.list()).some(({ arguments: words }) => {
+    const flag = words.indexOf("--state-dir");
+    return flag > 0 && words[flag - 1] === "engine" && words[flag + 1] === layout.stateDirectory;
+  });
 }
 
 function engineArguments(context: CommandContext, start: EngineStart): string[] {
@@ -89,8 +126,12 @@ export function searchPath(context: Pick<CommandContext, "environment">): string
 }
 
 /** Undefined when it ended or did not answer in time. Another client may start one too: whichever listens is the one. */
-async function waitForEngine(context: CommandContext, pid: number, signal: AbortSignal): Promise<Health | undefined> {
-  const deadline = context.clock.monotonic() + START_TIMEOUT_MS;
+async function waitForEngine(
+  context: CommandContext,
+  pid: number,
+  deadline: number,
+  signal: AbortSignal,
+): Promise<Health | undefined> {
   while (context.clock.monotonic() < deadline) {
     const alive = context.processes.isAlive(pid);
     const health = await findEngine(context);
