@@ -51,10 +51,16 @@ function wrongType(expected: string, value: unknown): string {
 }
 
 function quotingHint(expected: string, value: unknown): string {
-  if (typeof value === "string") return /number|true/u.test(expected) ? "; leave out the quotes" : "";
+  if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : "";
   if (expected !== "a text") return "";
   if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
   return typeof value === "number" ? "; put it in quotes" : "";
+}
+
+/** Whether the text would be what is expected, were it not a text. */
+function isQuoted(expected: string, value: string): boolean {
+  if (/number/u.test(expected)) return value.trim() !== "" && !Number.isNaN(Number(value));
+  return /true/u.test(expected) && /^(?:true|false)$/u.test(value);
 }
 
 function unknownField(schema: z.ZodType, path: FieldPath, key: string): SchemaError {

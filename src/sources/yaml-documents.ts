@@ -281,7 +281,7 @@ const descriptions: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: "an alias is not well formed; a text that starts with * needs quotes",
   BAD_DIRECTIVE: "a line that starts with % is a YAML directive, and this is none that exists",
   BAD_DQ_ESCAPE: "unknown escape sequence in a double-quoted text; use single quotes for a literal backslash",
-  BAD_INDENT: "broken YAML: the indentation does not fit the lines above it",
+  BAD_INDENT: "broken YAML: the indentation does not fit the lines above it, or a bracket there is not closed",
   BAD_SCALAR_START: `a text that starts with ${quote("@")}, ${quote("`")} or another reserved character needs quotes`,
   BLOCK_AS_IMPLICIT_KEY: `broken YAML: a second ": " in one line; put the text in quotes, or mind the indentation`,
   BLOCK_IN_FLOW: "broken YAML: a block inside of [ ] or { }",
