@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import * as http from "node:http";
+import * as http2 from "node:http2";
+import * as https from "node:https";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { type HttpProbeRequest, ProbeTargetError } from "../ports/network-probes.ts";
+import { systemNetworkProbes as probes } from "./network-probes.ts";
+import { decodeStatus, encodeRequest } from "./probe-grpc.ts";
+
+const { signal: never } = new AbortController();
+
+/** Listens on a free port of the loopback until disposed of; what is still connected is cut. */
+async function listen(server: Server | http2.Http2Server): Promise<{ readonly port: number } & AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function get(port: number, path: string, change: Partial<HttpProbeRequest> = {}): HttpProbeRequest {
+  const headers = [["Host", `127.0.0.1:${port}`]] as const;
+  return { scheme: "http", host: "127.0.0.1", port, path, headers, ...change };
+}
+
+const isTargetError = (pattern: RegExp) => (error: unknown) =>
+  error instanceof ProbeTargetError && pattern.test(error.message);
+
+describe("an HTTP probe", () => {
+  test("sends the given headers alone, repeated ones too, and keeps no connection", async () => {
+    let seen: readonly string[] = [];
+    const server = http.createServer((request, response) => {
+      seen = request.rawHeaders;
+      response.end("ok");
+    });
+    await using running = await listen(server);
+    const headers = [
+      ["Host", "app.example"],
+      ["X-A", "1"],
+      ["X-A", "2"],
+    ] as const;
+    assert.deepEqual(await probes.httpGet(get(running.port, "/a?b=c", { headers }), never), { status: 200 });
+    assert.deepEqual(seen, ["Host", "app.example", "X-A", "1", "X-A", "2", "Connection", "close"]);
+  });
+
+  test("takes every status as an answer", async () => {
+    const server = http.createServer((request, response) => {
+      response.writeHead(Number(request.url?.slice(1))).end();
+    });
+    await using running = await listen(server);
+    for (const status of [200, 204, 304, 404, 500, 503]) {
+      assert.equal((await probes.httpGet(get(running.port, `/${status}`), never)).status, status);
+    }
+  });
+
+  test("follows redirects on the same host and tells of one to another host", async () => {
+    const server = http.createServer((request, response) => {
+      const target = { "/a": "/b?c", "/away": "http://elsewhere.example/", "/loop": "/loop", "/odd": "gopher://x/" };
+      const location = Object.entries(target).find(([path]) => path === request.url)?.[1];
+      if (location === undefined) response.end();
+      else response.writeHead(302, { location }).end();
+    });
+    await using running = await listen(server);
+    assert.deepEqual(await probes.httpGet(get(running.port, "/a"), never), { status: 200 });
+    assert.deepEqual(await probes.httpGet(get(running.port, "/away"), never), {
+      status: 302,
+      redirectedTo: "elsewhere.example",
+    });
+    await assert.rejects(probes.httpGet(get(running.port, "/loop"), never), isTargetError(/10 redirects/));
+    await assert.rejects(probes.httpGet(get(running.port, "/odd"), never), isTargetError(/scheme gopher/));
+  });
+
+  test("reads no more than 10 KiB of an endless body", async () => {
+    const server = http.createServer((_request, response) => {
+      const more = (): void => {
+        while (response.writable && response.write(Buffer.alloc(4096)));
+      };
+      response.on("drain", more);
+      response.on("error", () => {});
+      more();
+    });
+    await using running = await listen(server);
+    assert.deepEqual(await probes.httpGet(get(running.port, "/"), never), { status: 200 });
+  });
+
+  test("could not be made when the body breaks off", async () => {
+    const server = http.createServer((_request, response) => {
+      response.writeHead(200, { "content-length": 100 });
+      response.write("half", () => response.destroy());
+    });
+    await using running = await listen(server);
+    await assert.rejects(
+      probes.httpGet(get(running.port, "/"), never),
+      (error) => error instanceof Error && !(error instanceof ProbeTargetError) && /broke off/.test(error.message),
+    );
+  });
+
+  test("says why nobody answered", async () => {
+    const gone = await listen(createServer());
+    await gone[Symbol.asyncDispose]();
+    await assert.rejects(probes.httpGet(get(gone.port, "/"), never), isTargetError(/^connection refused$/));
+    await using rude = await listen(createServer((socket) => socket.resetAndDestroy()));
+    await assert.rejects(probes.httpGet(get(rude.port, "/"), never), isTargetError(/reset by the container/));
+    await using foreign = await listen(createServer((socket) => socket.end("SSH-2.0-x\r\n\r\n")));
+    await assert.rejects(probes.httpGet(get(foreign.port, "/"), never), isTargetError(/./));
+  });
+
+  test("ends at once when it is called off, and closes its connection", async () => {
+    const closed = Promise.withResolvers<void>();
+    const server = createServer((socket) => {
+      socket.resume();
+      socket.once("close", () => closed.resolve());
+      socket.on("error", () => {});
+    });
+    await using running = await listen(server);
+    const controller = new AbortController();
+    const probing = probes.httpGet(get(running.port, "/"), controller.signal);
+    setTimeout(() => controller.abort(new Error("enough")), 20);
+    await assert.rejects(probing, /enough/);
+    await closed.promise;
+  });
+
+  test("asks no proxy", async () => {
+    process.env["HTTP_PROXY"] = "http://127.0.0.1:9";
+    try {
+      await using running = await listen(http.createServer((_request, response) => response.end()));
+      assert.equal((await probes.httpGet(get(running.port, "/"), never)).status, 200);
+    } finally {
+      delete process.env["HTTP_PROXY"];
+    }
+  });
+
+  test("accepts any certificate", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "podwright-probe-"));
+    try {
+      const [key, cert] = [join(directory, "key"), join(directory, "cert")];
+      const options = [
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-subj",
+        "/CN=x",
+      ];
+      execFileSync("openssl", ["req", ...options, "-keyout", key, "-out", cert], { stdio: "ignore" });
+      const server = https.createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) =>
+        response.end("secret"),
+      );
+      await using running = await listen(server);
+      assert.equal((await probes.httpGet(get(running.port, "/", { scheme: "https" }), never)).status, 200);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+
+  test("finds localhost without asking a name server, and says when a name has no address", async () => {
+    await using running = await listen(http.createServer((_request, response) => response.end()));
+    assert.equal((await probes.httpGet(get(running.port, "/", { host: "localhost" }), never)).status, 200);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error("out of time")), 300);
+    await assert.rejects(
+      probes.httpGet(get(running.port, "/", { host: "no-such-name.invalid" }), controller.signal),
+      /no address of no-such-name\.invalid|out of time/,
+    );
+  });
+});
+
+describe("a TCP probe", () => {
+  test("succeeds when the connection opens, and leaves none behind", async () => {
+    const ended = Promise.withResolvers<string>();
+    const server = createServer((socket) => {
+      socket.on("error", (error) => ended.resolve(error.message));
+      socket.once("close", () => ended.resolve("closed"));
+    });
+    await using running = await listen(server);
+    await probes.tcpConnect("127.0.0.1", running.port, never);
+    assert.match(await ended.promise, /ECONNRESET|closed/);
+  });
+
+  test("fails when nobody listens", async () => {
+    const gone = await listen(createServer());
+    await gone[Symbol.asyncDispose]();
+    await assert.rejects(probes.tcpConnect("127.0.0.1", gone.port, never), isTargetError(/connection refused/));
+  });
+});
+
+describe("a gRPC probe", () => {
+  const frame = (...message: number[]): Buffer => Buffer.from([0, 0, 0, 0, message.length, ...message]);
+
+  function healthServer(answer: (service: string) => { readonly body?: Buffer; readonly status: string }) {
+    const server = http2.createServer();
+    server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
+      const parts: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => parts.push(chunk));
+      stream.on("error", () => {});
+      stream.once("end", () => {
+        assert.equal(headers[":path"], "/grpc.health.v1.Health/Check");
+        assert.equal(headers["user-agent"], "kube-probe/1.36");
+        const { body, status } = answer(Buffer.concat(parts).subarray(7).toString());
+        stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
+        stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": status, "grpc-message": "no%20way" }));
+        stream.end(body);
+      });
+    });
+    return server;
+  }
+
+  test("gives the status of the service that it asks for", async () => {
+    const server = healthServer((service) => ({ status: "0", body: frame(0x08, service === "well" ? 1 : 2) }));
+    await using running = await listen(server);
+    const check = (service: string) => probes.grpcHealth("127.0.0.1", running.port, service, never);
+    assert.deepEqual(await check("well"), { code: 0, status: "SERVING" });
+    assert.deepEqual(await check(""), { code: 0, status: "NOT_SERVING" });
+  });
+
+  test("gives gRPC's own code and message", async () => {
+    await using running = await listen(healthServer(() => ({ status: "12" })));
+    const answer = await probes.grpcHealth("127.0.0.1", running.port, "", never);
+    assert.deepEqual(answer, { code: 12, message: "no way" });
+  });
+
+  test("fails at servers that do not speak gRPC", async () => {
+    await using web = await listen(http.createServer((_request, response) => response.end("hello")));
+    await assert.rejects(probes.grpcHealth("127.0.0.1", web.port, "", never), isTargetError(/./));
+    const plain = http2.createServer((_request, response) => response.end("hello"));
+    await using running = await listen(plain);
+    await assert.rejects(probes.grpcHealth("127.0.0.1", running.port, "", never), isTargetError(/not gRPC/));
+    await using mute = await listen(createServer((socket) => socket.end()));
+    await assert.rejects(probes.grpcHealth("127.0.0.1", mute.port, "", never), isTargetError(/./));
+  });
+
+  test("is called off while the server is silent", async () => {
+    await using running = await listen(createServer((socket) => socket.on("error", () => {}).resume()));
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error("enough")), 20);
+    await assert.rejects(probes.grpcHealth("127.0.0.1", running.port, "", controller.signal), /enough/);
+  });
+
+  test("encodes the request and decodes answers, with fields that it does not know", () => {
+    assert.deepEqual([...encodeRequest("")], [0, 0, 0, 0, 0]);
+    assert.deepEqual([...encodeRequest("ab")], [0, 0, 0, 0, 4, 0x0a, 2, 0x61, 0x62]);
+    assert.equal(encodeRequest("x".repeat(300)).length, 5 + 3 + 300);
+    assert.equal(decodeStatus(frame()), "UNKNOWN");
+    assert.equal(decodeStatus(frame(0x12, 2, 0x61, 0x62, 0x08, 1)), "SERVING");
+    assert.equal(decodeStatus(frame(0x08, 3)), "SERVICE_UNKNOWN");
+    assert.equal(decodeStatus(frame(0x08, 9)), "9");
+    assert.throws(() => decodeStatus(frame(0x08, 1).subarray(0, 6)), isTargetError(/cut off/));
+    assert.throws(() => decodeStatus(frame(0x0b)), isTargetError(/no protobuf/));
+    assert.throws(() => decodeStatus(frame(...Array.from({ length: 20 }, () => 0xff))), isTargetError(/no protobuf/));
+  });
+});
