@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Compression } from "../ports/compression.ts";
 import type { Daemons } from "../ports/daemons.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
@@ -15,6 +16,7 @@ export interface CommandContext {
   readonly terminal: Terminal;
   readonly clock: Clock;
   readonly files: Files;
+  readonly compression: Compression;
   readonly processes: Processes;
   readonly mounts: Mounts;
   readonly network: Network;
@@ -32,8 +34,9 @@ export interface StateOptions {
 
 /** Opens the real ports. The modules are loaded here, so that `version` and `--help` do without them. */
 export async function openContext(terminal: Terminal, options: StateOptions): Promise<CommandContext> {
-  const [clock, daemons, files, hashing, mounts, network, processes, unix] = await Promise.all([
+  const [clock, compression, daemons, files, hashing, mounts, network, processes, unix] = await Promise.all([
     import("../linux/clock.ts"),
+    import("../linux/compression.ts"),
     import("../linux/daemons.ts"),
     import("../linux/files.ts"),
     import("../linux/hashing.ts"),
@@ -50,6 +53,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
     terminal,
     clock: clock.systemClock,
     files: files.systemFiles,
+    compression: compression.systemCompression,
     processes: processes.systemProcesses,
     mounts: mounts.systemMounts,
     network: network.systemNetwork,
@@ -61,7 +65,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
 }
 
 /** The path without symbolic links; of what does not exist yet, its nearest existing parent's. */
-async function canonicalPath(files: Files, path: string): Promise<string> {
+export async function canonicalPath(files: Files, path: string): Promise<string> {
   let existing = path;
   let rest = "";
   for (;;) {

@@ -9,7 +9,7 @@ const LINES = 10;
 
 /** Prints the last lines of each container that has ended: its log goes with the pod. */
 export async function printLastOutput(
-  { terminal, files }: Pick<CommandContext, "terminal" | "files">,
+  { terminal, files, compression }: Pick<CommandContext, "terminal" | "files" | "compression">,
   pods: readonly PodView[],
 ): Promise<void> {
   for (const pod of pods) {
@@ -17,7 +17,7 @@ export async function printLastOutput(
       if (container.exitCode === undefined || container.logPath === "") continue;
       const lines: string[] = [];
       try {
-        for await (const line of readLog(files, container.logPath, { tailLines: LINES })) {
+        for await (const line of readLog({ files, compression }, container.logPath, { tailLines: LINES })) {
           lines.push(`  ${terminal.paint.faint("│")} ${terminalText(new TextDecoder().decode(line.text))}`);
         }
       } catch (error) {

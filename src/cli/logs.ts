@@ -31,7 +31,7 @@ export async function logsCommand(
   container: string | undefined,
   options: LogsOptions,
 ): Promise<ExitCode> {
-  const { terminal, files, clock } = context;
+  const { terminal, clock } = context;
   const target = await findLog(context, selector, container, options.previous === true);
   const range: LogRange = {
     ...(options.tail !== undefined && { tailLines: options.tail }),
@@ -42,8 +42,8 @@ export async function logsCommand(
   const signal = interrupts.first;
   const lines =
     options.follow === true
-      ? followLog(files, clock, target.path, { ...range, ended: endOf(context, target), signal })
-      : readLog(files, target.path, range);
+      ? followLog(context, clock, target.path, { ...range, ended: endOf(context, target), signal })
+      : readLog(context, target.path, range);
   try {
     for await (const line of lines) {
       await output.line(line);

@@ -17,7 +17,7 @@ import {
   type FileHandle,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FileError, type DirectoryEntry, type FileInfo, type Files } from "../ports/files.ts";
+import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
 import { errnoOf, onPath } from "./file-error.ts";
 import { removeTree } from "./remove-tree.ts";
 import { watchDirectory } from "./watch.ts";
@@ -36,7 +36,7 @@ const readChunkBytes = 16 * 1024;
  */
 export const systemFiles: Files = {
   read: (path, maxBytes) => onPath(path, () => read(path, maxBytes)),
-  readRange: (path, offset, length) => onPath(path, () => readRange(path, offset, length)),
+  readRange: (path, offset, length, options) => onPath(path, () => readRange(path, offset, length, options)),
   writeAtomic: (path, data, mode) => onPath(path, () => writeAtomic(path, data, mode)),
   write: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_TRUNC)),
   append: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_APPEND)),
@@ -55,8 +55,8 @@ export const systemFiles: Files = {
 };
 
 /** Opens an existing regular file for reading. */
-async function openForReading(path: string): Promise<FileHandle> {
-  const file = await open(path, O_RDONLY | O_NONBLOCK);
+async function openForReading(path: string, options: ReadOptions = {}): Promise<FileHandle> {
+  const file = await open(path, O_RDONLY | O_NONBLOCK | (options.noFollow === true ? O_NOFOLLOW : 0));
   try {
     await requireRegular(file, path);
     return file;
@@ -93,8 +93,13 @@ async function read(path: string, maxBytes: number): Promise<Uint8Array> {
   return chunks.length === 1 && first !== undefined ? first : new Uint8Array(Buffer.concat(chunks));
 }
 
-async function readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-  await using file = await openForReading(path);
+async function readRange(
+  path: string,
+  offset: number,
+  length: number,
+  options: ReadOptions | undefined,
+): Promise<Uint8Array> {
+  await using file = await openForReading(path, options);
   const data = new Uint8Array(length);
   let filled = 0;
   while (filled < length) {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { findTail } from "./tail.ts";
 import { CriLogDecoder, type LogLine, parseCriLine } from "./cri-log.ts";
-import { followLog, type LogFiles, readLog } from "./reader.ts";
+import { followLog, type LogFiles, type LogStore, readLog } from "./reader.ts";
 import { FileError, type FileInfo } from "../ports/files.ts";
 import { systemClock } from "../linux/clock.ts";
 
@@ -15,7 +16,9 @@ const raw = (text: string, tag = "F", stream = "stdout"): string =>
   `2026-11-20T14:${String(Math.floor(second / 60) % 60).padStart(2, "0")}:${String(second++ % 60).padStart(2, "0")}.000000001Z ${stream} ${tag} ${text}\n`;
 
 /** A directory of log files in memory, with inodes as rename keeps them. */
-class MemoryLogs implements LogFiles {
+class MemoryLogs implements LogFiles, LogStore {
+  readonly files = this;
+  readonly compression = { gunzip: (path: string) => this.#gunzip(path) };
   readonly contents = new Map<string, { inode: number; data: Uint8Array }>();
   bytesRead = 0;
   /** Runs once between a read's look at the name and the read. */
@@ -64,6 +67,22 @@ class MemoryLogs implements LogFiles {
       name: path.slice(directory.length + 1),
       type: "file" as const,
     }));
+  }
+
+  /** What rotation does to older files. */
+  pack(name: string): void {
+    const file = this.contents.get(`${directory}/${name}`);
+    assert.ok(file);
+    this.contents.delete(`${directory}/${name}`);
+    this.contents.set(`${directory}/${name}.gz`, { inode: this.#inode++, data: gzipSync(file.data) });
+  }
+
+  async *#gunzip(path: string): AsyncGenerator<Uint8Array> {
+    const file = this.contents.get(path);
+    if (file === undefined) throw new FileError("ENOENT", path, "no such file");
+    if (file.data[0] !== 0x1f) throw new FileError("EINVAL", path, "damaged gzip file");
+    const data = gunzipSync(file.data);
+    for (let at = 0; at < data.length; at += 100) yield data.subarray(at, at + 100);
   }
 
   watch(): Disposable {
@@ -208,7 +227,7 @@ test("every tail of a random log equals the end of the whole log", async () => {
 test("a file without any line feed has one line", async () => {
   const bytes = bytesOf("x".repeat(10));
   const read = async (offset: number, length: number): Promise<Uint8Array> => bytes.subarray(offset, offset + length);
-  assert.deepEqual(await findTail(read, 10, 5), { offset: 0, skip: 0 });
+  assert.deepEqual(await findTail(read, 10, 5), { offset: 0, skip: 0, found: 1 });
 });
 
 test("a missing log is told by its path", async () => {
@@ -334,4 +353,70 @@ test("an aborted follower ends quietly", async () => {
     controller.abort();
   }
   assert.deepEqual(texts, ["one"]);
+});
+
+test("the whole log and any tail of it reach back into rotated and packed files", async () => {
+  const files = new MemoryLogs();
+  let seed = 3;
+  const random = (): number => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
+  const written: string[] = [];
+  for (let rotation = 0; rotation < 4; rotation++) {
+    for (let count = 0; count < 7; count++) {
+      const text = `${rotation}.${count}`;
+      const cut = random() < 0.3;
+      files.append("0.log", cut ? raw(text, "P") : raw(text));
+      written.push(cut ? text : `${text}\n`);
+    }
+    if (rotation === 3) break;
+    const name = `0.log.2026112${rotation}-140000`;
+    files.rename("0.log", name);
+    if (rotation < 2) files.pack(name);
+  }
+  files.append("0.log", raw("end"));
+  const all = `${written.join("")}end`.split("\n");
+  assert.deepEqual(await collect(readLog(files, `${directory}/0.log`, {})), all);
+  for (let lines = 0; lines <= all.length + 1; lines++) {
+    const tail = await collect(readLog(files, `${directory}/0.log`, { tailLines: lines }));
+    assert.deepEqual(tail, lines === 0 ? [] : all.slice(-lines), `${lines} lines`);
+  }
+});
+
+test("a damaged packed file hides nothing of what came after it", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log.20261120-140000.gz", "no gzip");
+  files.append("0.log", raw("1"));
+  assert.deepEqual(await collect(readLog(files, `${directory}/0.log`, {})), ["1"]);
+  assert.deepEqual(await collect(readLog(files, `${directory}/0.log`, { tailLines: 5 })), ["1"]);
+});
+
+test("a follower finds the file it reads again when that was packed meanwhile", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("1"));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {
+      files.append("0.log", raw("2"));
+      files.rename("0.log", "0.log.20261120-140000");
+      files.append("0.log", raw("3"));
+      files.rename("0.log", "0.log.20261120-140001");
+      files.append("0.log", raw("4"));
+      files.pack("0.log.20261120-140000");
+    },
+  ]);
+  assert.deepEqual(texts, ["1", "2", "3", "4"]);
+});
+
+test("a rotation that is undone repeats nothing", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("1"));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {
+      files.append("0.log", raw("2"));
+      files.rename("0.log", "0.log.20261120-140000");
+    },
+    () => {
+      files.rename("0.log.20261120-140000", "0.log");
+      files.append("0.log", raw("3"));
+    },
+  ]);
+  assert.deepEqual(texts, ["1", "2", "3"]);
 });

@@ -12,6 +12,8 @@ export interface TailStart {
   readonly offset: number;
   /** Lines that end after `offset` but are not among the wanted ones (of the other stream): the reader drops so many. */
   readonly skip: number;
+  /** Wanted lines that the file has: fewer than wanted when it begins too late. */
+  readonly found: number;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface TailStart {
  */
 class TailScanner {
   readonly #wanted: number;
-  #found = 0;
+  found = 0;
   skip = 0;
   /** Streams in which the wanted line found last may begin further back, with the bytes taken since its last piece. */
   readonly #open = new Map<string, number>();
@@ -43,18 +45,18 @@ class TailScanner {
   }
 
   get #needed(): boolean {
-    return this.#found < this.#wanted || this.#open.size > 0;
+    return this.found < this.#wanted || this.#open.size > 0;
   }
 
   #lineEnd(stream: string | undefined, bytes: number): boolean {
     if (stream !== undefined) this.#open.delete(stream);
     this.#age(bytes, stream);
     if (!this.#needed) return false;
-    if (this.#found >= this.#wanted) {
+    if (this.found >= this.#wanted) {
       this.skip++;
       return true;
     }
-    this.#found++;
+    this.found++;
     if (stream !== undefined) this.#open.set(stream, 0);
     return true;
   }
@@ -77,7 +79,7 @@ export async function findTail(
   size: number,
   wanted: number,
 ): Promise<TailStart> {
-  if (wanted <= 0) return { offset: size, skip: 0 };
+  if (wanted <= 0) return { offset: size, skip: 0, found: 0 };
   const scanner = new TailScanner(wanted);
   /** Bytes from `position` on of which the lines were not taken yet. */
   let pending: Uint8Array = new Uint8Array(0);
@@ -87,7 +89,7 @@ export async function findTail(
     const length = Math.min(BLOCK_BYTES, position);
     const block = await read(position - length, length);
     position -= length;
-    if (block.length < length) return { offset: 0, skip: 0 };
+    if (block.length < length) return { offset: 0, skip: 0, found: wanted };
     const bytes = new Uint8Array(length + pending.length);
     bytes.set(block);
     bytes.set(pending, length);
@@ -97,11 +99,11 @@ export async function findTail(
       const textEnd = bytes[end - 1] === NEWLINE ? end - 1 : end;
       const newline = textEnd === 0 ? -1 : bytes.lastIndexOf(NEWLINE, textEnd - 1);
       if (newline < 0 && position > 0) break;
-      if (!scanner.take(bytes.subarray(newline + 1, textEnd))) return { offset: start, skip: scanner.skip };
+      if (!scanner.take(bytes.subarray(newline + 1, textEnd))) return { offset: start, skip: scanner.skip, found: scanner.found };
       start = position + newline + 1;
       end = newline + 1;
     }
     pending = bytes.slice(0, end);
   }
-  return { offset: start, skip: scanner.skip };
+  return { offset: start, skip: scanner.skip, found: scanner.found };
 }

@@ -28,12 +28,17 @@ export class FileError extends Error {
   }
 }
 
+export interface ReadOptions {
+  /** Rejects with code `ELOOP` when the path's last part is a symbolic link: for files that a pod may have put there. */
+  readonly noFollow?: true;
+}
+
 /** The file system. Paths are absolute. Every method rejects with {@link FileError}. */
 export interface Files {
   /** The whole file; rejects with code `EFBIG` when it is longer than `maxBytes`. */
   read(path: string, maxBytes: number): Promise<Uint8Array>;
   /** Up to `length` bytes from `offset`; fewer at the end of the file. */
-  readRange(path: string, offset: number, length: number): Promise<Uint8Array>;
+  readRange(path: string, offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
   /** Replaces the file in one step (temporary file, fsync, rename): a reader sees the old or the new text, never a part. */
   writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void>;
   /** Creates or truncates the file in place, so that a bind mount of it sees the change. */

@@ -3,6 +3,7 @@ import { isCriError, type Cri } from "../ports/cri.ts";
 import {
   ContainerState as CriContainerState,
   type ContainerStatus as CriContainerStatus,
+  type Mount,
   NamespaceMode,
   PodSandboxState,
   type PodSandboxStatus as CriSandboxStatus,
@@ -127,6 +128,7 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
   const grace = Number.parseInt(annotations[Annotation.terminationGracePeriod] ?? "", 10);
   const attempt = Number.parseInt(annotations[Annotation.restartCount] ?? "", 10);
   const user = status?.user?.linux;
+  const messagePath = annotations[Annotation.terminationMessagePath] ?? "";
   return {
     id: containerId(id),
     name: status?.labels[Label.containerName] ?? status?.metadata?.name ?? "",
@@ -144,11 +146,19 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
     restartCount: Number.isNaN(attempt) ? (status?.metadata?.attempt ?? 0) : attempt,
     logPath: status?.logPath ?? "",
     terminationGracePeriodSeconds: Number.isNaN(grace) ? undefined : grace,
-    terminationMessagePath: annotations[Annotation.terminationMessagePath] ?? "",
+    terminationMessagePath: messagePath,
+    terminationMessageHostPath: mountedAt(status?.mounts ?? [], messagePath),
     terminationMessagePolicy: annotations[Annotation.terminationMessagePolicy] ?? "",
     user:
       user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
   };
+}
+
+/** What of the node the container sees at a path. Of two mounts at one place the later covers the earlier. */
+function mountedAt(mounts: readonly Mount[], path: string): string {
+  if (path === "") return "";
+  const containerPath = path.startsWith("/") ? path : `/${path}`;
+  return mounts.findLast((mount) => mount.containerPath === containerPath)?.hostPath ?? "";
 }
 
 function containerState(state: CriContainerState | undefined): ContainerState {

@@ -7,7 +7,7 @@ import { podLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
 
 /** `<root>/pods/<uid>`: everything that the node keeps on disk for a pod beside its logs. */
-export function podDirectory(node: NodeContext, uid: string): string {
+export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
   return `${node.rootDirectory}/pods/${uid}`;
 }
 

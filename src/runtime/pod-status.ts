@@ -26,6 +26,8 @@ export interface ContainerStatus {
   /** annotation io.kubernetes.pod.terminationGracePeriod of the time it was created, in seconds. */
   readonly terminationGracePeriodSeconds: number | undefined;
   readonly terminationMessagePath: string;
+  /** The file on the node that is mounted at {@link terminationMessagePath}; empty when nothing is. */
+  readonly terminationMessageHostPath: string;
   readonly terminationMessagePolicy: string;
   /** The identity its first process started with; undefined where the runtime does not tell (before CRI 1.31). */
   readonly user: ContainerUser | undefined;

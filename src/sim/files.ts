@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path/posix";
 import type { Clock } from "../ports/clock.ts";
-import { type DirectoryEntry, FileError, type FileInfo, type Files } from "../ports/files.ts";
+import { type DirectoryEntry, FileError, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
 
 interface Node {
   type: "file" | "directory" | "symlink";
@@ -45,7 +45,10 @@ export class MemoryFiles implements Files {
     return data.slice();
   }
 
-  async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
+  async readRange(path: string, offset: number, length: number, options: ReadOptions = {}): Promise<Uint8Array> {
+    if (options.noFollow === true && (await this.stat(path))?.type === "symlink") {
+      throw failure("ELOOP", path, "is a symbolic link");
+    }
     return this.#file(path).data.slice(offset, offset + length);
   }
 
@@ -146,6 +149,12 @@ export class MemoryFiles implements Files {
 
   async chown(path: string, uid: number, gid: number): Promise<void> {
     this.#existing(path).node.owner = { uid, gid };
+  }
+
+  /** Of what the path names, a final symbolic link not followed. */
+  ownerOf(path: string): { readonly uid: number; readonly gid: number } | undefined {
+    const parent = this.#lookUp(dirname(path));
+    return parent && this.#nodes.get(join(parent.path, basename(path)))?.owner;
   }
 
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable {

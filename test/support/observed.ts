@@ -44,6 +44,7 @@ export function testContainer(container: Partial<ContainerStatus> = {}): Contain
     logPath: "",
     terminationGracePeriodSeconds: 30,
     terminationMessagePath: "",
+    terminationMessageHostPath: "",
     terminationMessagePolicy: "File",
     user: undefined,
     ...container,

@@ -32,6 +32,7 @@ export function runtimeContainer(
     logPath: "",
     terminationGracePeriodSeconds: undefined,
     terminationMessagePath: "",
+    terminationMessageHostPath: "",
     terminationMessagePolicy: "",
     user: undefined,
     ...rest,
