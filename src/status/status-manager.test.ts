@@ -70,6 +70,20 @@ test("what people can see change is journaled with its cause", () => {
   assert.ok(entries.every((entry) => entry.cause === cause && entry.pod?.uid === "u"));
 });
 
+test("what a container waits for is journaled with the reason in full, but for a back-off's passing time", () => {
+  const { manager, entries } = setUp();
+  const waiting = (reason: string, message: string) => {
+    const containerStatuses = (pending.containerStatuses ?? []).map((each) => ({
+      ...each,
+      state: { waiting: { reason, message } },
+    }));
+    manager.set(pod, { ...pending, containerStatuses }, cause);
+    return entries.at(-1)?.message;
+  };
+  assert.equal(waiting("ErrImagePull", "no such host"), "container c is waiting: ErrImagePull: no such host");
+  assert.equal(waiting("CrashLoopBackOff", "back-off 10s"), "container c is waiting: CrashLoopBackOff");
+});
+
 test("a container that has ended for good never runs again in a status", () => {
   const { manager, entries } = setUp();
   manager.set(pod, failed, cause);

@@ -129,7 +129,10 @@ function stateText({ state, ready }: ContainerStatus): string {
     const { exitCode, reason } = state.terminated;
     return `terminated${reason ? `: ${reason}` : ""} (exit code ${exitCode})`;
   }
-  return `waiting${state.waiting?.reason ? `: ${state.waiting.reason}` : ""}`;
+  const { reason, message } = state.waiting ?? {};
+  // A back-off repeats the exit before it, with a time that passes.
+  const why = reason === "CrashLoopBackOff" ? [reason] : [reason, message].filter(Boolean);
+  return ["waiting", ...why].join(": ");
 }
 
 /** Both come from the same generator, so equal ones have their keys in the same order. */

@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { JournalEntry } from "../../src/journal/entry.ts";
+import { defaultJournalLimits } from "../../src/journal/journal.ts";
+import { SegmentLog } from "../../src/journal/segments.ts";
 import { connectCri } from "../../src/cri/client.ts";
 import { systemClock } from "../../src/linux/clock.ts";
 import { systemDaemons } from "../../src/linux/daemons.ts";
@@ -118,14 +121,9 @@ export class Podwright {
 
   /** All journal entries, from the files: also when no engine runs. */
   async journal(): Promise<JournalEntry[]> {
-    const entries: JournalEntry[] = [];
-    for (const name of (await readdir(this.layout.journal)).toSorted()) {
-      const text = await readFile(join(this.layout.journal, name), "utf8");
-      for (const line of text.split("\n").filter((candidate) => candidate.startsWith('{"seq"'))) {
-        entries.push(JSON.parse(line) as JournalEntry);
-      }
-    }
-    return entries.toSorted((a, b) => a.seq - b.seq);
+    if (!existsSync(this.layout.journal)) return [];
+    const log = new SegmentLog(systemFiles, this.layout.journal, defaultJournalLimits);
+    return (await log.open(defaultJournalLimits.maxEntries)).entries;
   }
 
   connect(): Cri & Disposable {
@@ -137,7 +135,7 @@ export class Podwright {
   }
 
   async enginePid(): Promise<number | undefined> {
-    return (await processesOf(this.layout)).find(({ command }) => / engine --state-dir /.test(command))?.pid;
+    return (await processesOf(this.layout)).find(({ command }) => command.includes(" engine --state-dir "))?.pid;
   }
 
   /** kill -9, and waits until it is gone. */
@@ -145,6 +143,20 @@ export class Podwright {
     if (pid === undefined) throw new Error("there is no such process to be killed");
     systemProcesses.kill(pid, "SIGKILL");
     await until(`process ${pid} to die`, async () => !systemProcesses.isAlive(pid));
+  }
+
+  /** Starts containerd again as the engine did. @param commandLine of the one before */
+  async startContainerd(commandLine: readonly string[]): Promise<void> {
+    const [program, ...arguments_] = commandLine;
+    if (program === undefined) throw new Error("containerd's command line is unknown");
+    const path = process.env["PATH"] ?? "";
+    await systemDaemons.start({
+      program,
+      arguments: arguments_,
+      logPath: this.layout.containerd.log,
+      environment: { PATH: `${this.runtime.binDirectory}:${path}` },
+      workingDirectory: "/",
+    });
   }
 
   /** Stops what still runs, waits for the engine and containerd to end by themselves, and fails if anything is left. */
@@ -177,7 +189,7 @@ export class Podwright {
       const text = await readFile(path, "utf8").catch(() => "");
       return text === "" ? "" : `--- ${path}\n${text.slice(-3000)}`;
     };
-    const entries = (await this.journal().catch(() => [])).slice(-40);
+    const entries = (await this.journal()).slice(-40);
     const lines = entries.map(({ time, what, pod, container = "", message }) => {
       return `${new Date(time).toISOString().slice(11, 23)} ${pod?.name ?? ""} ${container} ${what}: ${message}`;
     });
@@ -224,7 +236,7 @@ export async function sleep(ms: number): Promise<void> {
 async function removeEverything(layout: RuntimeLayout): Promise<void> {
   const uids = await journaledUids(layout);
   for (const { pid, command } of await processesOf(layout)) {
-    if (/ engine --state-dir /.test(command)) systemProcesses.kill(pid, "SIGKILL");
+    if (command.includes(" engine --state-dir ")) systemProcesses.kill(pid, "SIGKILL");
   }
   // containerd itself gives addresses, firewall rules and namespaces back.
   if ((await findContainerd(systemProcesses, layout)) !== undefined) await removeSandboxes(layout);
@@ -252,7 +264,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
 async function removeSandboxes(layout: RuntimeLayout): Promise<void> {
   using cri = connectCri(layout.containerd.endpoint);
   const options = { timeoutMs: 20_000 };
-  const { items = [] } = await cri.runtime.listPodSandbox({}, options).catch(() => ({ items: [] }));
+  const { items } = await cri.runtime.listPodSandbox({}, options).catch(() => ({ items: [] }));
   await Promise.allSettled(
     items.map(async ({ id }) => {
       await cri.runtime.stopPodSandbox({ podSandboxId: id }, options);

@@ -14,9 +14,9 @@ export const machineCgroups = await openCgroups(systemClock);
 /** Processes that were started for a state directory: by their arguments, or because they are in its pods' cgroup. */
 export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number; command: string }[]> {
   const inPods = new Set(await podProcesses(layout));
-  const marks = [layout.stateDirectory, layout.containerd.socket, layout.containerd.config];
+  const marks = new Set([layout.stateDirectory, layout.containerd.socket, layout.containerd.config]);
   return (await systemProcesses.list())
-    .filter(({ pid, arguments: words }) => inPods.has(pid) || words.some((word) => marks.includes(word)))
+    .filter(({ pid, arguments: words }) => inPods.has(pid) || words.some((word) => marks.has(word)))
     .filter(({ pid }) => pid !== process.pid)
     .map(({ pid, arguments: words }) => ({ pid, command: words.join(" ") }));
 }
