@@ -21,6 +21,8 @@ import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
+import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
+import { VolumeManager } from "./volumes/volume-manager.ts";
 import { StatusManager } from "./status/status-manager.ts";
 import { publishStatus } from "./status/publish.ts";
 
@@ -49,6 +51,13 @@ export interface KubeletDependencies {
   readonly sourcesReady: () => boolean;
   /** Which pods of the runtime may be removed when no source wants them. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** What the runtime can do beyond what every runtime can. */
+  readonly features: RuntimeFeatures;
+}
+
+export interface RuntimeFeatures {
+  /** Makes what is mounted below a read-only mount read-only as well. */
+  readonly recursiveReadOnlyMounts: boolean;
 }
 
 /** One pod with everything that is known of it. */
@@ -77,7 +86,7 @@ export class Kubelet {
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
     const { ports, journal, log } = deps;
-    const { clock, random, files, mounts, processes, cgroups } = ports;
+    const { clock, random, files, mounts, volumeFiles, processes, cgroups } = ports;
     const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs);
     this.#deps = deps;
     this.#cri = cri;
@@ -97,6 +106,18 @@ export class Kubelet {
       images: new ImageManager({ clock, images: cri.images, journal }, config.images),
       podCgroups: this.#cgroups,
       objects: deps.objects,
+      volumes: new VolumeManager({
+        clock,
+        random,
+        files,
+        volumeFiles,
+        mounts,
+        journal,
+        log: log.child({ room: "volumes" }),
+        objects: deps.objects,
+        node: config.node,
+        recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+      }),
       node: config.node,
       starts: new Semaphore(config.parallelStarts),
     };
@@ -139,6 +160,14 @@ export class Kubelet {
   /** Takes a change of what is wanted; works before and while it runs. */
   handle(change: PodChange): void {
     this.#identity.handle(change);
+  }
+
+  /** ConfigMaps or Secrets were added, changed or removed: the pods that refer to them are looked at. */
+  objectsChanged(objects: readonly ChangedObject[], cause: Cause): void {
+    for (const worker of this.#workers.list()) {
+      const { pod } = worker;
+      if (pod !== undefined && objects.some((object) => usesObject(pod, object))) worker.objectsChanged(cause);
+    }
   }
 
   /** Runs pods until the signal aborts; they then stay as they are. */

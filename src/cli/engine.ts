@@ -21,6 +21,7 @@ import { systemMounts } from "../linux/mounts.ts";
 import { systemNetwork } from "../linux/network.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { systemRandom } from "../linux/random.ts";
+import { systemVolumeFiles } from "../linux/volume-files.ts";
 import { serveUnix } from "../linux/unix-server.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
@@ -64,6 +65,7 @@ async function openPorts(): Promise<Ports> {
     files: systemFiles,
     processes: systemProcesses,
     mounts: systemMounts,
+    volumeFiles: systemVolumeFiles,
     network: systemNetwork,
     cgroups: await openCgroups(systemClock),
   };
@@ -123,7 +125,16 @@ async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log:
   const mux: PodMux = new PodMux({ clock, journal, onUpdate: (update) => kubelet.handle(update) }, ["run"]);
   const deliver = (state: Parameters<PodMux["set"]>[1]): void => mux.set("run", state);
   const run = new RunSource(
-    { clock, journal, log, nodeName: node.nodeName, deliver, files, random },
+    {
+      clock,
+      journal,
+      log,
+      nodeName: node.nodeName,
+      deliver,
+      files,
+      random,
+      objectsChanged: (objects, cause) => kubelet.objectsChanged(objects, cause),
+    },
     { directory: layout.manifests },
   );
   const idle = new IdleExit(
@@ -131,6 +142,8 @@ async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log:
     () => mux.pods().length === 0 && kubelet.pods().length === 0,
     () => ended.resolve("idle"),
   );
+  // Runtimes that don't list their handlers can't do what came after that.
+  const handler = runtime.handlers.find(({ name }) => name === "");
   const isPrivate = endpoint === layout.containerd.endpoint;
   const kubelet: Kubelet = new Kubelet(
     {
@@ -139,6 +152,7 @@ async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log:
       journal,
       log,
       objects: run.objects,
+      features: { recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false },
       sourcesReady: () => mux.allSourcesSeen(),
       // In somebody else's runtime only pods that have a directory of ours are ours.
       owns: async (uid) => isPrivate || (await files.stat(`${node.rootDirectory}/pods/${podUid(uid)}`)) !== undefined,

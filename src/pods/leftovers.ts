@@ -1,11 +1,11 @@
-import type { PodRef } from "../journal/entry.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import { podUidOfLogDirectory } from "../runtime/log-paths.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { removePodDirectories } from "../runtime/pod-directories.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
-type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal">;
+type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal" | "volumes">;
 
 /**
  * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
@@ -25,16 +25,18 @@ export class PodLeftovers implements Leftovers {
     return new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
   }
 
-  async remove(uid: string): Promise<void> {
-    const { files, mounts, node, journal } = this.#deps;
+  async remove(uid: string, signal: AbortSignal): Promise<void> {
+    const { files, mounts, node, journal, volumes } = this.#deps;
     const pod = await this.#nameOf(uid);
+    const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" };
     journal.record({
       kind: "action",
       what: "RemoveLeftovers",
       message: `remove the directory, logs and cgroup of pod ${uid}`,
       pod,
-      cause: { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" },
+      cause,
     });
+    await volumes.unmount(pod, cause, signal);
     await this.#cgroups.destroy(pod);
     await removePodDirectories(files, mounts, node, pod);
   }

@@ -120,6 +120,12 @@ export class PodWorker {
     this.wake({ code: event.type, message: event.message, entry: event.entry });
   }
 
+  /** Something that the pod refers to changed: what could not be started for want of it may be by now. */
+  objectsChanged(cause: Cause): void {
+    if (!this.#operations.busy.wholePod) this.#failures.clear();
+    this.wake(cause);
+  }
+
   /** Makes the worker look again, soon. */
   wake(cause: Cause): void {
     if (this.#causes.length < manyCauses) this.#causes.push(cause);
@@ -194,6 +200,7 @@ export class PodWorker {
       return;
     }
     await this.#prune(status, signal);
+    await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     if (!isIdle(actions)) this.#act(pod, status, actions);
     for (const wait of actions.waits) {
       const { name } = wait.container;
@@ -281,7 +288,12 @@ export class PodWorker {
   }
 
   async #terminated(status: PodStatus, signal: AbortSignal): Promise<void> {
-    if (this.#forgotten === undefined) return;
+    if (this.#forgotten === undefined) {
+      // What has ended for good needs its volumes no longer; its logs and messages stay.
+      const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
+      await this.#deps.runtime.volumes.unmount(this.ref, cause, signal);
+      return;
+    }
     try {
       await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
     } finally {

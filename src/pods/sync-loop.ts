@@ -37,7 +37,7 @@ export interface SyncLoopDependencies {
 /** What pods leave behind outside of the runtime. */
 export interface Leftovers {
   podUids(): Promise<ReadonlySet<string>>;
-  remove(uid: string): Promise<void>;
+  remove(uid: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -94,7 +94,7 @@ export class SyncLoop {
   async #keepHouse(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.housekeeping();
+        await this.#housekeeping(signal);
       } catch (error) {
         this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
@@ -103,7 +103,7 @@ export class SyncLoop {
   }
 
   /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
-  async housekeeping(): Promise<void> {
+  async #housekeeping(signal: AbortSignal): Promise<void> {
     const { workers, cache, pleg, owns, leftovers } = this.#deps;
     if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
     for (const uid of cache.uids()) {
@@ -119,7 +119,7 @@ export class SyncLoop {
     }
     for (const uid of await leftovers.podUids()) {
       const known = workers.get(podUid(uid)) !== undefined || cache.uids().includes(podUid(uid));
-      if (!known) await leftovers.remove(uid);
+      if (!known) await leftovers.remove(uid, signal);
     }
   }
 

@@ -5,6 +5,7 @@ import type { Mounts } from "./mounts.ts";
 import type { Network } from "./network.ts";
 import type { Processes } from "./processes.ts";
 import type { Random } from "./random.ts";
+import type { VolumeFiles } from "./volume-files.ts";
 
 /** The machine's side of the one door; the container runtime (`Cri`) is opened separately, as it has an endpoint. */
 export interface Ports {
@@ -13,6 +14,7 @@ export interface Ports {
   readonly files: Files;
   readonly processes: Processes;
   readonly mounts: Mounts;
+  readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
   readonly network: Network;
 }

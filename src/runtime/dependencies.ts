@@ -1,14 +1,16 @@
+import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Semaphore } from "../base/semaphore.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
-import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
-import type { ObjectLookup } from "./environment.ts";
+import type { Mount } from "./container-config.ts";
+import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
 import type { NodeContext } from "./node-context.ts";
 
 /** Gets images (src/images/). */
@@ -24,6 +26,42 @@ export interface PodCgroupProvider {
   destroy(pod: PodRef): Promise<void>;
 }
 
+/** A volume of a pod that is there. */
+export interface MountedVolume {
+  /** Where it is on the node. */
+  readonly hostPath: string;
+  /** Containers may only read it, whatever their mounts say. */
+  readonly readOnly: boolean;
+}
+
+/** By the volumes' names in the pod. */
+export type MountedVolumes = ReadonlyMap<string, MountedVolume>;
+
+/** The volumes of pods (src/volumes/). */
+export interface VolumeProvider {
+  /**
+   * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time.
+   * @throws VolumeError naming each volume that can't be had and why, or the signal's reason
+   */
+  mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes>;
+  /**
+   * The container's mounts of volumes, in the order of its spec. Parts of volumes (`subPath`) are bound to places of
+   * their own for this start.
+   * @throws ContainerConfigError for mounts that can't be had
+   */
+  mountsFor(
+    pod: Pod,
+    container: Container,
+    environment: readonly EnvironmentVariable[],
+    mounted: MountedVolumes,
+    signal: AbortSignal,
+  ): Promise<Mount[]>;
+  /** Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. */
+  refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void>;
+  /** Takes away all volumes of a pod that has stopped; nothing there is no error. */
+  unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void>;
+}
+
 /** What acting on pods needs. */
 export interface RuntimeDependencies {
   readonly clock: Clock;
@@ -36,6 +74,7 @@ export interface RuntimeDependencies {
   readonly images: ImageProvider;
   readonly podCgroups: PodCgroupProvider;
   readonly objects: ObjectLookup;
+  readonly volumes: VolumeProvider;
   readonly node: NodeContext;
   /**
    * How many sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go first, so

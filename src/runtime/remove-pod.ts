@@ -85,6 +85,7 @@ export async function removePod(
       ignoreNotFound(deps.cri.runtime.removePodSandbox({ podSandboxId: sandbox.id }, { signal })),
     );
   }
+  await deps.volumes.unmount(pod, cause, signal);
   await deps.podCgroups.destroy(pod);
   await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
 }

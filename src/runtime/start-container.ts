@@ -14,7 +14,8 @@ import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
 import { type ContainerToStart, shortId } from "./pod-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import { podRef } from "./pod-ref.ts";
-import type { RuntimeDependencies } from "./dependencies.ts";
+import { VolumeError } from "../volumes/volume-error.ts";
+import type { MountedVolumes, RuntimeDependencies } from "./dependencies.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
 /** The sandbox in which a container starts. */
@@ -53,9 +54,10 @@ export async function startContainer(
   signal: AbortSignal,
 ): Promise<void> {
   const image = await ensureImage(deps, pod, sandbox, start, signal);
+  const volumes = await mountVolumes(deps, pod, start, signal);
   // Pulls are unlimited in time, starts are not in number: the place is taken when the runtime is about to work.
   using _place = await deps.starts.acquire(signal, "first");
-  const config = await containerConfig(deps, pod, sandbox, start, image);
+  const config = await containerConfig(deps, pod, sandbox, start, { image, volumes }, signal);
   await removeLeftover(deps, pod, start, signal);
   const id = await create(deps, pod, sandbox, start, config, signal);
   await run(deps, pod, start, id, signal);
@@ -86,12 +88,28 @@ async function ensureImage(
   }
 }
 
+/** They are there since before the sandbox was; a restart may come long after that, and in another life of podwright. */
+async function mountVolumes(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  start: ContainerToStart,
+  signal: AbortSignal,
+): Promise<MountedVolumes> {
+  try {
+    return await deps.volumes.mount(pod, start.cause, signal);
+  } catch (error) {
+    if (!(error instanceof VolumeError)) throw error;
+    throw new StartError("ContainerCreating", error.message, { cause: error });
+  }
+}
+
 async function containerConfig(
   deps: RuntimeDependencies,
   pod: Pod,
   sandbox: StartSandbox,
   start: ContainerToStart,
-  image: EnsuredImage,
+  { image, volumes }: { readonly image: EnsuredImage; readonly volumes: MountedVolumes },
+  signal: AbortSignal,
 ): Promise<ContainerConfig> {
   const { container } = start;
   const { files, node } = deps;
@@ -115,7 +133,7 @@ async function containerConfig(
         imageUser: image.user,
         environment,
         ...expandCommand(container, environment),
-        volumeMounts: [],
+        volumeMounts: await deps.volumes.mountsFor(pod, container, environment, volumes, signal),
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
         ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
       },
@@ -126,6 +144,7 @@ async function containerConfig(
       },
     );
   } catch (error) {
+    signal.throwIfAborted();
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerConfigError";
     throw new StartError(reason, errorMessage(error), { cause: error });
   }

@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
+import { VolumeError } from "../volumes/volume-error.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { inspectSandbox } from "./inspect.ts";
 import { killPod, remainsOf, stopContainer } from "./kill-pod.ts";
@@ -105,10 +106,13 @@ function newSandbox(
         if (actions.killPod !== undefined) {
           await killPod(deps, podRef(pod), remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
         }
+        // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
+        await deps.volumes.mount(pod, creation.cause, signal);
         sandbox = await createSandbox(deps, pod, creation.attempt, creation.cause, signal);
       } catch (error) {
         signal.throwIfAborted();
-        progress.sandboxFailed({ reason: "CreatePodSandboxError", message: errorMessage(error), retryAtMs: undefined });
+        const reason = error instanceof VolumeError ? "ContainerCreating" : "CreatePodSandboxError";
+        progress.sandboxFailed({ reason, message: errorMessage(error), retryAtMs: undefined });
         return;
       }
       progress.sandboxMade();

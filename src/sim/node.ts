@@ -8,6 +8,7 @@ import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
+import { SimVolumeFiles } from "./volume-files.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
 export interface SimEntry extends JournalInput {
@@ -77,6 +78,7 @@ const config: KubeletConfig = {
 export class SimNode {
   readonly files: MemoryFiles;
   readonly cgroups = new SimCgroups();
+  readonly mounts = new SimMounts();
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
   readonly desired = new Map<string, Pod>();
@@ -113,13 +115,15 @@ export class SimNode {
           random: this.#random.fork(),
           files: this.files,
           processes: simProcesses,
-          mounts: new SimMounts(),
+          mounts: this.mounts,
+          volumeFiles: new SimVolumeFiles(this.files),
           cgroups: this.cgroups,
         },
         cri: connection.cri,
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
         log: silentLog,
         objects: { configMap: () => undefined, secret: () => undefined },
+        features: { recursiveReadOnlyMounts: false },
         sourcesReady: () => true,
         owns: async () => true,
       },

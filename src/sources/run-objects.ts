@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ConfigMapManifest, PodSpec, SecretManifest } from "../api/pod.ts";
 import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
 
@@ -22,21 +23,33 @@ export class RunObjects implements ObjectLookup {
     return this.#secrets.get(objectKey({ namespace, name }));
   }
 
-  setConfigMap({ metadata, data, binaryData }: ConfigMapManifest): void {
-    this.#configMaps.set(objectKey(metadata), {
+  /** Returns whether that changed anything; otherwise the content stays the same object. */
+  setConfigMap({ metadata, data, binaryData }: ConfigMapManifest): boolean {
+    const key = objectKey(metadata);
+    const before = this.#configMaps.get(key);
+    const content = {
       data: new Map(Object.entries(data ?? {})),
-      binaryData: new Map(Object.entries(binaryData ?? {}).map(([key, text]) => [key, fromBase64(text)])),
-    });
+      binaryData: new Map(Object.entries(binaryData ?? {}).map(([name, text]) => [name, fromBase64(text)])),
+    };
+    const same =
+      before !== undefined &&
+      isDeepStrictEqual(before.data, content.data) &&
+      isDeepStrictEqual(before.binaryData, content.binaryData);
+    if (!same) this.#configMaps.set(key, content);
+    return !same;
   }
 
-  setSecret({ metadata, data, stringData }: SecretManifest): void {
+  /** Like {@link setConfigMap}. */
+  setSecret({ metadata, data, stringData }: SecretManifest): boolean {
     const encoder = new TextEncoder();
-    this.#secrets.set(objectKey(metadata), {
-      data: new Map([
-        ...Object.entries(data ?? {}).map(([key, text]) => [key, fromBase64(text)] as const),
-        ...Object.entries(stringData ?? {}).map(([key, text]) => [key, encoder.encode(text)] as const),
-      ]),
-    });
+    const key = objectKey(metadata);
+    const content = new Map([
+      ...Object.entries(data ?? {}).map(([name, text]) => [name, fromBase64(text)] as const),
+      ...Object.entries(stringData ?? {}).map(([name, text]) => [name, encoder.encode(text)] as const),
+    ]);
+    const same = isDeepStrictEqual(this.#secrets.get(key)?.data, content);
+    if (!same) this.#secrets.set(key, { data: content });
+    return !same;
   }
 
   remove(kind: "ConfigMap" | "Secret", key: string): void {

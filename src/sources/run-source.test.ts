@@ -5,6 +5,7 @@ import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.
 import type { Random } from "../ports/random.ts";
 import { FileError } from "../ports/files.ts";
 import { MemoryFiles } from "../sim/files.ts";
+import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { RunSource } from "./run-source.ts";
 
 const directory = "/state/manifests";
@@ -13,6 +14,10 @@ class Fixture extends SourceHarness {
   readonly files = new MemoryFiles(this.clock);
   #drawn = 0;
   readonly random: Random = { uniform: () => 0, bytes: (count) => new Uint8Array(count).fill(++this.#drawn) };
+  readonly objectChanges: string[] = [];
+  readonly objectsChanged = (objects: readonly ChangedObject[]): void => {
+    this.objectChanges.push(...objects.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`));
+  };
   source = new RunSource(this, { directory });
 
   /** The next life of podwright on the same disk. */

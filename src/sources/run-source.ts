@@ -1,10 +1,12 @@
-import type { Pod, PodManifest } from "../api/pod.ts";
+import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import { randomUuid } from "../base/uuid.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
 import type { AppliedPod, ApplyRequest } from "../server/engine.ts";
+import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
@@ -19,7 +21,12 @@ export interface RunSourceConfig {
   readonly directory: string;
 }
 
-type RunSourceDependencies = SourceDependencies & { readonly files: Files; readonly random: Random };
+type RunSourceDependencies = SourceDependencies & {
+  readonly files: Files;
+  readonly random: Random;
+  /** Told of ConfigMaps and Secrets that pods may have read already. */
+  readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
+};
 
 /** A pod as it is kept: the manifest without defaults and with its UID. */
 type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
@@ -81,13 +88,16 @@ export class RunSource {
     using _turn = await this.#turn.acquire();
     // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
     for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
-    for (const { manifest } of configMaps) this.#takeConfigMap(manifest);
-    for (const { manifest } of secrets) this.#takeSecret(manifest);
+    const changed = [
+      ...configMaps.filter(({ manifest }) => this.#takeConfigMap(manifest)).map(changedObject("ConfigMap")),
+      ...secrets.filter(({ manifest }) => this.#takeSecret(manifest)).map(changedObject("Secret")),
+    ];
     const applied: AppliedPod[] = [];
     try {
       for (const { manifest } of pods) applied.push(await this.#applyPod(manifest));
     } finally {
       this.#deliver();
+      this.#tellOfChanges(changed);
     }
     return applied;
   }
@@ -153,14 +163,22 @@ export class RunSource {
     else problems.push(`${file}: holds a pod without a name or UID`);
   }
 
-  #takeConfigMap(manifest: Parameters<RunObjects["setConfigMap"]>[0]): void {
-    this.#objects.setConfigMap(manifest);
+  #takeConfigMap(manifest: Parameters<RunObjects["setConfigMap"]>[0]): boolean {
     this.#kept.ConfigMap.add(objectKey(manifest.metadata));
+    return this.#objects.setConfigMap(manifest);
   }
 
-  #takeSecret(manifest: Parameters<RunObjects["setSecret"]>[0]): void {
-    this.#objects.setSecret(manifest);
+  #takeSecret(manifest: Parameters<RunObjects["setSecret"]>[0]): boolean {
     this.#kept.Secret.add(objectKey(manifest.metadata));
+    return this.#objects.setSecret(manifest);
+  }
+
+  #tellOfChanges(objects: readonly ChangedObject[]): void {
+    if (objects.length === 0) return;
+    const names = objects.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`).join(", ");
+    const message = `${names} ${objects.length === 1 ? "is" : "are"} new or changed`;
+    const entry = this.#deps.journal.record({ kind: "input", what: "ObjectsChanged", message });
+    this.#deps.objectsChanged(objects, { code: "ObjectsChanged", message, entry });
   }
 
   async #removeUnusedObjects(): Promise<void> {
@@ -194,6 +212,14 @@ export class RunSource {
     };
     return { pod, place: `podwright run ${namespace}/${name}` };
   }
+}
+
+function changedObject(kind: ChangedObject["kind"]) {
+  return ({ manifest }: { readonly manifest: Pick<ConfigMapManifest, "metadata"> }): ChangedObject => ({
+    kind,
+    namespace: manifest.metadata.namespace || "default",
+    name: manifest.metadata.name ?? "",
+  });
 }
 
 function isRunPod(manifest: PodManifest): manifest is RunPod {

@@ -20,6 +20,30 @@ const is =
   (value: unknown): boolean =>
     value === expected;
 
+const startsWith =
+  (prefix: string) =>
+  (value: unknown): boolean =>
+    String(value).startsWith(prefix);
+
+/** Drivers that Kubernetes took out or turned into CSI drivers. */
+const removedVolumeTypes = [
+  "awsElasticBlockStore",
+  "azureDisk",
+  "azureFile",
+  "cephfs",
+  "cinder",
+  "flocker",
+  "gcePersistentDisk",
+  "glusterfs",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "quobyte",
+  "rbd",
+  "scaleIO",
+  "storageos",
+  "vsphereVolume",
+];
+
 const onlyCpuAndMemory = "manages cpu and memory only";
 const noUserNamespaces = "runs pods in the host's user namespace";
 
@@ -29,7 +53,6 @@ const ofContainers: readonly UnsupportedField[] = [
   { path: "readinessProbe", because: "does not probe containers yet" },
   { path: "startupProbe", because: "does not probe containers yet" },
   { path: "lifecycle", because: "does not run lifecycle hooks yet" },
-  { path: "volumeMounts.*", because: "does not mount volumes yet" },
   { path: "volumeDevices.*", because: "does not attach block devices yet" },
   { path: "restartPolicy", because: "has no restart policy per container yet; use spec.restartPolicy" },
   { path: "restartPolicyRules.*", because: "has no restart rules yet" },
@@ -52,7 +75,21 @@ const ofContainers: readonly UnsupportedField[] = [
 const unsupported: readonly UnsupportedField[] = [
   { path: "metadata.deletionTimestamp", because: "stops a pod when its manifest goes away, not at a time it holds" },
   { path: "metadata.generateName", because: "takes names as they are; use metadata.name" },
-  { path: "spec.volumes.*", because: "does not mount volumes yet" },
+  ...["persistentVolumeClaim", "ephemeral", "csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
+    path: `spec.volumes.*.${type}`,
+    because: "does not mount volumes that need a driver yet",
+  })),
+  { path: "spec.volumes.*.image", because: "does not mount images yet" },
+  { path: "spec.volumes.*.gitRepo", because: "refuses gitRepo volumes, as Kubernetes does; clone in an init container" },
+  ...removedVolumeTypes.map((type) => ({
+    path: `spec.volumes.*.${type}`,
+    because: "has no in-tree drivers of storage vendors; use CSI",
+  })),
+  { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
+  ...["serviceAccountToken", "clusterTrustBundle", "podCertificate"].map((source) => ({
+    path: `spec.volumes.*.projected.sources.*.${source}`,
+    because: "needs a cluster for it, and joins none yet",
+  })),
   { path: "spec.initContainers.*", because: "does not run init containers yet" },
   { path: "spec.ephemeralContainers.*", because: "does not run ephemeral containers yet" },
   { path: "spec.activeDeadlineSeconds", because: "does not end pods at a deadline yet" },
@@ -66,9 +103,7 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.readinessGates.*", because: "does not know readiness gates yet" },
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
-  { path: "spec.securityContext.fsGroup", because: "does not mount volumes yet" },
-  { path: "spec.securityContext.fsGroupChangePolicy", because: "does not mount volumes yet" },
-  { path: "spec.securityContext.seLinuxChangePolicy", because: "does not mount volumes yet" },
+  { path: "spec.securityContext.seLinuxChangePolicy", because: "does not label volumes for SELinux yet" },
   { path: "spec.securityContext.supplementalGroupsPolicy", because: "merges groups", when: is("Strict") },
   { path: "spec.securityContext.runAsNonRoot", because: "does not check the user of images yet", when: is(true) },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },

@@ -1,4 +1,5 @@
 import type { Container, ContainerPort, EnvVar, ResourceRequirements } from "../api/container.ts";
+import type { VolumeMount } from "../api/volume.ts";
 import { parseQuantity, QuantityError, type Quantity } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required, type FieldError } from "./field-errors.ts";
 import {
@@ -218,6 +219,26 @@ function* validateVolumeMounts(container: Container, path: FieldPath, pod: PodCo
     if (mount.subPath && mount.subPathExpr) {
       yield invalid([...here, "subPathExpr"], mount.subPathExpr, "subPathExpr and subPath are mutually exclusive");
     }
+    yield* validateMountOptions(mount, here, container.securityContext?.privileged === true);
+  }
+}
+
+function* validateMountOptions(mount: VolumeMount, path: FieldPath, privileged: boolean): Iterable<FieldError> {
+  const { mountPropagation = "None", recursiveReadOnly = "Disabled", readOnly } = mount;
+  const propagations = ["Bidirectional", "HostToContainer", "None"];
+  if (!propagations.includes(mountPropagation)) {
+    yield notSupported([...path, "mountPropagation"], mountPropagation, propagations);
+  } else if (mountPropagation === "Bidirectional" && !privileged) {
+    const detail = "Bidirectional mount propagation is available only to privileged containers";
+    yield forbidden([...path, "mountPropagation"], detail);
+  }
+  const here = [...path, "recursiveReadOnly"];
+  const modes = ["Disabled", "Enabled", "IfPossible"];
+  if (!modes.includes(recursiveReadOnly)) yield notSupported(here, recursiveReadOnly, modes);
+  else if (recursiveReadOnly === "Disabled") return;
+  if (readOnly !== true) yield forbidden(here, "may only be specified when readOnly is true");
+  if (mountPropagation !== "None") {
+    yield forbidden(here, "may only be specified when mountPropagation is None or not specified");
   }
 }
 

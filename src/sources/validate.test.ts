@@ -147,24 +147,52 @@ test("what contradicts itself is refused", () => {
   );
 });
 
+test("mounts propagate and are read-only as far as that can be", () => {
+  const ofMount = (options: string): string =>
+    ofContainer(`volumeMounts: [{name: v, mountPath: /m, ${options}}]`, "volumes: [{name: v, emptyDir: {}}],").join("\n");
+  assert.equal(ofMount("mountPropagation: HostToContainer"), "");
+  assert.equal(ofMount("readOnly: true, recursiveReadOnly: Enabled"), "");
+  assert.match(ofMount("mountPropagation: Both"), /mountPropagation: Unsupported value/u);
+  assert.match(ofMount("mountPropagation: Bidirectional"), /Forbidden: Bidirectional [^]* only to privileged containers/u);
+  assert.match(ofMount("recursiveReadOnly: Sometimes"), /recursiveReadOnly: Unsupported value/u);
+  assert.match(ofMount("recursiveReadOnly: Enabled"), /only be specified when readOnly is true/u);
+  assert.match(
+    ofMount("readOnly: true, recursiveReadOnly: Enabled, mountPropagation: HostToContainer"),
+    /only be specified when mountPropagation is None/u,
+  );
+});
+
 test("what podwright does not do is refused by name, and what it does is not", () => {
   const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
-    hostUsers: true, setHostnameAsFQDN: false, os: {name: linux}, volumes: [], initContainers: [], affinity: {x: y},
+    hostUsers: true, setHostnameAsFQDN: false, os: {name: linux}, initContainers: [], affinity: {x: y},
     nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, automountServiceAccountToken: false,
-    securityContext: {runAsUser: 1, supplementalGroups: [2], runAsNonRoot: false, sysctls: [{name: kernel.x, value: a}]},
+    volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
+      {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
+      {name: p, projected: {sources: [{configMap: {name: c}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}],
+    securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, supplementalGroups: [2], runAsNonRoot: false, sysctls: [{name: kernel.x, value: a}]},
     containers: [{name: c, image: b, stdin: true, tty: true, workingDir: /, terminationMessagePolicy: File,
+      volumeMounts: [{name: c, mountPath: /c, readOnly: true, recursiveReadOnly: IfPossible, subPathExpr: $(A)}],
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
       env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}],
       resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
   assert.deepEqual(problems(done), []);
   const notDone: Array<[string, string]> = [
     ["initContainers: [{name: i, image: b}],", "spec.initContainers[0]"],
-    ["volumes: [{name: v, emptyDir: {}}],", "spec.volumes[0]"],
+    ["volumes: [{name: v, emptyDir: {medium: HugePages}}],", "spec.volumes[0].emptyDir.medium"],
+    ["volumes: [{name: v, persistentVolumeClaim: {claimName: c}}],", "spec.volumes[0].persistentVolumeClaim"],
+    ["volumes: [{name: v, csi: {driver: d}}],", "spec.volumes[0].csi"],
+    ["volumes: [{name: v, image: {reference: i}}],", "spec.volumes[0].image"],
+    ["volumes: [{name: v, gitRepo: {repository: r}}],", "spec.volumes[0].gitRepo"],
+    ["volumes: [{name: v, azureDisk: {}}],", "spec.volumes[0].azureDisk"],
+    [
+      "volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}],",
+      "spec.volumes[0].projected.sources[0].serviceAccountToken",
+    ],
     ["activeDeadlineSeconds: 5,", "spec.activeDeadlineSeconds"],
     ["hostUsers: false,", "spec.hostUsers"],
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
     ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
-    ["securityContext: {fsGroup: 1},", "spec.securityContext.fsGroup"],
+    ["securityContext: {seLinuxChangePolicy: Recursive},", "spec.securityContext.seLinuxChangePolicy"],
     ["securityContext: {runAsNonRoot: true},", "spec.securityContext.runAsNonRoot"],
     ["os: {name: windows},", "spec.os.name"],
   ];

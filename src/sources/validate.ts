@@ -1,7 +1,7 @@
 import type { ContainerPort } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
+import { duplicate, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
 import {
   dnsLabelProblem,
   dnsSubdomainProblem,
@@ -18,6 +18,7 @@ import {
   validateResources,
   type PodContext,
 } from "./validate-container.ts";
+import { validateVolumes } from "./validate-volumes.ts";
 
 /**
  * Everything that makes a pod impossible, as the API server would say it (upstream: ValidatePodCreate), as far as a
@@ -70,22 +71,6 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   yield* validateSecurity(spec, path);
   yield* validateTolerations(spec, path);
   if (spec.resources) yield* validateResources(spec.resources, [...path, "resources"]);
-}
-
-function* validateVolumes(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
-  const names = new Set<string>();
-  for (const [index, volume] of (spec.volumes ?? []).entries()) {
-    const here = [...path, index];
-    const problem = dnsLabelProblem(volume.name);
-    if (volume.name === "") yield required([...here, "name"]);
-    else if (problem !== undefined) yield invalid([...here, "name"], volume.name, problem);
-    else if (names.has(volume.name)) yield duplicate([...here, "name"], volume.name);
-    names.add(volume.name);
-    const sources = Object.keys(volume).filter((key) => key !== "name");
-    const [, second] = sources;
-    if (sources.length === 0) yield required(here, "must specify a volume type");
-    if (second !== undefined) yield forbidden([...here, second], "may not specify more than 1 volume type");
-  }
 }
 
 function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
@@ -197,6 +182,10 @@ function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError>
   yield* validateId(context.fsGroup, [...here, "fsGroup"]);
   for (const [index, group] of (context.supplementalGroups ?? []).entries()) {
     yield* validateId(group, [...here, "supplementalGroups", index]);
+  }
+  const policies = ["OnRootMismatch", "Always"];
+  if (context.fsGroupChangePolicy !== undefined && !policies.includes(context.fsGroupChangePolicy)) {
+    yield notSupported([...here, "fsGroupChangePolicy"], context.fsGroupChangePolicy, policies);
   }
   yield* validateSysctls(spec, [...here, "sysctls"]);
   yield* validateProfiles(context, here);

@@ -1,0 +1,53 @@
+/** What a path leads to. */
+export type PathKind = "directory" | "file" | "socket" | "characterDevice" | "blockDevice" | "other";
+
+/** A file or directory held open by what it is, not by its name: renames and new links no longer matter. */
+export interface OpenedPath extends AsyncDisposable {
+  /** Names the opened object to a mount call. Valid until the object is disposed of. */
+  readonly mountSource: string;
+  readonly isDirectory: boolean;
+  readonly device: number;
+  readonly inode: number;
+}
+
+/** How a volume is given to a group (`fsGroup`). */
+export interface GroupAccess {
+  readonly gid: number;
+  /** The group may read only. */
+  readonly readOnly: boolean;
+  /** Leave everything alone when the top directory is as wanted (fsGroupChangePolicy OnRootMismatch). */
+  readonly onlyOnRootMismatch: boolean;
+}
+
+/**
+ * Work on files that a pod may be changing at the same moment: every step goes through open descriptors, and symbolic
+ * links never lead out of the volume. Paths are absolute. Every method rejects with FileError.
+ */
+export interface VolumeFiles {
+  /** What is there, with symbolic links followed; undefined when nothing is. */
+  kind(path: string): Promise<PathKind | undefined>;
+  /**
+   * Opens what a relative path names in a volume. Links in the volume are followed as far as they stay in it. What of
+   * the path is missing is made: directories with the permissions of the volume's top one.
+   * @throws FileError `EXDEV` when the path leads out of the volume
+   */
+  openBeneath(root: string, relativePath: string): Promise<OpenedPath>;
+  /**
+   * Gives a tree to a group, the top directory last, so that it tells whether all is done. Links themselves get the
+   * group, what they point to does not; other file systems mounted in the tree are left alone.
+   * @returns how many files were changed
+   */
+  giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number>;
+}
+
+const setgid = 0o2000;
+
+/** Permissions of something in a volume once it is its group's: `g+rwX`, new files of directories inherit the group. */
+export function groupMode(mode: number, isDirectory: boolean, readOnly: boolean): number {
+  return mode | (readOnly ? 0o440 : 0o660) | (isDirectory ? 0o110 | setgid : 0);
+}
+
+/** Whether a volume's top directory is its group's already. */
+export function isGivenToGroup(root: { readonly gid: number; readonly mode: number }, access: GroupAccess): boolean {
+  return root.gid === access.gid && groupMode(root.mode, true, access.readOnly) === root.mode;
+}

@@ -1,0 +1,80 @@
+import { join } from "node:path/posix";
+import { FileError } from "../ports/files.ts";
+import {
+  type GroupAccess,
+  groupMode,
+  isGivenToGroup,
+  type OpenedPath,
+  type PathKind,
+  type VolumeFiles,
+} from "../ports/volume-files.ts";
+import type { MemoryFiles } from "./files.ts";
+
+/** {@link VolumeFiles} on files in memory: same rules, nobody who changes them in between. */
+export class SimVolumeFiles implements VolumeFiles {
+  readonly #files: MemoryFiles;
+
+  constructor(files: MemoryFiles) {
+    this.#files = files;
+  }
+
+  async kind(path: string): Promise<PathKind | undefined> {
+    const real = await this.#realPath(path);
+    const type = real === undefined ? undefined : (await this.#files.stat(real))?.type;
+    return type === "symlink" ? "other" : type;
+  }
+
+  async openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
+    const top = await this.#files.realPath(root);
+    const mode = (await this.#files.stat(top))?.mode ?? 0;
+    let here = top;
+    for (const component of relativePath.split("/").filter((part) => part !== "" && part !== ".")) {
+      const path = join(here, component);
+      if ((await this.#files.stat(path)) === undefined) await this.#files.makeDirectory(path, mode);
+      here = await this.#files.realPath(path);
+      if (here !== top && !here.startsWith(`${top}/`)) {
+        throw new FileError("EXDEV", root, `EXDEV: the path leads out of the volume '${root}'`);
+      }
+    }
+    const info = await this.#files.stat(here);
+    return {
+      mountSource: here,
+      isDirectory: info?.type === "directory",
+      device: info?.device ?? 0,
+      inode: info?.inode ?? 0,
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+
+  async giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
+    const info = await this.#files.stat(root);
+    const gid = this.#files.ownerOf(root)?.gid ?? 0;
+    if (access.onlyOnRootMismatch && info !== undefined && isGivenToGroup({ gid, mode: info.mode }, access)) return 0;
+    signal?.throwIfAborted();
+    let changed = 0;
+    for (const { name, type } of await this.#files.list(root)) {
+      if (type === "directory") changed += await this.giveToGroup(`${root}/${name}`, { ...access, onlyOnRootMismatch: false });
+      else if (type !== "symlink") changed += await this.#give(`${root}/${name}`, access);
+    }
+    return changed + (await this.#give(root, access));
+  }
+
+  async #give(path: string, { gid, readOnly }: GroupAccess): Promise<number> {
+    const info = await this.#files.stat(path);
+    const owner = this.#files.ownerOf(path);
+    if (info === undefined || owner === undefined) return 0;
+    const mode = groupMode(info.mode, info.type === "directory", readOnly);
+    if (owner.gid === gid && mode === info.mode) return 0;
+    await this.#files.chown(path, owner.uid, gid);
+    await this.#files.chmod(path, mode);
+    return 1;
+  }
+
+  async #realPath(path: string): Promise<string | undefined> {
+    try {
+      return await this.#files.realPath(path);
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { Files } from "../ports/files.ts";
+import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
+import { VolumeError } from "./volume-error.ts";
+
+/** What a type wants to find, and upstream's word for it. */
+const wanted: Readonly<Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>> =
+  {
+    Directory: { kind: "directory", called: "a directory" },
+    DirectoryOrCreate: { kind: "directory", called: "a directory", create: true },
+    File: { kind: "file", called: "a file" },
+    FileOrCreate: { kind: "file", called: "a file", create: true },
+    Socket: { kind: "socket", called: "a socket file" },
+    CharDevice: { kind: "characterDevice", called: "a character device" },
+    BlockDevice: { kind: "blockDevice", called: "a block device" },
+  };
+
+/** Whether a path of the node is what its type asks for; the empty type asks for nothing. */
+export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type: string): Promise<boolean> {
+  return type === "" || (await volumeFiles.kind(path)) === wanted[type]?.kind;
+}
+
+/**
+ * Makes what is missing where the type allows that: directories 0755, files 0644 in a directory that is there.
+ * @throws VolumeError when something else is there, FileError
+ */
+export async function setUpHostPath(
+  { files, volumeFiles }: { readonly files: Files; readonly volumeFiles: VolumeFiles },
+  path: string,
+  type: string,
+): Promise<void> {
+  const want = Object.hasOwn(wanted, type) ? wanted[type] : undefined;
+  if (want === undefined) throw new VolumeError(`${type} is an invalid volume type`);
+  const found = await volumeFiles.kind(path);
+  if (found === undefined && want.create === true) {
+    if (want.kind === "directory") await files.makeDirectory(path, 0o755);
+    else await files.append(path, "", 0o644);
+  } else if (found !== want.kind) {
+    throw new VolumeError(`hostPath type check failed: ${path} is not ${want.called}`);
+  }
+}

@@ -1,0 +1,42 @@
+import type { VolumeMount } from "../api/volume.ts";
+import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
+import { ContainerConfigError } from "../runtime/container-config-error.ts";
+
+/** CRI's word for a mount's propagation. @throws ContainerConfigError for words that Kubernetes doesn't have */
+export function mountPropagation({ mountPropagation: mode }: VolumeMount): MountPropagation {
+  switch (mode) {
+    case undefined:
+    case "None":
+      return MountPropagation.PROPAGATION_PRIVATE;
+    case "HostToContainer":
+      return MountPropagation.PROPAGATION_HOST_TO_CONTAINER;
+    case "Bidirectional":
+      return MountPropagation.PROPAGATION_BIDIRECTIONAL;
+    default:
+      throw new ContainerConfigError(`invalid MountPropagation mode: ${JSON.stringify(mode)}`);
+  }
+}
+
+/**
+ * Whether everything mounted below is to be read-only as well (KEP-3857).
+ * @throws ContainerConfigError where that is demanded and can't be
+ */
+export function isRecursivelyReadOnly(mount: VolumeMount, runtimeCan: boolean): boolean {
+  const { name, recursiveReadOnly = "Disabled", readOnly, mountPropagation: propagation = "None" } = mount;
+  const refuse = (problem: string): never => {
+    throw new ContainerConfigError(
+      `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is ${problem}`,
+    );
+  };
+  if (recursiveReadOnly === "Disabled") return false;
+  if (readOnly !== true) return refuse("not read-only");
+  if (propagation !== "None") return refuse(`not compatible with propagation ${JSON.stringify(propagation)}`);
+  switch (recursiveReadOnly) {
+    case "IfPossible":
+      return runtimeCan;
+    case "Enabled":
+      return runtimeCan || refuse("not supported by the runtime");
+    default:
+      throw new ContainerConfigError(`unknown recursive read-only mode ${JSON.stringify(recursiveReadOnly)}`);
+  }
+}

@@ -1,0 +1,27 @@
+import type { Pod } from "../api/pod.ts";
+import { normalize } from "node:path/posix";
+
+/**
+ * Directories that a volume must have because a container mounts another volume there: a read-only one can't get them
+ * from the runtime. Paths relative to the volume. Pure.
+ */
+export function nestedMountPoints(pod: Pod, volume: string): string[] {
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  const nested = new Set<string>();
+  for (const { volumeMounts = [] } of [...containers, ...initContainers, ...ephemeralContainers]) {
+    const paths = volumeMounts.map(({ mountPath }) => cleanPath(mountPath));
+    const own = volumeMounts.filter(({ name }) => name === volume).map(({ mountPath }) => `${cleanPath(mountPath)}/`);
+    for (const top of own) {
+      const below = paths.filter((path) => path.startsWith(top)).toSorted();
+      // What lies below another mount is that volume's.
+      const first = below.filter((path) => !below.some((other) => path.startsWith(`${other}/`)));
+      for (const path of first) nested.add(path.slice(top.length));
+    }
+  }
+  return [...nested];
+}
+
+/** Absolute, without `.`, `..`, doubled or trailing slashes. */
+function cleanPath(path: string): string {
+  return normalize(`/${path}`).replace(/\/$/, "");
+}

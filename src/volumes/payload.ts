@@ -1,0 +1,133 @@
+import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
+import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/downward-api.ts";
+import type { ObjectLookup } from "../runtime/environment.ts";
+import type { Payload, ProjectedFile } from "./atomic-writer.ts";
+import { VolumeError } from "./volume-error.ts";
+
+/** What the contents of volumes are made of. */
+export interface PayloadInputs {
+  readonly objects: ObjectLookup;
+  readonly downward: DownwardApiInputs;
+}
+
+type ConfigMapSource = NonNullable<Volume["configMap"]>;
+type ObjectSource = Pick<ConfigMapSource, "items" | "optional" | "name">;
+type DownwardItem = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[number];
+type Projection = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
+
+/** Permissions where the spec says nothing. */
+const defaultFileMode = 0o644;
+
+const encoder = new TextEncoder();
+
+/**
+ * The files of a configMap, secret, downwardAPI or projected volume; undefined for other types. Pure.
+ * @throws VolumeError when an object or key that is not optional is missing, ContainerConfigError for fields that are
+ *   not offered; never shows a value
+ */
+export function volumePayload(volume: Volume, pod: Pod, inputs: PayloadInputs): Payload | undefined {
+  const { configMap, secret, downwardAPI, projected } = volume;
+  if (configMap !== undefined) return configMapFiles(configMap, configMap.defaultMode, pod, inputs);
+  if (secret !== undefined) {
+    return secretFiles({ ...secret, name: secret.secretName }, secret.defaultMode, pod, inputs);
+  }
+  if (downwardAPI !== undefined) return downwardFiles(downwardAPI.items, downwardAPI.defaultMode, pod, inputs);
+  if (projected === undefined) return undefined;
+  const files = (projected.sources ?? []).map((source) => projectedFiles(source, projected.defaultMode, pod, inputs));
+  // A later source wins.
+  return new Map(files.flatMap((payload) => [...payload]));
+}
+
+/**
+ * What the payload depends on, by identity: as long as each is the same, so is the payload. Sources of objects and pods
+ * give out the same object until it changes.
+ */
+export function payloadInputs(volume: Volume, pod: Pod, { objects }: PayloadInputs): readonly unknown[] {
+  const { namespace } = pod.metadata;
+  const sources = [{ configMap: volume.configMap, secret: undefined }, ...(volume.projected?.sources ?? [])];
+  return [
+    pod,
+    volume.secret && objects.secret(namespace, volume.secret.secretName ?? ""),
+    ...sources.flatMap(({ configMap, secret }) => [
+      configMap && objects.configMap(namespace, configMap.name ?? ""),
+      secret && objects.secret(namespace, secret.name ?? ""),
+    ]),
+  ];
+}
+
+function projectedFiles(source: Projection, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+  if (source.configMap !== undefined) return configMapFiles(source.configMap, mode, pod, inputs);
+  if (source.secret !== undefined) return secretFiles(source.secret, mode, pod, inputs);
+  if (source.downwardAPI !== undefined) return downwardFiles(source.downwardAPI.items, mode, pod, inputs);
+  throw new VolumeError(`projected source ${Object.keys(source)[0] ?? "without a type"} is not supported`);
+}
+
+function configMapFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+  const { name = "", optional = false, items } = source;
+  const content = inputs.objects.configMap(pod.metadata.namespace, name);
+  if (content === undefined && !optional) throw new VolumeError(`configmap ${JSON.stringify(name)} not found`);
+  const data = new Map([
+    ...[...(content?.data ?? [])].map(([key, text]) => [key, encoder.encode(text)] as const),
+    ...(content?.binaryData ?? []),
+  ]);
+  const missing = (key: string): string => `configmap references non-existent config key: ${key}`;
+  return pick(data, items, mode, optional, missing);
+}
+
+function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, inputs: PayloadInputs): Payload {
+  const { name = "", optional = false, items } = source;
+  const content = inputs.objects.secret(pod.metadata.namespace, name);
+  if (content === undefined && !optional) throw new VolumeError(`secret ${JSON.stringify(name)} not found`);
+  const missing = (key: string): string => `references non-existent secret key: ${key}`;
+  return pick(content?.data ?? new Map(), items, mode, optional, missing);
+}
+
+/** All keys, or those of `items` under the paths given there. */
+function pick(
+  data: ReadonlyMap<string, Uint8Array>,
+  items: ObjectSource["items"],
+  defaultMode = defaultFileMode,
+  optional: boolean,
+  missing: (key: string) => string,
+): Payload {
+  if (items === undefined || items.length === 0) {
+    return new Map([...data].map(([key, bytes]) => [key, { data: bytes, mode: defaultMode }]));
+  }
+  const files = new Map<string, ProjectedFile>();
+  for (const { key, path, mode = defaultMode } of items) {
+    const bytes = data.get(key);
+    if (bytes !== undefined) files.set(path, { data: bytes, mode });
+    else if (!optional) throw new VolumeError(missing(key));
+  }
+  return files;
+}
+
+function downwardFiles(
+  items: readonly DownwardItem[] | undefined,
+  defaultMode = defaultFileMode,
+  pod: Pod,
+  { downward }: PayloadInputs,
+): Payload {
+  return new Map(
+    (items ?? []).map((item) => {
+      const { path, mode = defaultMode } = item;
+      return [path, { data: encoder.encode(downwardValue(item, pod, downward)), mode }];
+    }),
+  );
+}
+
+function downwardValue({ path, fieldRef, resourceFieldRef }: DownwardItem, pod: Pod, inputs: DownwardApiInputs): string {
+  if (fieldRef !== undefined) {
+    // Addresses and the node may change while files stay: they are offered to environments alone.
+    if (!fieldRef.fieldPath.startsWith("metadata.")) {
+      throw new VolumeError(`field label not supported in a volume: ${fieldRef.fieldPath}`);
+    }
+    return fieldValue(fieldRef, pod, inputs);
+  }
+  const [container] = pod.spec.containers;
+  if (resourceFieldRef?.containerName === undefined || container === undefined) {
+    throw new VolumeError(`downward API file ${path} names neither a field nor a container's resource`);
+  }
+  return resourceValue(resourceFieldRef, pod, container, inputs);
+}

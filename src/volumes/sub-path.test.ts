@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../sim/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { SimMounts } from "../sim/machine.ts";
+import { SimVolumeFiles } from "../sim/volume-files.ts";
+import { bindSubPath, subPathOf } from "./sub-path.ts";
+
+const environment = [
+  { name: "POD", value: new TextEncoder().encode("web-0") },
+  { name: "EMPTY", value: new Uint8Array() },
+];
+const mount = { name: "v", mountPath: "/m" };
+
+test("subPathExpr is expanded from the container's environment, subPath is not", () => {
+  assert.equal(subPathOf(mount, environment), "");
+  assert.equal(subPathOf({ ...mount, subPath: "a/$(POD)" }, environment), "a/$(POD)");
+  assert.equal(subPathOf({ ...mount, subPathExpr: "a/$(POD)/$$(POD)" }, environment), "a/web-0/$(POD)");
+});
+
+test("a subPathExpr with a variable that is missing or empty is refused, as it would show another part", () => {
+  const expression = { ...mount, subPathExpr: "$(NONE)/$(EMPTY)" };
+  assert.throws(() => subPathOf(expression, environment), { message: "missing value for EMPTY, NONE" });
+});
+
+test("a path that is absolute or goes back is refused, also once it is expanded", () => {
+  const hostile = [{ name: "UP", value: new TextEncoder().encode("../../etc") }];
+  assert.throws(() => subPathOf({ ...mount, subPathExpr: "a/$(UP)" }, hostile), /must not contain '\.\.'/);
+  assert.throws(() => subPathOf({ ...mount, subPath: "/etc" }, []), /must not be an absolute path/);
+});
+
+class Fixture {
+  readonly files = new MemoryFiles(new SimClock(0).incarnation());
+  readonly volumeFiles = new SimVolumeFiles(this.files);
+  readonly mounts = new SimMounts();
+
+  async bind(subPath: string): Promise<void> {
+    await bindSubPath(this, "/vol", subPath, "/pod/volume-subpaths/v/c/0");
+  }
+}
+
+test("a part is bound to a place of its own; a directory to a directory, a file to a file", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/vol/a", 0o755);
+  await fixture.files.write("/vol/f", "x", 0o644);
+  await fixture.bind("a");
+  const target = "/pod/volume-subpaths/v/c/0";
+  const bound = { source: "/vol/a", target, fileSystem: "", options: ["bind"] };
+  assert.deepEqual(await fixture.mounts.list(), [bound]);
+  assert.equal((await fixture.files.stat(target))?.type, "directory");
+  await fixture.mounts.unmount(target);
+  await fixture.bind("f");
+  assert.equal((await fixture.files.stat(target))?.type, "file");
+});
+
+test("a part that is missing is made with the permissions of its volume", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/vol", 0o2775);
+  await fixture.bind("new/part");
+  assert.equal((await fixture.files.stat("/vol/new/part"))?.mode, 0o2775);
+});
+
+test("the bind of an earlier start that shows another file is replaced", async () => {
+  const fixture = new Fixture();
+  await fixture.files.makeDirectory("/vol/a", 0o755);
+  await fixture.bind("a");
+  await fixture.files.makeDirectory("/vol/b", 0o755);
+  await fixture.bind("b");
+  assert.deepEqual((await fixture.mounts.list()).map(({ source }) => source), ["/vol/b"]);
+});

@@ -1,0 +1,285 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { VolumeMount } from "../api/volume.ts";
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import { Semaphore } from "../base/semaphore.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../ports/log.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { Random } from "../ports/random.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { Mount } from "../runtime/container-config.ts";
+import { ContainerConfigError } from "../runtime/container-config-error.ts";
+import type { MountedVolume, MountedVolumes, VolumeProvider } from "../runtime/dependencies.ts";
+import type { EnvironmentVariable, ObjectLookup } from "../runtime/environment.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
+import { type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
+import { bindSubPath, subPathOf } from "./sub-path.ts";
+import { VolumeError } from "./volume-error.ts";
+import { VolumePaths } from "./volume-paths.ts";
+
+export interface VolumeDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly volumeFiles: VolumeFiles;
+  readonly mounts: Mounts;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly objects: ObjectLookup;
+  readonly node: Pick<NodeContext, "rootDirectory" | "hostIPs" | "resources">;
+  /** Whether the runtime can make mounts below a mount read-only too. */
+  readonly recursiveReadOnlyMounts: boolean;
+}
+
+/** How long a pod's volumes may take before it is said which are missing. */
+const mountLimitMs = 123_000;
+
+/** What is remembered of a pod, for as long as its volumes are there. */
+interface PodMemory {
+  /** Work on the volumes of one pod is done one at a time, also what goes on after its deadline. */
+  readonly turn: Semaphore;
+  /** By volume: what its content was last made of. Nothing is read while that is the same. */
+  readonly contents: Map<string, readonly unknown[]>;
+}
+
+/**
+ * The volumes of pods: makes them before containers start, keeps their content as the objects are, and takes them away.
+ * Level-triggered: what is there and as it should be is left alone, whoever made it, and what an earlier life left
+ * half-done is finished.
+ */
+export class VolumeManager implements VolumeProvider {
+  readonly #deps: VolumeDependencies;
+  readonly #pods = new Map<string, PodMemory>();
+  readonly #settings: VolumeSettings;
+
+  constructor(deps: VolumeDependencies) {
+    this.#deps = deps;
+    this.#settings = {
+      ...deps,
+      payload: { objects: deps.objects, downward: { ...deps.node, podIPs: [] } },
+      resources: deps.node.resources,
+      mayBeSwapped: (pod, volume) => {
+        const message = `volume ${volume} is in memory that may be swapped to disk: the kernel has no noswap for tmpfs`;
+        deps.journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
+      },
+    };
+  }
+
+  async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
+    if ((pod.spec.volumes ?? []).length === 0) return new Map();
+    const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
+    try {
+      const wait = `volumes of pod ${pod.metadata.namespace}/${pod.metadata.name}`;
+      return await withDeadline(this.#deps.clock, wait, mountLimitMs, signal, async (limited) => {
+        using _turn = await this.#memoryOf(pod.metadata.uid).turn.acquire(limited);
+        return await this.#mountAll(pod, cause, missing, limited);
+      });
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+      const names = [...missing].join(" ");
+      throw new VolumeError(`unable to attach or mount volumes: unmounted volumes=[${names}]: ${error.message}`);
+    }
+  }
+
+  async mountsFor(
+    pod: Pod,
+    container: Container,
+    environment: readonly EnvironmentVariable[],
+    mounted: MountedVolumes,
+    signal: AbortSignal,
+  ): Promise<Mount[]> {
+    const mounts: Mount[] = [];
+    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+      const volume = mounted.get(mount.name);
+      if (volume === undefined) {
+        const names = `${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`;
+        throw new ContainerConfigError(`cannot find volume ${names}`);
+      }
+      const propagation = mountPropagation(mount);
+      const recursiveReadOnly = isRecursivelyReadOnly(mount, this.#deps.recursiveReadOnlyMounts);
+      const subPath = subPathOf(mount, environment);
+      const hostPath =
+        subPath === ""
+          ? volume.hostPath
+          : await this.#bindSubPath(pod, container.name, mount, index, volume, subPath, signal);
+      mounts.push({
+        containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
+        hostPath,
+        ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
+        ...(recursiveReadOnly && { recursiveReadOnly }),
+        ...(propagation !== MountPropagation.PROPAGATION_PRIVATE && { propagation }),
+      });
+    }
+    return mounts;
+  }
+
+  async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void> {
+    const volumes = (pod.spec.volumes ?? []).filter((volume) => !volume.emptyDir && !volume.hostPath);
+    if (volumes.length === 0) return;
+    const memory = this.#memoryOf(pod.metadata.uid);
+    // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
+    if (memory.turn.load.held > 0) return;
+    using _turn = await memory.turn.acquire(signal);
+    const paths = await this.#pathsOf(pod.metadata.uid);
+    for (const volume of volumes) {
+      try {
+        await this.#refreshVolume(pod, prepareVolume(this.#settings, pod, volume, paths), memory, cause);
+      } catch (error) {
+        // The pod goes on with what it has; the next look tries again.
+        this.#deps.log.warn("refreshing a volume failed", {
+          ...podRef(pod),
+          volume: volume.name,
+          error: errorMessage(error),
+        });
+      }
+    }
+  }
+
+  async unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
+    const memory = this.#memoryOf(pod.uid);
+    using _turn = await memory.turn.acquire(signal);
+    const paths = await this.#pathsOf(pod.uid);
+    const mounts = await this.#mountsBelow(paths);
+    const places = await this.#placesOf(paths);
+    if (mounts.length > 0 || places.length > 0) {
+      const volumes = new Set(places.map((place) => place.volume).filter((name) => name !== undefined));
+      const message = volumes.size === 0 ? "remove what volumes left" : `remove volumes ${[...volumes].join(", ")}`;
+      const action = { what: "UnmountVolumes", message, pod, cause, data: { mounts: mounts.length } };
+      await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+        // Later mounts may lie on earlier ones.
+        for (const target of mounts.toReversed()) await this.#deps.mounts.unmount(target);
+        for (const { path } of places) await this.#deps.files.removeTree(path);
+      });
+    }
+    if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
+  }
+
+  async #mountAll(pod: Pod, cause: Cause, missing: Set<string>, signal: AbortSignal): Promise<MountedVolumes> {
+    const paths = await this.#pathsOf(pod.metadata.uid);
+    for (const path of [paths.pod, paths.volumes, paths.plugins]) await this.#deps.files.makeDirectory(path, 0o750);
+    const problems: string[] = [];
+    const mounted = new Map<string, MountedVolume>();
+    const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
+      try {
+        const volume = prepare();
+        if (!(await volume.isSetUp())) await this.#setUp(pod, volume, cause, signal);
+        this.#remember(pod, volume);
+        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly });
+        missing.delete(name);
+      } catch (error) {
+        problems.push(`MountVolume.SetUp failed for volume ${JSON.stringify(name)} : ${errorMessage(error)}`);
+      }
+    };
+    await Promise.all(
+      (pod.spec.volumes ?? []).map((volume) =>
+        mountOne(volume.name, () => prepareVolume(this.#settings, pod, volume, paths)),
+      ),
+    );
+    signal.throwIfAborted();
+    if (problems.length > 0) throw new VolumeError(problems.toSorted().join("; "));
+    return mounted;
+  }
+
+  async #setUp(pod: Pod, volume: PreparedVolume, cause: Cause, signal: AbortSignal): Promise<void> {
+    const action = {
+      what: "MountVolume",
+      message: `set up ${volume.type} volume ${volume.name}`,
+      pod: podRef(pod),
+      cause,
+      data: { volume: volume.name, type: volume.type },
+    };
+    signal.throwIfAborted();
+    await perform(this.#deps.journal, this.#deps.clock, action, () => volume.setUp(signal));
+  }
+
+  async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
+    const { content, name, type } = volume;
+    if (content === undefined || isSame(content.inputs(), memory.contents.get(name))) return;
+    const inputs = content.inputs();
+    if (await content.isOutdated()) {
+      const action = {
+        what: "UpdateVolume",
+        message: `update ${type} volume ${name}`,
+        pod: podRef(pod),
+        cause,
+        data: { volume: name, type },
+      };
+      await perform(this.#deps.journal, this.#deps.clock, action, () => content.update());
+    }
+    memory.contents.set(name, inputs);
+  }
+
+  #remember(pod: Pod, { name, content }: PreparedVolume): void {
+    if (content !== undefined) this.#memoryOf(pod.metadata.uid).contents.set(name, content.inputs());
+  }
+
+  async #bindSubPath(
+    pod: Pod,
+    container: string,
+    mount: VolumeMount,
+    index: number,
+    volume: MountedVolume,
+    subPath: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { uid } = pod.metadata;
+    using _turn = await this.#memoryOf(uid).turn.acquire(signal);
+    const target = (await this.#pathsOf(uid)).subPath(mount.name, container, index);
+    try {
+      await bindSubPath(this.#deps, volume.hostPath, subPath, target);
+      return target;
+    } catch (error) {
+      // What the file system says may tell the pod's author about files of the node.
+      const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container)}`;
+      this.#deps.log.warn("preparing a subPath failed", { ...podRef(pod), container, error: errorMessage(error) });
+      throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
+    }
+  }
+
+  /** Mounts are listed by their real paths, so everything is done by those. */
+  async #pathsOf(uid: string): Promise<VolumePaths> {
+    const { files, node } = this.#deps;
+    await files.makeDirectory(node.rootDirectory, 0o755);
+    return new VolumePaths(await files.realPath(node.rootDirectory), uid);
+  }
+
+  async #mountsBelow(paths: VolumePaths): Promise<string[]> {
+    const below = (target: string): boolean =>
+      [paths.subPaths, paths.volumes].some((directory) => target.startsWith(`${directory}/`));
+    return (await this.#deps.mounts.list()).map((mount) => mount.target).filter(below);
+  }
+
+  /** What is to be removed, marks first: a volume that is half removed must not count as ready. */
+  async #placesOf(paths: VolumePaths): Promise<{ readonly path: string; readonly volume?: string }[]> {
+    const { files } = this.#deps;
+    const places: { path: string; volume?: string }[] = [];
+    for (const { name } of await files.list(paths.plugins)) places.push({ path: `${paths.plugins}/${name}` });
+    for (const plugin of await files.list(paths.volumes)) {
+      const directory = `${paths.volumes}/${plugin.name}`;
+      for (const { name } of await files.list(directory)) places.push({ path: `${directory}/${name}`, volume: name });
+      places.push({ path: directory });
+    }
+    if ((await files.stat(paths.subPaths)) !== undefined) places.push({ path: paths.subPaths });
+    return places;
+  }
+
+  #memoryOf(uid: string): PodMemory {
+    const known = this.#pods.get(uid);
+    if (known !== undefined) return known;
+    const memory = { turn: new Semaphore(1), contents: new Map<string, readonly unknown[]>() };
+    this.#pods.set(uid, memory);
+    return memory;
+  }
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[] | undefined): boolean {
+  return b !== undefined && a.length === b.length && a.every((value, index) => value === b[index]);
+}
