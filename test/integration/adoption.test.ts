@@ -29,17 +29,6 @@ async function lastSeq(podwright: Podwright): Promise<number> {
   return (await podwright.journal()).at(-1)?.seq ?? 0;
 }
 
-/** Kills the container's first process from outside, as the kernel would. */
-async function killContainer(podwright: Podwright, containerId: string): Promise<void> {
-  using cri = podwright.connect();
-  await podwright.kill(await firstProcess(cri, containerId));
-}
-
-async function firstProcess(cri: ReturnType<Podwright["connect"]>, containerId: string): Promise<number> {
-  const { info } = await cri.runtime.containerStatus({ containerId, verbose: true });
-  return (JSON.parse(info["info"] ?? "{}") as { pid: number }).pid;
-}
-
 test("after kill -9 of the engine the next one adopts the pods: the same containers, and nothing is started", async () => {
   await withPodwright(async (podwright) => {
     const paths = [
@@ -81,7 +70,7 @@ test("a container that exited while no engine ran is restarted once, as its poli
     const ids = new Map((await podwright.pods()).map((pod) => [pod.name, pod.containers[0]?.id ?? ""]));
     await podwright.kill(await podwright.enginePid());
     const seq = await lastSeq(podwright);
-    for (const name of names.slice(0, 3)) await killContainer(podwright, ids.get(name) ?? "");
+    for (const name of names.slice(0, 3)) await podwright.kill(await podwright.firstProcess(ids.get(name) ?? ""));
 
     await podwright.run(["run", "--detach", "--wait", "none"]);
     const pods = await podwright.waitFor(
@@ -118,8 +107,7 @@ test("pods survive containerd's absence, ps answers meanwhile, nothing is starte
     const engine = await podwright.enginePid();
     const containerd = await podwright.containerdPid();
     const commandLine = (await systemProcesses.list()).find(({ pid }) => pid === containerd)?.arguments ?? [];
-    using cri = podwright.connect();
-    const [calm, victim] = await Promise.all(before.map((pod) => firstProcess(cri, pod.containers[0]?.id ?? "")));
+    const [calm, victim] = await Promise.all(before.map((pod) => podwright.firstProcess(pod.containers[0]?.id ?? "")));
     assert.ok(calm !== undefined && victim !== undefined);
     const seq = await lastSeq(podwright);
 
@@ -141,7 +129,7 @@ test("pods survive containerd's absence, ps answers meanwhile, nothing is starte
     );
     await sleep(2_500);
     assert.deepEqual(instances(after.slice(0, 1)), instances(before.slice(0, 1)));
-    assert.equal(await firstProcess(cri, before[0]?.containers[0]?.id ?? ""), calm);
+    assert.equal(await podwright.firstProcess(before[0]?.containers[0]?.id ?? ""), calm);
     assert.equal(await podwright.enginePid(), engine);
     const starts = actionsSince(await podwright.journal(), seq).filter((action) =>
       /^(?:Run|Create|Start)/.test(action),

@@ -130,6 +130,18 @@ export class Podwright {
     return connectCri(this.layout.containerd.endpoint);
   }
 
+  /** The process id of a container's first process. */
+  async firstProcess(containerId: string): Promise<number> {
+    using cri = this.connect();
+    return pidOf((await cri.runtime.containerStatus({ containerId, verbose: true })).info);
+  }
+
+  /** The process id of the process that holds a sandbox' namespaces. */
+  async firstProcessOfSandbox(podSandboxId: string): Promise<number> {
+    using cri = this.connect();
+    return pidOf((await cri.runtime.podSandboxStatus({ podSandboxId, verbose: true })).info);
+  }
+
   async containerdPid(): Promise<number | undefined> {
     return findContainerd(systemProcesses, this.layout);
   }
@@ -230,6 +242,13 @@ export async function until(
 
 export async function sleep(ms: number): Promise<void> {
   await new Promise((done) => setTimeout(done, ms));
+}
+
+/** containerd's verbose answers hold JSON. */
+function pidOf(info: Readonly<Record<string, string>>): number {
+  const { pid } = JSON.parse(info["info"] ?? "{}") as { readonly pid?: number };
+  if (pid === undefined || pid <= 0) throw new Error("the runtime names no process");
+  return pid;
 }
 
 /** Ends the engine and containerd, every pod, and removes mounts, interface, cgroups, logs and directories. */
