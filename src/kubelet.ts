@@ -1,5 +1,6 @@
 import type { Pod } from "./api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
+import { onAbort } from "./base/abort.ts";
 import type { PodUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
@@ -21,6 +22,7 @@ import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
+import { PreStopHooks } from "./runtime/pre-stop.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 import { StatusManager } from "./status/status-manager.ts";
@@ -82,11 +84,12 @@ export class Kubelet {
   readonly #cgroups: PodCgroups;
   readonly #statuses: StatusManager;
   readonly #views = new Map<string, WorkerView>();
+  readonly #preStops = new PreStopHooks();
   readonly #onPodGone: (uid: string) => void;
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
     const { ports, journal, log } = deps;
-    const { clock, random, files, mounts, volumeFiles, processes, cgroups } = ports;
+    const { clock, random, files, mounts, volumeFiles, networkProbes, processes, cgroups } = ports;
     const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs);
     this.#deps = deps;
     this.#cri = cri;
@@ -118,6 +121,8 @@ export class Kubelet {
         node: config.node,
         recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
       }),
+      networkProbes,
+      preStops: this.#preStops,
       node: config.node,
       starts: new Semaphore(config.parallelStarts),
     };
@@ -173,6 +178,7 @@ export class Kubelet {
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
+    using _hooks = onAbort(signal, () => this.#preStops.close());
     this.#workers.start(signal);
     void this.#reportAdoption();
     await Promise.all([

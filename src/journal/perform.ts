@@ -9,16 +9,22 @@ export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "duratio
 /**
  * Does `work` as an action of the journal: first the action with its cause, then its outcome with the time it took. A
  * call that was cancelled or timed out is recorded as unknown. Rejects with what `work` rejects with.
+ * @param details what of the value goes into the outcome's data
  */
 export async function perform<T>(
   journal: Recorder,
   clock: Clock,
   action: ActionInput,
   work: () => Promise<T>,
+  details: (value: T) => NonNullable<JournalInput["data"]> = () => ({}),
 ): Promise<T> {
   const of = journal.record({ ...action, kind: "action" });
   const began = clock.monotonic();
-  const outcome = (result: "done" | "failed" | "unknown", message: string): void => {
+  const outcome = (
+    result: "done" | "failed" | "unknown",
+    message: string,
+    data: NonNullable<JournalInput["data"]> = {},
+  ): void => {
     journal.record({
       kind: "outcome",
       what: action.what,
@@ -28,11 +34,12 @@ export async function perform<T>(
       of,
       result,
       durationMs: clock.monotonic() - began,
+      ...(Object.keys(data).length > 0 && { data }),
     });
   };
   try {
     const value = await work();
-    outcome("done", `${action.message}: done`);
+    outcome("done", `${action.message}: done`, details(value));
     return value;
   } catch (error) {
     const unknown = isCriError(error) ? error.outcomeUnknown : error instanceof Error && error.name === "AbortError";

@@ -4,7 +4,7 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { gracePeriodSeconds } from "../runtime/sync-pod.ts";
+import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { PodWorker } from "./pod-worker.ts";
 import type { WorkerDependencies } from "./worker-dependencies.ts";
 

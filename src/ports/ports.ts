@@ -2,6 +2,7 @@ import type { Cgroups } from "./cgroups.ts";
 import type { Clock } from "./clock.ts";
 import type { Files } from "./files.ts";
 import type { Mounts } from "./mounts.ts";
+import type { NetworkProbes } from "./network-probes.ts";
 import type { Network } from "./network.ts";
 import type { Processes } from "./processes.ts";
 import type { Random } from "./random.ts";
@@ -17,4 +18,5 @@ export interface Ports {
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
   readonly network: Network;
+  readonly networkProbes: NetworkProbes;
 }

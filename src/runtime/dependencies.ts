@@ -8,10 +8,12 @@ import type { Cri } from "../ports/cri.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
 import type { Mount } from "./container-config.ts";
 import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
 import type { NodeContext } from "./node-context.ts";
+import type { PreStopHooks } from "./pre-stop.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {
@@ -75,6 +77,9 @@ export interface RuntimeDependencies {
   readonly podCgroups: PodCgroupProvider;
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
+  /** For httpGet hooks. */
+  readonly networkProbes: NetworkProbes;
+  readonly preStops: PreStopHooks;
   readonly node: NodeContext;
   /**
    * How many sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go first, so

@@ -1,12 +1,16 @@
-import type { PodRef, Cause } from "../journal/entry.ts";
+import type { Pod } from "../api/pod.ts";
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
-import { shortId } from "./pod-actions.ts";
-import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
-
-/** StopContainer never gets less, as upstream has it: a container always has a moment to end by itself. */
-export const minimumGraceSeconds = 2;
+import { stopTimeoutSeconds } from "./grace.ts";
+import { shortId } from "./sandbox-actions.ts";
+import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+import { runPreStop } from "./pre-stop.ts";
+import { type StoredHook, storedHook } from "./stored-hook.ts";
+import { terminationOrder } from "./termination-order.ts";
 
 /** What is left to be stopped of a pod. */
 export interface Remains {
@@ -22,52 +26,176 @@ export function remainsOf(status: PodStatus): Remains {
   };
 }
 
+/** A pod that is stopped, or of which a container is. */
+export interface KillTarget {
+  readonly ref: PodRef;
+  /** Undefined for a pod that only the runtime knows: the order of its sidecars is forgotten, its hooks are not. */
+  readonly pod: Pod | undefined;
+}
+
 /**
- * Stops all containers of a pod at once, each with the same grace, and then its sandboxes.
- * @param graceSeconds time between SIGTERM and SIGKILL; at least {@link minimumGraceSeconds} is given
+ * Stops all containers of a pod and then its sandboxes. Every preStop hook begins at once, and what it takes counts; a
+ * sidecar is stopped when what has to end before it has ended ({@link terminationOrder}). Whoever still waits when the
+ * grace is over gets its stop signal then, and SIGKILL minimumGraceSeconds later. May be called again while a
+ * hook of an earlier call goes on.
+ * @param graceSeconds from now to SIGKILL; 0 or less: no hook begins, and nothing waits
  * @throws AggregateError with every failure; what could be stopped is stopped
  */
 export async function killPod(
   deps: RuntimeDependencies,
-  pod: PodRef,
+  target: KillTarget,
   remains: Remains,
   graceSeconds: number,
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
+  const { containers, sandboxes } = remains;
+  const kill: Kill = { target, ips: podIPs(deps, target, sandboxes), ...timeOf(deps, graceSeconds), cause, signal };
+  const order = terminationOrder(target.pod, new Set(containers.map(({ name }) => name)));
+  const stops = containers.map((container) => ({ container, stopped: Promise.withResolvers<void>() }));
+  const turnOf = async (name: string): Promise<void> => {
+    const before = order.get(name) ?? [];
+    await Promise.all(
+      stops.filter(({ container }) => before.includes(container.name)).map((stop) => stop.stopped.promise),
+    );
+  };
   await settleAll(
-    `stopping the containers of pod ${pod.name}`,
-    remains.containers.map((container) => stopContainer(deps, pod, container, graceSeconds, cause, signal)),
+    `stopping the containers of pod ${target.ref.name}`,
+    stops.map(async ({ container, stopped }) => {
+      await preStop(deps, kill, container);
+      if (order.has(container.name)) {
+        await untilGraceEnds(deps, kill, `turn of container ${container.name} to stop`, turnOf(container.name));
+      }
+      await stop(deps, kill, container);
+      stopped.resolve();
+    }),
   );
   await settleAll(
-    `stopping the sandboxes of pod ${pod.name}`,
-    remains.sandboxes.map((sandbox) => stopSandbox(deps, pod, sandbox, cause, signal)),
+    `stopping the sandboxes of pod ${target.ref.name}`,
+    sandboxes.map((sandbox) => stopSandbox(deps, target.ref, sandbox, cause, signal)),
   );
 }
 
-/** Stops one container: its stop signal, and SIGKILL after the grace. Idempotent; one that is gone is stopped. */
-export async function stopContainer(
+/**
+ * Stops one container: its preStop hook, its stop signal, and SIGKILL when the grace is over. Idempotent; one that is
+ * gone is stopped.
+ * @param ips the pod's addresses, for hooks
+ * @param graceSeconds 0 or less: no hook begins
+ */
+export async function killContainer(
   deps: RuntimeDependencies,
-  pod: PodRef,
-  container: ContainerStatus,
+  target: KillTarget,
+  container: ContainerToStop,
+  ips: readonly string[],
   graceSeconds: number,
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
-  const timeoutSeconds = Math.max(graceSeconds, minimumGraceSeconds);
+  const kill: Kill = { target, ips, ...timeOf(deps, graceSeconds), cause, signal };
+  await preStop(deps, kill, container);
+  await stop(deps, kill, container);
+}
+
+type ContainerToStop = Pick<ContainerStatus, "id" | "name">;
+
+interface Kill {
+  readonly target: KillTarget;
+  readonly ips: readonly string[];
+  readonly graceSeconds: number;
+  /** Monotonic ms. */
+  readonly killAtMs: number;
+  readonly cause: Cause;
+  readonly signal: AbortSignal;
+}
+
+function timeOf({ clock }: RuntimeDependencies, graceSeconds: number): Pick<Kill, "graceSeconds" | "killAtMs"> {
+  return { graceSeconds, killAtMs: clock.monotonic() + graceSeconds * 1000 };
+}
+
+/** For hooks. The sandbox of a pod on the node's network has no address of its own. */
+export function podIPs(
+  { node }: RuntimeDependencies,
+  { pod }: KillTarget,
+  sandboxes: readonly SandboxStatus[],
+): readonly string[] {
+  return pod?.spec.hostNetwork === true ? node.hostIPs : sandboxes.flatMap(({ ips }) => ips);
+}
+
+/** Begins the hook, unless it has begun before, and waits for its end as long as the grace lasts. */
+async function preStop(deps: RuntimeDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+  const { target, ips, cause, signal } = kill;
+  if (kill.graceSeconds <= 0) return;
+  const { preStop: handler, ports } = await hookOf(deps, target.pod, container, signal);
+  if (handler === undefined) return;
+  const subject = { pod: target.ref, name: container.name, id: container.id, ports, ips };
+  const ended = deps.preStops.once(container.id, (life) => runPreStop(deps, subject, handler, cause, life));
+  if (await untilGraceEnds(deps, kill, `preStop hook of container ${container.name}`, ended)) return;
+  deps.journal.record({
+    kind: "observation",
+    what: "PreStopHookOverdue",
+    message: `the preStop hook of container ${container.name} has not ended within the grace`,
+    pod: target.ref,
+    container: container.name,
+    cause,
+  });
+}
+
+async function hookOf(
+  deps: RuntimeDependencies,
+  pod: Pod | undefined,
+  { id, name }: ContainerToStop,
+  signal: AbortSignal,
+): Promise<StoredHook> {
+  const { initContainers = [], containers = [], ephemeralContainers = [] } = pod?.spec ?? {};
+  const spec = [...initContainers, ...containers, ...ephemeralContainers].find((container) => container.name === name);
+  if (spec !== undefined) return { preStop: spec.lifecycle?.preStop, ports: spec.ports ?? [] };
+  try {
+    const { status } = await deps.cri.runtime.containerStatus({ containerId: id }, { signal });
+    return storedHook(status?.annotations ?? {});
+  } catch (error) {
+    signal.throwIfAborted();
+    // A container that can't be looked at has to stop all the same.
+    deps.log.warn("the preStop hook of a container is not known", { container: name, error: errorMessage(error) });
+    return storedHook({});
+  }
+}
+
+/** Waits for `work`, but not longer than the grace: false when that was over first. @throws the signal's reason */
+async function untilGraceEnds(
+  { clock }: RuntimeDependencies,
+  { killAtMs, signal }: Kill,
+  what: string,
+  work: Promise<void>,
+): Promise<boolean> {
+  const leftMs = Math.max(0, killAtMs - clock.monotonic());
+  try {
+    await withDeadline(clock, what, leftMs, signal, () => work);
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof DeadlineError) return false;
+    throw error;
+  }
+}
+
+async function stop(deps: RuntimeDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+  const { target, cause, signal } = kill;
+  const timeoutSeconds = stopTimeoutSeconds(kill.killAtMs, deps.clock.monotonic());
   const action = {
     what: "StopContainer",
     message: `stop container ${container.name} (${shortId(container.id)}), grace ${timeoutSeconds} s`,
-    pod,
+    pod: target.ref,
     container: container.name,
     cause,
     data: { id: container.id, graceSeconds: timeoutSeconds },
   };
+  signal.throwIfAborted();
   await perform(deps.journal, deps.clock, action, () =>
     ignoreNotFound(
       deps.cri.runtime.stopContainer({ containerId: container.id, timeout: BigInt(timeoutSeconds) }, { signal }),
     ),
   );
+  deps.preStops.stopped(container.id);
 }
 
 async function stopSandbox(

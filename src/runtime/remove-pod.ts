@@ -2,7 +2,7 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { containerLogLinkName, containerLogPath } from "./log-paths.ts";
 import { ignoreNotFound, settleAll } from "./kill-pod.ts";
-import { shortId } from "./pod-actions.ts";
+import { shortId } from "./sandbox-actions.ts";
 import { removePodDirectories } from "./pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
@@ -44,6 +44,7 @@ export async function removeContainer(
     await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: container.id }, { signal }));
     await removeContainerLog(deps, pod, container);
   });
+  deps.preStops.forget(container.id);
 }
 
 /** The log of one instance, what rotation made of it, and the link. */

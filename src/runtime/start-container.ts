@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { type ContainerId, containerId } from "../base/ids.ts";
 import { ImageError } from "../images/image-error.ts";
 import type { EnsuredImage } from "../images/image-manager.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -8,10 +9,13 @@ import { isCriError } from "../ports/cri.ts";
 import { type ContainerConfig, generateContainerConfig } from "./container-config.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
+import { containerGraceSeconds } from "./grace.ts";
 import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
-import { ignoreNotFound } from "./kill-pod.ts";
+import { runHook } from "./hooks.ts";
+import { ignoreNotFound, killContainer } from "./kill-pod.ts";
 import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
-import { type ContainerToStart, shortId } from "./pod-actions.ts";
+import type { ContainerToStart } from "./container-actions.ts";
+import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import { podRef } from "./pod-ref.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
@@ -23,6 +27,12 @@ export interface StartSandbox {
   readonly id: string;
   readonly config: SandboxConfig;
   readonly ips: readonly string[];
+}
+
+/** What has to be there before a container is made. */
+interface ContainerParts {
+  readonly image: EnsuredImage;
+  readonly volumes: MountedVolumes;
 }
 
 /** A container that could not be started: `reason` is the waiting reason that users know. */
@@ -43,7 +53,8 @@ export class StartError extends Error {
 }
 
 /**
- * Starts one container: image, configuration, create, start, log link.
+ * Starts one container: image, volumes, configuration, create, start, log link, postStart hook. Resolves when the hook
+ * has ended; a container whose hook fails is killed.
  * @throws StartError, or the signal's reason when the start was called off
  */
 export async function startContainer(
@@ -55,13 +66,26 @@ export async function startContainer(
 ): Promise<void> {
   const image = await ensureImage(deps, pod, sandbox, start, signal);
   const volumes = await mountVolumes(deps, pod, start, signal);
-  // Pulls are unlimited in time, starts are not in number: the place is taken when the runtime is about to work.
+  const id = await createAndRun(deps, pod, sandbox, start, { image, volumes }, signal);
+  await postStart(deps, pod, sandbox, start, id, signal);
+}
+
+async function createAndRun(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  start: ContainerToStart,
+  parts: ContainerParts,
+  signal: AbortSignal,
+): Promise<ContainerId> {
+  // Pulls and hooks are unlimited in time, starts are not in number: the place is held while the runtime works.
   using _place = await deps.starts.acquire(signal, "first");
-  const config = await containerConfig(deps, pod, sandbox, start, { image, volumes }, signal);
+  const config = await containerConfig(deps, pod, sandbox, start, parts, signal);
   await removeLeftover(deps, pod, start, signal);
   const id = await create(deps, pod, sandbox, start, config, signal);
   await run(deps, pod, start, id, signal);
   await linkLog(deps, pod, start, id);
+  return containerId(id);
 }
 
 async function ensureImage(
@@ -108,7 +132,7 @@ async function containerConfig(
   pod: Pod,
   sandbox: StartSandbox,
   start: ContainerToStart,
-  { image, volumes }: { readonly image: EnsuredImage; readonly volumes: MountedVolumes },
+  { image, volumes }: ContainerParts,
   signal: AbortSignal,
 ): Promise<ContainerConfig> {
   const { container } = start;
@@ -260,6 +284,44 @@ async function linkLog(deps: RuntimeDependencies, pod: Pod, start: ContainerToSt
       container: name,
       error: errorMessage(error),
     });
+  }
+}
+
+/** @throws StartError when the hook failed; the container is stopped by then */
+async function postStart(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: StartSandbox,
+  { container, cause }: ContainerToStart,
+  id: ContainerId,
+  signal: AbortSignal,
+): Promise<void> {
+  const handler = container.lifecycle?.postStart;
+  if (handler === undefined) return;
+  const { name, ports = [] } = container;
+  const ref = podRef(pod);
+  const ips = pod.spec.hostNetwork === true ? deps.node.hostIPs : sandbox.ips;
+  try {
+    await runHook(deps, "postStart", { pod: ref, name, id, ports, ips }, handler, cause, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `the postStart hook of container ${name} failed: ${errorMessage(error)}`;
+    const what = "FailedPostStartHook";
+    const entry = deps.journal.record({ kind: "observation", what, message, pod: ref, container: name, cause });
+    const failure: Cause = { code: what, message, entry };
+    try {
+      const target = { ref, pod };
+      const graceSeconds = containerGraceSeconds(pod, undefined);
+      await killContainer(deps, target, { id, name }, ips, graceSeconds, failure, signal);
+    } catch (killError) {
+      signal.throwIfAborted();
+      deps.log.warn("a container whose postStart hook failed could not be stopped", {
+        ...ref,
+        container: name,
+        error: errorMessage(killError),
+      });
+    }
+    throw new StartError("PostStartHookError", message, { cause: error });
   }
 }
 

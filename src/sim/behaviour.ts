@@ -15,6 +15,24 @@ export function behaviourCommand(behaviour: Behaviour): string[] {
   return ["sim", ...words, ...(behaviour.deaf ? ["deaf"] : []), ...(behaviour.unstartable ? ["unstartable"] : [])];
 }
 
+/** What a simulated lifecycle hook does, as its command says: `sim hook preStop CODE AFTER_MS`. */
+export interface HookBehaviour {
+  readonly kind: "postStart" | "preStop";
+  readonly exitCode: number;
+  readonly durationMs: number;
+}
+
+export function hookCommand({ kind, exitCode, durationMs }: HookBehaviour): string[] {
+  return ["sim", "hook", kind, String(exitCode), String(durationMs)];
+}
+
+/** Undefined for a command that is no hook's. */
+export function parseHook(command: readonly string[]): HookBehaviour | undefined {
+  const [, word, kind, exitCode, durationMs] = command;
+  if (word !== "hook" || (kind !== "postStart" && kind !== "preStop")) return undefined;
+  return { kind, exitCode: Number(exitCode), durationMs: Number(durationMs) };
+}
+
 export function parseBehaviour(command: readonly string[]): Behaviour {
   const ends = command[1] === "exit";
   return {

@@ -144,7 +144,13 @@ export class SimConnection {
 
   #containerCalls(): Pick<
     CriRuntimeService,
-    "createContainer" | "startContainer" | "stopContainer" | "removeContainer" | "listContainers" | "containerStatus"
+    | "createContainer"
+    | "startContainer"
+    | "stopContainer"
+    | "removeContainer"
+    | "listContainers"
+    | "containerStatus"
+    | "execSync"
   > {
     const world = this.#world;
     return {
@@ -170,6 +176,14 @@ export class SimConnection {
         this.#call("removeContainer", options, () => {
           world.removeContainer(request.containerId ?? "");
           return create(pb.RemoveContainerResponseSchema);
+        }),
+      execSync: (request, options) =>
+        this.#call("execSync", options, async () => {
+          const { promise, resolve } = Promise.withResolvers<number>();
+          const kill = world.exec(request.containerId ?? "", request.cmd ?? [], resolve);
+          // Who waits no longer has the command killed, as containerd does.
+          using _abort = onAbort(options?.signal, kill);
+          return create(pb.ExecSyncResponseSchema, { exitCode: await promise });
         }),
       listContainers: (request, options) =>
         this.#call("listContainers", options, () => {

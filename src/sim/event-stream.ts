@@ -24,6 +24,7 @@ export async function* eventStream(
   const queue: WorldChange[] = [];
   let wake: (() => void) | undefined;
   using _subscription = world.onChange((change) => {
+    if (change.type === "hook" || change.type === "stopping") return;
     const { eventLost, eventTwice, eventDelayMaxMs } = faults();
     if (!alive() || random.chance(eventLost)) return;
     const copies = random.chance(eventTwice) ? 2 : 1;

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { HookRules, type Unwanted } from "./hook-rules.ts";
 import type { RuntimeWorld, SimContainer, WorldChange } from "./runtime-world.ts";
 
 /** A rule that was broken, and by what. */
@@ -6,6 +7,14 @@ export interface BrokenRule {
   readonly rule: string;
   readonly detail: string;
   readonly atMs: number;
+}
+
+/** What the rules have to know of the node. */
+export interface NodeView {
+  /** Whether the node has ever tried to start this container. */
+  readonly tried: (uid: string, container: string) => boolean;
+  /** How many lives it has had. */
+  readonly life: () => number;
 }
 
 /**
@@ -16,29 +25,29 @@ export class Invariants {
   readonly broken: BrokenRule[] = [];
   readonly #world: RuntimeWorld;
   readonly #wanted: ReadonlyMap<string, Pod>;
-  readonly #tried: (uid: string, container: string) => boolean;
+  readonly #node: NodeView;
   readonly #lastExit = new Map<string, SimContainer>();
   /** UIDs that were wanted once and are not any more, with the moment at which the node was told. */
-  readonly #unwantedSince = new Map<string, number>();
+  readonly #unwanted = new Map<string, Unwanted>();
+  readonly #hooks: HookRules;
 
   /**
    * @param wanted every pod that was ever wanted, by UID; it may grow
-   * @param tried whether the node has ever tried to start this container
    */
-  constructor(
-    world: RuntimeWorld,
-    wanted: ReadonlyMap<string, Pod>,
-    tried: (uid: string, container: string) => boolean,
-  ) {
+  constructor(world: RuntimeWorld, wanted: ReadonlyMap<string, Pod>, node: NodeView) {
     this.#world = world;
-    this.#tried = tried;
+    this.#node = node;
     this.#wanted = wanted;
+    this.#hooks = new HookRules(world, wanted, this.#unwanted, node, (rule, detail) => this.#break(rule, detail));
     world.onChange((change) => this.#judge(change));
   }
 
-  /** The node was told that the pod is wanted no longer: from the next call on nothing of it may start. */
-  unwanted(uid: string): void {
-    this.#unwantedSince.set(uid, this.#world.clock.nowMs);
+  /**
+   * The node was told that the pod is wanted no longer: from the next call on nothing of it may start.
+   * @param isEnding it was stopped for another reason already, so that its grace ends earlier
+   */
+  unwanted(uid: string, isEnding: boolean): void {
+    this.#unwanted.set(uid, { sinceMs: this.#world.clock.nowMs, life: this.#node.life(), isEnding });
   }
 
   #judge(change: WorldChange): void {
@@ -47,6 +56,7 @@ export class Invariants {
       this.#lastExit.set(`${change.podUid}/${nameOf(change.container)}`, change.container);
     }
     if (change.type === "sandboxStarted") this.#sandboxStarted(change.podUid);
+    this.#hooks.judge(change);
   }
 
   #started(container: SimContainer, uid: string): void {
@@ -59,7 +69,7 @@ export class Invariants {
     );
     if (twin !== undefined) this.#break("one instance of a container", `${uid}/${name} runs twice`);
     // A call that was on its way when the node was told may still be carried out.
-    const since = this.#unwantedSince.get(uid);
+    const since = this.#unwanted.get(uid)?.sinceMs;
     const startCallMaxMs = 500;
     if (since !== undefined && this.#world.clock.nowMs > since + startCallMaxMs) {
       this.#break("nothing starts in a pod that ends", `${uid}/${name} started`);
@@ -86,7 +96,7 @@ export class Invariants {
     if ((container.config.metadata?.attempt ?? 0) > 0) return;
     const names = pod.spec.containers.map(({ name }) => name);
     for (const before of names.slice(0, names.indexOf(nameOf(container)))) {
-      if (!this.#tried(uid, before)) {
+      if (!this.#node.tried(uid, before)) {
         this.#break("spec order", `${uid}/${nameOf(container)} started before ${before} was tried`);
       }
     }
@@ -110,6 +120,6 @@ export class Invariants {
   }
 }
 
-function nameOf(container: SimContainer): string {
+export function nameOf(container: SimContainer): string {
   return container.config.metadata?.name ?? "";
 }

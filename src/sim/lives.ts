@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { behaviourCommand, parseBehaviour } from "./behaviour.ts";
+import { behaviourCommand, hookCommand, parseBehaviour, parseHook } from "./behaviour.ts";
 import { SimClock } from "./clock.ts";
 import { type CriFaults, noFaults } from "./cri.ts";
 import { Invariants } from "./invariants.ts";
@@ -16,6 +16,8 @@ export interface LifeResult {
   readonly entries: readonly SimEntry[];
   readonly simulatedMs: number;
 }
+
+type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
 /** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
 const settleMs = 20 * 60_000;
@@ -44,7 +46,10 @@ class Life {
     this.#world = new RuntimeWorld(this.#clock);
     this.#world.images.add("busybox");
     this.#node = new SimNode(this.#clock, this.#world, this.#random.fork(), this.#drawFaults());
-    this.#invariants = new Invariants(this.#world, this.#everWanted, (uid, name) => this.#node.tried(uid, name));
+    this.#invariants = new Invariants(this.#world, this.#everWanted, {
+      tried: (uid, name) => this.#node.tried(uid, name),
+      life: () => this.#node.lives,
+    });
   }
 
   async run(): Promise<LifeResult> {
@@ -95,6 +100,7 @@ class Life {
       spec: {
         restartPolicy: this.#random.pick(["Always", "OnFailure", "Never"]),
         terminationGracePeriodSeconds: this.#random.integer(0, 40),
+        ...(this.#random.chance(0.1) && { activeDeadlineSeconds: this.#random.integer(1, 200) }),
         containers: Array.from({ length: count }, (_, index) => this.#drawContainer(`c${index}`)),
       },
     };
@@ -111,7 +117,24 @@ class Life {
       deaf: this.#random.chance(0.2),
       unstartable: this.#random.chance(0.05),
     });
-    return { name, image, command, imagePullPolicy: "IfNotPresent" };
+    return { name, image, command, imagePullPolicy: "IfNotPresent", ...this.#drawHooks() };
+  }
+
+  #drawHooks(): Pick<Container, "lifecycle"> {
+    const exec = (kind: "postStart" | "preStop", mostMs: number): Handler => {
+      const exitCode = this.#random.pick([0, 0, 0, 1]);
+      return { exec: { command: hookCommand({ kind, exitCode, durationMs: this.#random.integer(0, mostMs) }) } };
+    };
+    const postStart = this.#random.chance(0.2) ? exec("postStart", 5000) : undefined;
+    const preStop = this.#random.chance(0.4)
+      ? this.#random.pick([
+          exec("preStop", 50_000),
+          exec("preStop", 5000),
+          { sleep: { seconds: this.#random.integer(0, 40) } },
+          { httpGet: { port: 80 } },
+        ])
+      : undefined;
+    return { lifecycle: { ...(postStart && { postStart }), ...(preStop && { preStop }) } };
   }
 
   /** With `replace`, another pod of the same name comes in the same breath, as when a manifest changes. */
@@ -119,8 +142,9 @@ class Life {
     const pods = [...this.#node.desired.values()];
     const pod = pods[this.#random.integer(0, pods.length - 1)];
     if (pod === undefined) return;
+    const isEnding = this.#node.isEnding(pod.metadata.uid);
     this.#node.remove(pod.metadata.uid);
-    this.#invariants.unwanted(pod.metadata.uid);
+    this.#invariants.unwanted(pod.metadata.uid, isEnding);
     if (replace) this.#addPod(pod.metadata.name);
   }
 
@@ -167,7 +191,11 @@ class Life {
       const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
       const instances = this.#instances(uid, container.name);
       const running = instances.filter((instance) => instance.state === "running").length;
-      const endless = exitAfterMs === undefined && !unstartable && container.image !== "missing:1";
+      if (pod.spec.activeDeadlineSeconds !== undefined) {
+        return running === 0 ? [] : [`${uid}/${container.name} runs after the pod's deadline`];
+      }
+      const hookFails = parseHook(container.lifecycle?.postStart?.exec?.command ?? [])?.exitCode === 1;
+      const endless = exitAfterMs === undefined && !unstartable && !hookFails && container.image !== "missing:1";
       const mayRest = policy === "Never" && this.#everExited(pod);
       if (endless && !mayRest && running !== 1) {
         return [`${uid}/${container.name} should run, and ${running} instances do`];

@@ -6,9 +6,10 @@ import type { SimClock } from "./clock.ts";
 import { type CriFaults, SimConnection } from "./cri.ts";
 import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
+import { simNetworkProbes } from "./network-probes.ts";
+import { SimVolumeFiles } from "./volume-files.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
-import { SimVolumeFiles } from "./volume-files.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
 export interface SimEntry extends JournalInput {
@@ -87,6 +88,7 @@ export class SimNode {
   readonly #random: SimRandom;
   #faults: CriFaults;
   #life: Life | undefined;
+  #lives = 0;
 
   constructor(clock: SimClock, world: RuntimeWorld, random: SimRandom, faults: CriFaults) {
     this.#clock = clock;
@@ -118,6 +120,7 @@ export class SimNode {
           mounts: this.mounts,
           volumeFiles: new SimVolumeFiles(this.files),
           cgroups: this.cgroups,
+          networkProbes: simNetworkProbes,
         },
         cri: connection.cri,
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
@@ -136,6 +139,7 @@ export class SimNode {
       connection.kill();
     };
     this.#life = { kubelet, connection, kill };
+    this.#lives++;
     this.#record({ kind: "note", what: "PodwrightStarted", message: "a life begins" });
     for (const pod of this.desired.values()) {
       kubelet.handle({ op: "add", pod, cause: { code: "ManifestFound", message: "wanted when podwright started" } });
@@ -162,6 +166,16 @@ export class SimNode {
       pod,
       cause: { code: "ManifestRemoved", message: "its manifest was removed" },
     });
+  }
+
+  /** How many lives the node has had, this one included. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** True when the pod is being stopped already, whatever for. */
+  isEnding(uid: string): boolean {
+    return this.pods().some(({ view }) => view.ref.uid === uid && view.state.kind !== "syncing");
   }
 
   /** True when the node has tried to get the container going in any of its lives. */

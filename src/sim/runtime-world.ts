@@ -1,6 +1,6 @@
 import { CriError } from "../ports/cri.ts";
 import type { ContainerConfig, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
-import { type Behaviour, parseBehaviour } from "./behaviour.ts";
+import { type Behaviour, type HookBehaviour, parseBehaviour, parseHook } from "./behaviour.ts";
 import type { SimClock } from "./clock.ts";
 
 export interface SimSandbox {
@@ -30,10 +30,23 @@ export interface SimContainer {
 
 /** Something that changed, for event streams and for whoever checks a container's history. */
 export interface WorldChange {
-  readonly type: "sandboxStarted" | "sandboxStopped" | "sandboxRemoved" | "created" | "started" | "exited" | "removed";
+  readonly type:
+    | "sandboxStarted"
+    | "sandboxStopped"
+    | "sandboxRemoved"
+    | "created"
+    | "started"
+    | "hook"
+    | "stopping"
+    | "exited"
+    | "removed";
   readonly podUid: string;
   readonly sandbox: SimSandbox | undefined;
   readonly container: SimContainer | undefined;
+  /** hook: what begins to run in the container. */
+  readonly hook?: HookBehaviour;
+  /** stopping: from the stop signal to SIGKILL. */
+  readonly timeoutMs?: number;
 }
 
 const killDelayMs = 5;
@@ -178,8 +191,32 @@ export class RuntimeWorld {
       return;
     }
     container.onExit.push(done);
+    this.#tell("stopping", this.sandboxes.get(container.sandboxId), container, { timeoutMs });
     if (!container.behaviour.deaf) this.#endSoon(container, killDelayMs, 143);
     else this.#endSoon(container, timeoutMs, 137);
+  }
+
+  /**
+   * Runs a command in a container; `done` with its exit code, 137 when the container ends first. Returns how to kill it.
+   */
+  exec(id: string, command: readonly string[], done: (exitCode: number) => void): () => void {
+    const container = this.#container("ExecSync", id);
+    if (container.state !== "running") {
+      throw new CriError("Unknown", "ExecSync", `container is in CONTAINER_${container.state.toUpperCase()} state`);
+    }
+    const hook = parseHook(command);
+    if (hook === undefined) throw new CriError("Unknown", "ExecSync", `exec: "${command[0] ?? ""}": not found`);
+    let running = true;
+    const end = (exitCode: number): void => {
+      if (!running) return;
+      running = false;
+      timer[Symbol.dispose]();
+      done(exitCode);
+    };
+    const timer = this.clock.schedule(`command in ${id} to end`, hook.durationMs, () => end(hook.exitCode));
+    container.onExit.push(() => end(137));
+    this.#tell("hook", this.sandboxes.get(container.sandboxId), container, { hook });
+    return () => end(137);
   }
 
   removeContainer(id: string): void {
@@ -225,8 +262,13 @@ export class RuntimeWorld {
     return BigInt(Math.round(this.clock.wallMs * 1000)) * 1000n;
   }
 
-  #tell(type: WorldChange["type"], sandbox: SimSandbox | undefined, container: SimContainer | undefined): void {
+  #tell(
+    type: WorldChange["type"],
+    sandbox: SimSandbox | undefined,
+    container: SimContainer | undefined,
+    more: Pick<WorldChange, "hook" | "timeoutMs"> = {},
+  ): void {
     const podUid = sandbox?.config.metadata?.uid ?? container?.config.labels["io.kubernetes.pod.uid"] ?? "";
-    for (const listener of this.#listeners) listener({ type, podUid, sandbox, container });
+    for (const listener of this.#listeners) listener({ type, podUid, sandbox, container, ...more });
   }
 }

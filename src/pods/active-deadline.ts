@@ -1,0 +1,48 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+
+/** What ends a pod whose time is up, in upstream's words: they become its status' reason and message. */
+export const deadlineExceeded: Cause = {
+  code: "DeadlineExceeded",
+  message: "Pod was active on the node longer than the specified deadline",
+};
+
+/**
+ * When a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.
+ *
+ * The time counts from the first sight of the pod. One that ran before this life of podwright was seen first when the
+ * oldest that the runtime still has of it was made. The runtime's wall clock is read once and moved to the monotonic
+ * one, so that a later jump neither ends a pod nor lets it live on.
+ */
+export class ActiveDeadline {
+  readonly #clock: Clock;
+  #startedMs: number;
+  #looked = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedMs = clock.monotonic();
+  }
+
+  /**
+   * Monotonic ms of the pod's deadline; undefined: it has none.
+   * @param status the pod as it is now; what the first one shows tells how old the pod is
+   */
+  endsAt(pod: Pod, status: PodStatus): number | undefined {
+    if (!this.#looked) {
+      this.#looked = true;
+      this.#startedMs = Math.min(this.#startedMs, this.#clock.monotonic() - ageMs(status, this.#clock.now()));
+    }
+    const seconds = pod.spec.activeDeadlineSeconds;
+    return seconds === undefined ? undefined : this.#startedMs + seconds * 1000;
+  }
+}
+
+/** How long ago the oldest that the runtime has of a pod was made; 0 for what it does not know. Pure. */
+export function ageMs({ sandboxes, containers }: PodStatus, nowMs: number): number {
+  const times = [...sandboxes, ...containers].map(({ createdAt }) => createdAt).filter((time) => time > 0n);
+  const ages = times.map((time) => nowMs - Number(time / 1_000_000n));
+  return Math.max(0, ...ages);
+}

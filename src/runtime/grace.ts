@@ -1,0 +1,33 @@
+import type { Pod } from "../api/pod.ts";
+
+/** StopContainer never gets less, as upstream has it: a container always has a moment to end by itself. */
+export const minimumGraceSeconds = 2;
+
+const defaultGraceSeconds = 30;
+
+/**
+ * How long a pod may take to stop: what its deletion said, otherwise its spec. Upstream reads a deletion grace of 0 as
+ * "not said" here; that everything ends soon after a forced deletion is up to whoever asks for a shorter grace.
+ */
+export function gracePeriodSeconds({ metadata, spec }: Pod): number {
+  return metadata.deletionGracePeriodSeconds || (spec.terminationGracePeriodSeconds ?? defaultGraceSeconds);
+}
+
+/**
+ * How long one container may take to stop while its pod goes on. A probe may have a grace of its own, longer or shorter
+ * than the pod's (KEP-2238), but not once the pod is being deleted.
+ * @param ownSeconds the grace of the probe that failed; undefined where there is none or something else is the cause
+ */
+export function containerGraceSeconds(pod: Pod, ownSeconds: number | undefined): number {
+  return pod.metadata.deletionGracePeriodSeconds ?? ownSeconds ?? gracePeriodSeconds(pod);
+}
+
+/**
+ * What StopContainer is given: the whole seconds that are left, rounded up so that no SIGKILL comes before the grace is
+ * over, and at least {@link minimumGraceSeconds}.
+ * @param killAtMs monotonic milliseconds at which the grace is over
+ * @param nowMs monotonic
+ */
+export function stopTimeoutSeconds(killAtMs: number, nowMs: number): number {
+  return Math.max(minimumGraceSeconds, Math.ceil((killAtMs - nowMs) / 1000));
+}
