@@ -59,6 +59,18 @@ describe("static pod identity", () => {
     assert.deepEqual(uids(passed), [`add ${running}`, `update ${running}`, `remove ${running}`]);
   });
 
+  test("a manifest that changes while it runs makes another pod, though its containers have the same hashes", async () => {
+    const { identity, passed, listed } = setUp(asWanted);
+    const changed = "00000000000000000000000000000001";
+    listed();
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    await turn();
+    identity.handle({ op: "remove", pod: staticTestPod(computed), cause });
+    identity.handle({ op: "add", pod: staticTestPod(changed), cause });
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${running}`, `remove ${running}`, `add ${changed}`]);
+  });
+
   test("a pod whose containers differ is not adopted", async () => {
     const other = new Map([[running, testStatus([testSandbox()], [testContainer({ image: "other" })])]]);
     const { identity, passed, listed } = setUp(other);

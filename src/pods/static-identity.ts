@@ -27,7 +27,7 @@ const computedUid = /^[0-9a-f]{32}$/u;
 /**
  * Gives static pods without a UID of their own the UID under which they already run. A computed UID changes with
  * whoever computes it (another kubelet, another version), and a pod that runs as its manifest says must not be restarted
- * for that.
+ * for that. A pod that ran in this life already is no such pod: its manifest has changed, in more than the hash shows.
  *
  * Changes pass in order; the first static pod waits until the runtime has been listed once, others do not.
  */
@@ -36,6 +36,8 @@ export class StaticIdentity {
   readonly #next: (change: PodChange) => void;
   /** Adopted UIDs by the computed ones. */
   readonly #adopted = new Map<string, string>();
+  /** UIDs that were wanted in this life, while the runtime has them, by full name. */
+  readonly #ownUids = new Map<string, ReadonlySet<string>>();
   #turn: Promise<void> = Promise.resolve();
   /** Changes that wait for their turn: while there are none, a change passes at once. */
   #queued = 0;
@@ -64,6 +66,7 @@ export class StaticIdentity {
     const uid = this.#adopted.get(change.pod.metadata.uid);
     const pod = uid === undefined ? change.pod : { ...change.pod, metadata: { ...change.pod.metadata, uid } };
     if (change.op === "remove") this.#adopted.delete(change.pod.metadata.uid);
+    else this.#ownUids.set(fullName(pod), new Set([...(this.#ownUids.get(fullName(pod)) ?? []), pod.metadata.uid]));
     this.#next({ ...change, pod });
   }
 
@@ -73,8 +76,10 @@ export class StaticIdentity {
     await pleg.firstListing;
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
     if (rivals.includes(podUid(pod.metadata.uid))) return;
+    const own = this.#ownUids.get(fullName(pod)) ?? new Set();
+    this.#ownUids.set(fullName(pod), own.intersection(new Set(rivals)));
     const found: PodUid[] = [];
-    for (const uid of rivals) {
+    for (const uid of rivals.filter((rival) => !own.has(rival))) {
       try {
         const status = await cache.getNewerThan(uid, 0, observeLimitMs);
         if (status.sandboxes[0]?.ready === true && matchesRunning(pod, status)) found.push(uid);
@@ -93,4 +98,8 @@ export class StaticIdentity {
       cause: { code: "MatchingSandbox", message: "a ready sandbox of that name with these containers was found" },
     });
   }
+}
+
+function fullName(pod: Pod): string {
+  return `${pod.metadata.namespace}/${pod.metadata.name}`;
 }
