@@ -1,29 +1,44 @@
 import type { Container } from "./container.ts";
 import type { Pod } from "./pod.ts";
 
+/** What to do after an exit: nothing more, run the container again, or start the whole pod over. */
+export type AfterExit = "stay" | "restart" | "restartAllContainers";
+
 /**
- * Whether a container that ended with this exit code is to run again: the container's rules first, then its own policy,
- * then the pod's (KEP-5307).
+ * What follows when a container has ended with this exit code: the container's rules first, then its own policy, then
+ * the pod's (KEP-5307, KEP-5532).
  */
-export function restartsAfter(pod: Pod, container: Container, exitCode: number): boolean {
+export function afterExit(pod: Pod, container: Container, exitCode: number): AfterExit {
   // Rules count only beside a policy of the container's own.
-  if (container.restartPolicy !== undefined && hasMatchingRule(container, exitCode)) return true;
+  const rule = container.restartPolicy === undefined ? undefined : matchingRule(container, exitCode);
+  if (rule?.action === "RestartAllContainers") return "restartAllContainers";
+  if (rule?.action === "Restart") return "restart";
   switch (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") {
     case "Always":
-      return true;
+      return "restart";
     case "OnFailure":
-      return exitCode !== 0;
+      return exitCode === 0 ? "stay" : "restart";
     case "Never":
-      return false;
+      return "stay";
   }
 }
 
-function hasMatchingRule(container: Container, exitCode: number): boolean {
-  const rule = (container.restartPolicyRules ?? []).find(({ exitCodes }) => {
+/** Whether a container that ended with this exit code is to run again. */
+export function restartsAfter(pod: Pod, container: Container, exitCode: number): boolean {
+  return afterExit(pod, container, exitCode) !== "stay";
+}
+
+/** Whether a container that was stopped from outside (its probe failed, its sandbox is gone) is to run again. */
+export function restartsWhenKilled(pod: Pod, container: Container): boolean {
+  return (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Never";
+}
+
+/** The first rule that matches decides. */
+function matchingRule(container: Container, exitCode: number): { readonly action: string } | undefined {
+  return container.restartPolicyRules?.find(({ exitCodes }) => {
     const listed = exitCodes?.values?.includes(exitCode) ?? false;
     return (
       exitCodes !== undefined && (exitCodes.operator === "NotIn" ? !listed : exitCodes.operator === "In" && listed)
     );
   });
-  return rule?.action === "Restart" || rule?.action === "RestartAllContainers";
 }

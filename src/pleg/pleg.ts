@@ -8,7 +8,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import { inspectPod, type ListedPod, listPods } from "../runtime/inspect.ts";
-import { exitText, shortId } from "../runtime/pod-actions.ts";
+import { exitText } from "../runtime/container-actions.ts";
+import { shortId } from "../runtime/sandbox-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
@@ -73,7 +74,9 @@ export class Pleg {
   #relistError: string | undefined;
   #discarded = 0;
   #evented = false;
-  #relistNow: (() => void) | undefined;
+  /** Monotonic ms at which the next listing begins at the latest. */
+  #relistByMs = Number.POSITIVE_INFINITY;
+  #relistSooner: (() => void) | undefined;
   #signal: AbortSignal | undefined;
 
   constructor(deps: PlegDependencies, config: PlegConfig) {
@@ -128,12 +131,20 @@ export class Pleg {
         ? "the runtime's event stream works"
         : "no runtime events: listing the runtime periodically instead",
     });
-    this.#relistNow?.();
+    this.#relistWithin(0);
   }
 
-  /** A hint that something of the pod may have changed: looks at it soon. */
+  /** A hint that something of the pod may have changed: looks at it at once. */
   hint(uid: PodUid): void {
     this.#inspect(uid, false);
+  }
+
+  /**
+   * A hint that something may have changed that nobody waits for: the next listing finds it, and comes as soon as it
+   * would without runtime events. However many such hints there are, they cost one listing.
+   */
+  hintThatCanWait(): void {
+    this.#relistWithin(this.#config.relistPeriodMs);
   }
 
   /** Like a hint, and a `PodSync` event comes even when nothing changed (upstream's RequestReinspect). */
@@ -149,6 +160,7 @@ export class Pleg {
   /** One listing of the whole runtime: pods that differ from their record, or are owed an event, are inspected. */
   async relist(signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
+    this.#relistByMs = Number.POSITIVE_INFINITY;
     let listed: Map<PodUid, ListedPod>;
     try {
       listed = await listPods(this.#deps.cri, signal);
@@ -295,17 +307,27 @@ export class Pleg {
     this.#deps.journal.record({ kind: "note", what: "RelistRecovered", message: "the runtime answers again" });
   }
 
+  #relistWithin(ms: number): void {
+    const byMs = this.#deps.clock.monotonic() + ms;
+    if (byMs >= this.#relistByMs) return;
+    this.#relistByMs = byMs;
+    this.#relistSooner?.();
+  }
+
   async #pause(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#relistNow = resolve;
-    const periodMs =
-      this.#evented && this.#relistError === undefined
-        ? this.#config.eventedRelistPeriodMs
-        : this.#config.relistPeriodMs;
-    using _timer = this.#deps.clock.timer("relist", periodMs, resolve);
-    using _abort = onAbort(signal, resolve);
-    await promise;
-    this.#relistNow = undefined;
+    const { clock } = this.#deps;
+    const verifies = this.#evented && this.#relistError === undefined;
+    this.#relistWithin(verifies ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs);
+    for (;;) {
+      const delayMs = this.#relistByMs - clock.monotonic();
+      if (delayMs <= 0 || signal.aborted) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#relistSooner = resolve;
+      using _timer = clock.timer("relist", delayMs, resolve);
+      using _abort = onAbort(signal, resolve);
+      await promise;
+      this.#relistSooner = undefined;
+    }
   }
 }
 

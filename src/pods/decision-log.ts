@@ -1,6 +1,7 @@
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import { isIdle, type PodActions, shortId } from "../runtime/pod-actions.ts";
+import { isIdle, type PodActions } from "../runtime/pod-actions.ts";
+import { shortId } from "../runtime/sandbox-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
@@ -85,6 +86,7 @@ const stateText = {
 function describe(actions: PodActions): string[] {
   const parts: string[] = [];
   if (actions.killPod !== undefined) parts.push(`stop the pod: ${actions.killPod.message}`);
+  if (actions.restartAll !== undefined) parts.push(`restart all containers: ${actions.restartAll.cause.message}`);
   for (const { container, cause } of actions.containersToKill) {
     parts.push(`stop container ${container.name} (${shortId(container.id)}): ${cause.message}`);
   }

@@ -5,11 +5,13 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
+import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { removeContainer, removePod, surplusInstances } from "../runtime/remove-pod.ts";
-import { gracePeriodSeconds, syncPod } from "../runtime/sync-pod.ts";
+import { syncPod } from "../runtime/sync-pod.ts";
+import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { RestartTimes } from "./restart-times.ts";
@@ -34,6 +36,7 @@ export class PodWorker {
   readonly #deps: WorkerDependencies;
   readonly #restarts: RestartTimes;
   readonly #decisions: DecisionLog;
+  readonly #activeDeadline: ActiveDeadline;
   readonly #evidence = new Map<string, number>();
   #pod: Pod | undefined;
   #state: WorkerState = { kind: "syncing" };
@@ -62,6 +65,7 @@ export class PodWorker {
     this.#pod = pod;
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
+    this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
     this.#causes.push(cause);
     this.#lastCause = cause;
     const { clock, log } = deps.runtime;
@@ -174,11 +178,13 @@ export class PodWorker {
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.runtime;
+    if (this.#isOverdue(pod, status)) return;
     // Until its sandbox is made there is nothing to decide about a pod; the operation's end wakes this worker.
     if (this.#operations.busy.wholePod) return;
     // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
     if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
     this.#restarts.observe(status);
+    for (const id of this.#evidence.keys()) if (!isOf(status, id)) this.#evidence.delete(id);
     const actions = computePodActions(pod, status, {
       nowMs: clock.monotonic(),
       busy: this.#operations.busy.containers,
@@ -186,6 +192,9 @@ export class PodWorker {
       retryAt: (container) => this.#failures.retryAt(container),
       sandboxRetryAt: this.#sandboxRetryAt(),
       evidence: (container) => this.#evidence.get(container.id),
+      restartCause: (exited) => this.#restarts.restartCause(exited),
+      unhealthy: () => undefined,
+      started: () => true,
     });
     this.#actions = actions;
     this.#decisions.record(actions, cause);
@@ -219,6 +228,18 @@ export class PodWorker {
     this.#sleepUntil(this.#resyncMs(), resync);
   }
 
+  /** `spec.activeDeadlineSeconds`: ends the pod when it is over, and otherwise looks again when it will be. */
+  #isOverdue(pod: Pod, status: PodStatus): boolean {
+    const endsAtMs = this.#activeDeadline.endsAt(pod, status);
+    if (endsAtMs === undefined) return false;
+    if (endsAtMs > this.#deps.runtime.clock.monotonic()) {
+      this.#sleepUntil(endsAtMs, deadlineExceeded);
+      return false;
+    }
+    this.terminate(deadlineExceeded, gracePeriodSeconds(pod));
+    return true;
+  }
+
   /** The one of the same name may have been left by an earlier life: nobody but the runtime knows of it then. */
   async #waitsForRival(): Promise<boolean> {
     const rival = (await this.#deps.rivals(this.ref))[0];
@@ -239,6 +260,9 @@ export class PodWorker {
     if (actions.createSandbox !== undefined) {
       this.#failures.sandboxMade();
       if (actions.createSandbox.attempt > 0) this.#restarts.sandboxReplaced();
+    }
+    for (const { container, cause, restarts } of actions.containersToKill) {
+      if (restarts === true) this.#restarts.stopped(container.id, cause);
     }
     for (const start of actions.containersToStart) {
       const exited = status.containers.find((container) => container.name === start.container.name);
@@ -279,7 +303,8 @@ export class PodWorker {
     const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
     this.#deps.publish(this.#view(status), state.cause);
     try {
-      await killPod(this.#deps.runtime, this.ref, remains, Math.ceil(leftMs / 1000), state.cause, signal);
+      const target = { ref: this.ref, pod: this.#pod };
+      await killPod(this.#deps.runtime, target, remains, Math.ceil(leftMs / 1000), state.cause, signal);
       if (++this.#stopsInARow > maxStopsInARow) this.#sleepUntil(this.#errorRetryMs(), state.cause);
       else this.#stepAgain(state.cause);
     } finally {
@@ -380,4 +405,10 @@ class CalledOff extends Error {
     super(`called off: ${cause.message}`);
     this.name = "AbortError";
   }
+}
+
+function isOf(status: PodStatus, id: string): boolean {
+  return (
+    status.containers.some((container) => container.id === id) || status.sandboxes.some((sandbox) => sandbox.id === id)
+  );
 }

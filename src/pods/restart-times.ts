@@ -1,6 +1,7 @@
 import type { Container } from "../api/container.ts";
 import { BackOff } from "../base/back-off.ts";
 import type { ContainerId } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
 
@@ -19,6 +20,8 @@ export class RestartTimes {
   readonly #clock: Clock;
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
+  /** Instances that podwright stopped so that they be restarted, and why. */
+  readonly #stopped = new Map<ContainerId, Cause>();
 
   constructor(clock: Clock, maxMs: number) {
     this.#clock = clock;
@@ -33,6 +36,18 @@ export class RestartTimes {
       exits.set(container.id, this.#exits.get(container.id) ?? this.#firstSeen(container));
     }
     this.#exits = exits;
+    const ids = new Set(status.containers.map(({ id }) => id));
+    for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
+  }
+
+  /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
+  stopped(id: ContainerId, cause: Cause): void {
+    this.#stopped.set(id, cause);
+  }
+
+  /** Why podwright stopped this instance in order to restart it; undefined when it did not. */
+  restartCause(exited: ContainerStatus): Cause | undefined {
+    return this.#stopped.get(exited.id);
   }
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */

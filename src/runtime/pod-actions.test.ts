@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
-import { computePodActions, isIdle, type PodActions, type PodActionsContext } from "./pod-actions.ts";
+import { computePodActions, isIdle, type PodActions } from "./pod-actions.ts";
+import type { PodActionsContext } from "./container-actions.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 
 const noBackOff: PodActionsContext = {
@@ -14,6 +15,9 @@ const noBackOff: PodActionsContext = {
   retryAt: () => undefined,
   sandboxRetryAt: undefined,
   evidence: () => 7,
+  restartCause: () => undefined,
+  unhealthy: () => undefined,
+  started: () => true,
 };
 
 interface Summary {

@@ -4,13 +4,18 @@ import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
+import { containerGraceSeconds, gracePeriodSeconds } from "./grace.ts";
 import { inspectSandbox } from "./inspect.ts";
-import { killPod, remainsOf, stopContainer } from "./kill-pod.ts";
-import { type ContainerToKill, type ContainerToStart, type PodActions, shortId } from "./pod-actions.ts";
+import { killContainer, killPod, podIPs, remainsOf } from "./kill-pod.ts";
+import type { PodActions } from "./pod-actions.ts";
+import type { ContainerToKill, ContainerToStart } from "./container-actions.ts";
+import { shortId } from "./sandbox-actions.ts";
+import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
-import type { PodStatus } from "./pod-status.ts";
+import type { PodStatus, SandboxStatus } from "./pod-status.ts";
+import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { startContainer, StartError, type StartSandbox } from "./start-container.ts";
 
@@ -47,11 +52,6 @@ export interface PodOperation {
   readonly run: (progress: OperationProgress, signal: AbortSignal) => Promise<void>;
 }
 
-/** `spec.terminationGracePeriodSeconds`, 30 where nothing is said. */
-export function gracePeriodSeconds(pod: Pod): number {
-  return pod.spec.terminationGracePeriodSeconds ?? 30;
-}
-
 /**
  * The operations that carry out what {@link PodActions} say (upstream's SyncPod, from step 2 on). The first start of a
  * pod is one operation and keeps the order of the spec, so that a service mesh's proxy is up before the application;
@@ -60,30 +60,37 @@ export function gracePeriodSeconds(pod: Pod): number {
 export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, actions: PodActions): PodOperation[] {
   const { createSandbox: creation, sandbox } = actions;
   if (creation !== undefined) return [newSandbox(deps, pod, status, actions, creation)];
+  if (actions.restartAll !== undefined) return [restartAllContainers(deps, pod, status, actions.restartAll)];
   if (sandbox === undefined) return [];
   const current = async (): Promise<StartSandbox> => {
     return { id: sandbox.id, ips: sandbox.ips, config: await sandboxConfig(deps, pod, sandbox.attempt) };
   };
   const operations: PodOperation[] = [];
-  const firstStarts = actions.containersToStart.filter((start) => !start.restart);
-  if (firstStarts.length > 0) {
+  const inOrder = (starts: readonly ContainerToStart[]): void => {
+    if (starts.length === 0) return;
+    const containers = starts.map(({ container }) => container.name);
     operations.push({
-      name: "start containers",
-      containers: firstStarts.map(({ container }) => container.name),
+      name: `start ${containers.join(", ")}`,
+      containers,
       wholePod: false,
-      run: async (progress, signal) => startInOrder(deps, pod, current, firstStarts, progress, signal),
+      run: async (progress, signal) => startInOrder(deps, pod, current, starts, progress, signal),
     });
-  }
+  };
+  const firstStarts = actions.containersToStart.filter((start) => !start.restart);
+  inOrder(firstStarts.filter(({ kind }) => kind !== "ephemeral"));
+  for (const start of firstStarts.filter(({ kind }) => kind === "ephemeral")) inOrder([start]);
   const restarts = actions.containersToStart.filter((start) => start.restart);
-  const killOf = (name: string): ContainerToKill | undefined =>
-    actions.containersToKill.find((kill) => kill.container.name === name);
+  const killOf = (name: string): ((signal: AbortSignal) => Promise<void>) | undefined => {
+    const kill = actions.containersToKill.find(({ container }) => container.name === name);
+    return kill && ((signal) => killOne(deps, pod, sandbox, kill, signal));
+  };
   for (const start of restarts) {
-    operations.push(restartOf(deps, pod, current, start.container.name, killOf(start.container.name), start));
+    const { name } = start.container;
+    operations.push(restartOf(deps, pod, current, name, killOf(name), start));
   }
-  for (const kill of actions.containersToKill) {
-    const { name } = kill.container;
-    if (restarts.some((start) => start.container.name === name)) continue;
-    operations.push(restartOf(deps, pod, current, name, kill, undefined));
+  for (const { container } of actions.containersToKill) {
+    if (restarts.some((start) => start.container.name === container.name)) continue;
+    operations.push(restartOf(deps, pod, current, container.name, killOf(container.name), undefined));
   }
   return operations;
 }
@@ -104,7 +111,8 @@ function newSandbox(
       let sandbox: StartSandbox;
       try {
         if (actions.killPod !== undefined) {
-          await killPod(deps, podRef(pod), remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
+          const target = { ref: podRef(pod), pod };
+          await killPod(deps, target, remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
         }
         // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
         await deps.volumes.mount(pod, creation.cause, signal);
@@ -127,7 +135,7 @@ function restartOf(
   pod: Pod,
   sandbox: () => Promise<StartSandbox>,
   name: string,
-  kill: ContainerToKill | undefined,
+  kill: ((signal: AbortSignal) => Promise<void>) | undefined,
   start: ContainerToStart | undefined,
 ): PodOperation {
   return {
@@ -136,9 +144,7 @@ function restartOf(
     wholePod: false,
     run: async (progress, signal) => {
       try {
-        if (kill !== undefined) {
-          await stopContainer(deps, podRef(pod), kill.container, gracePeriodSeconds(pod), kill.cause, signal);
-        }
+        await kill?.(signal);
         if (start !== undefined) await startContainer(deps, pod, await sandbox(), start, signal);
         progress.settled(name, undefined);
       } catch (error) {
@@ -147,6 +153,18 @@ function restartOf(
       }
     },
   };
+}
+
+async function killOne(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  sandbox: SandboxStatus,
+  { container, cause, graceSeconds }: ContainerToKill,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = { ref: podRef(pod), pod };
+  const ips = podIPs(deps, target, [sandbox]);
+  await killContainer(deps, target, container, ips, containerGraceSeconds(pod, graceSeconds), cause, signal);
 }
 
 /** One that can't be started holds up no other. */
@@ -160,7 +178,8 @@ async function startInOrder(
 ): Promise<void> {
   for (const start of starts) {
     try {
-      await startContainer(deps, pod, await sandbox(), start, signal);
+      const counted = await withLostAttempts(deps.files, deps.node, pod, start);
+      await startContainer(deps, pod, await sandbox(), counted, signal);
       progress.settled(start.container.name, undefined);
     } catch (error) {
       signal.throwIfAborted();

@@ -1,0 +1,201 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { afterExit, restartsWhenKilled } from "../api/restart-policy.ts";
+import type { ContainerId } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
+import { containerHash } from "./hash.ts";
+import type { ContainerStatus } from "./pod-status.ts";
+
+/** init: runs to its end before the next. sidecar: an init container that stays (restartPolicy Always). */
+export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
+
+/** A running container that has to stop although its pod goes on. */
+export interface ContainerToKill {
+  readonly container: ContainerStatus;
+  readonly cause: Cause;
+  /** The grace of the probe that failed, in seconds; without one the pod's counts. */
+  readonly graceSeconds?: number;
+  /** Set when it is to run again afterwards whatever its exit code: {@link PodActionsContext.restartCause}. */
+  readonly restarts?: boolean;
+}
+
+export interface ContainerToStart {
+  readonly container: Container;
+  readonly kind: ContainerKind;
+  /** The restart count of the new instance: the `attempt` of its CRI metadata. */
+  readonly attempt: number;
+  /** True when an instance was started before: a restart waits for no sibling. */
+  readonly restart: boolean;
+  /** An instance that was created and never started: it is removed first, so that its attempt can be used again. */
+  readonly leftover: ContainerStatus | undefined;
+  /** Ephemeral containers: the container whose processes it sees. */
+  readonly targetContainerId?: ContainerId;
+  readonly cause: Cause;
+}
+
+/** A container that would start now if it had not to wait. */
+export interface ContainerWait {
+  readonly container: Container;
+  /** The instance whose crash-loop back-off it is; undefined when the last start failed and is tried again later. */
+  readonly exited: ContainerStatus | undefined;
+  /** Monotonic milliseconds. */
+  readonly untilMs: number;
+  readonly cause: Cause;
+}
+
+/** What a failed probe says of a running container. */
+export interface Unhealthy {
+  readonly cause: Cause;
+  /** The probe's terminationGracePeriodSeconds. */
+  readonly graceSeconds?: number;
+}
+
+/** What the decision depends on beside the spec and the runtime's state. Plain facts, read only. */
+export interface PodActionsContext {
+  /** Monotonic milliseconds. */
+  readonly nowMs: number;
+  /** Containers that an operation is starting or stopping at this moment: nothing is decided about them. */
+  readonly busy: ReadonlySet<string>;
+  /** End of the crash-loop back-off that follows this exit, in monotonic milliseconds; undefined: none. */
+  readonly backOffEndsAt: (container: Container, exited: ContainerStatus) => number | undefined;
+  /** When a start that failed may be tried again, in monotonic milliseconds; undefined: none failed. */
+  readonly retryAt: (container: Container) => number | undefined;
+  /** The same for the sandbox. */
+  readonly sandboxRetryAt: number | undefined;
+  /** The journal entry in which a container's last change was seen. */
+  readonly evidence: (container: ContainerStatus) => number | undefined;
+  /** Why podwright stopped this instance in order to restart it; undefined when it ended otherwise. */
+  readonly restartCause: (exited: ContainerStatus) => Cause | undefined;
+  /** Set when the container's liveness or startup probe has failed: it has to be stopped. */
+  readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
+  /** True when the container has no startup probe or that has succeeded. */
+  readonly started: (container: Container, running: ContainerStatus) => boolean;
+}
+
+/** What is to be done with one container: any of the three, or nothing. */
+export interface ContainerDecision {
+  readonly kill?: ContainerToKill;
+  readonly start?: ContainerToStart;
+  readonly wait?: ContainerWait;
+}
+
+/** For a container that runs: stop it when its definition changed or a probe failed; otherwise nothing. */
+export function decideRunning(
+  pod: Pod,
+  container: Container,
+  kind: ContainerKind,
+  running: ContainerStatus,
+  context: PodActionsContext,
+): ContainerDecision {
+  const attempt = running.restartCount + 1;
+  const again = (cause: Cause): ContainerToStart => {
+    return { container, kind, attempt, restart: true, leftover: undefined, cause };
+  };
+  const changed = hashChange(container, running);
+  if (changed !== undefined) return { kill: { container: running, cause: changed }, start: again(changed) };
+  const unhealthy = context.unhealthy(container, running);
+  if (unhealthy === undefined) return {};
+  const { cause, graceSeconds } = unhealthy;
+  const kill = { container: running, cause, ...(graceSeconds === undefined ? {} : { graceSeconds }) };
+  // The restart is decided when the exit is seen, so that its back-off counts.
+  const restarts = kind === "sidecar" || restartsWhenKilled(pod, container);
+  return { kill: { ...kill, restarts } };
+}
+
+/** A container that does not run and has a reason to: start it now or when its wait is over. */
+export function decideStart(
+  container: Container,
+  kind: ContainerKind,
+  current: ContainerStatus | undefined,
+  cause: Cause,
+  context: PodActionsContext,
+): ContainerDecision {
+  const kill = current?.state === "unknown" ? { kill: { container: current, cause } } : {};
+  const wait = waitOf(container, current, cause, context);
+  return wait === undefined ? { ...kill, start: startOf(container, kind, current, cause) } : { ...kill, wait };
+}
+
+export function startOf(
+  container: Container,
+  kind: ContainerKind,
+  current: ContainerStatus | undefined,
+  cause: Cause,
+): ContainerToStart {
+  if (current === undefined) return { container, kind, attempt: 0, restart: false, leftover: undefined, cause };
+  if (current.state === "created") {
+    const attempt = current.restartCount;
+    return { container, kind, attempt, restart: attempt > 0, leftover: current, cause };
+  }
+  return { container, kind, attempt: current.restartCount + 1, restart: true, leftover: undefined, cause };
+}
+
+/** The later of crash-loop back-off and the pause after a failed start; undefined when neither is to come. */
+function waitOf(
+  container: Container,
+  current: ContainerStatus | undefined,
+  cause: Cause,
+  { nowMs, backOffEndsAt, retryAt }: PodActionsContext,
+): ContainerWait | undefined {
+  const exited = current?.state === "exited" ? current : undefined;
+  const backOffMs = exited === undefined ? undefined : backOffEndsAt(container, exited);
+  if (backOffMs !== undefined && backOffMs > nowMs) return { container, exited, untilMs: backOffMs, cause };
+  const retryMs = retryAt(container);
+  return retryMs !== undefined && retryMs > nowMs
+    ? { container, exited: undefined, untilMs: retryMs, cause }
+    : undefined;
+}
+
+/** Why a regular container that is not running has to start; undefined when its policy says no. */
+export function startCause(
+  pod: Pod,
+  container: Container,
+  current: ContainerStatus | undefined,
+  context: PodActionsContext,
+): Cause | undefined {
+  if (current === undefined) return firstStartCause(container);
+  if (current.state !== "exited") return unfinishedCause(container, current, context);
+  const stopped = context.restartCause(current);
+  if (stopped !== undefined) return exitCause(current, context, stopped);
+  if (afterExit(pod, container, current.exitCode) === "stay") return undefined;
+  const own = container.restartPolicy;
+  const policy = own === undefined ? `restartPolicy ${pod.spec.restartPolicy ?? "Always"}` : `its restartPolicy ${own}`;
+  return exitCause(current, context, { code: "RestartPolicy", message: `${policy} restarts it` });
+}
+
+/** The cause of starting a container over that was created only, or that the runtime lost track of. */
+export function unfinishedCause(container: Container, current: ContainerStatus, context: PodActionsContext): Cause {
+  const evidence = evidenceOf(current, context);
+  if (current.state === "created") {
+    const message = `container ${container.name} was created but not started`;
+    return { code: "ContainerNeverStarted", message, ...evidence };
+  }
+  return { code: "ContainerUnknown", message: `the runtime lost track of container ${container.name}`, ...evidence };
+}
+
+export function exitCause(current: ContainerStatus, context: PodActionsContext, because: Cause): Cause {
+  return { code: "ContainerExited", message: exitText(current), ...evidenceOf(current, context), because };
+}
+
+export function firstStartCause(container: Container): Cause {
+  return { code: "ContainerMissing", message: `container ${container.name} has not been started yet` };
+}
+
+function evidenceOf(current: ContainerStatus, context: PodActionsContext): { entry?: number } {
+  const entry = context.evidence(current);
+  return entry === undefined ? {} : { entry };
+}
+
+function hashChange(container: Container, current: ContainerStatus): Cause | undefined {
+  // A container without the annotation was not made by a kubelet of today: leave it alone rather than kill it.
+  if (current.hash === "" || current.hash === containerHash(container)) return undefined;
+  return {
+    code: "ContainerDefinitionChanged",
+    message: `the definition of container ${container.name} changed (image ${current.image} → ${container.image ?? ""})`,
+  };
+}
+
+/** `container web exited with code 3 (Error)`. */
+export function exitText(container: ContainerStatus): string {
+  const reason = container.reason === "" ? "" : ` (${container.reason})`;
+  return `container ${container.name} exited with code ${container.exitCode}${reason}`;
+}
