@@ -239,16 +239,15 @@ function addKubelet(define: Define): void {
   define.program
     .command("kubelet")
     .summary("run as this machine's kubelet, in the foreground")
-    .description("Runs the node agent from a KubeletConfiguration file; static pods come from its staticPodPath.")
-    .option("--config <file>", "KubeletConfiguration (kubelet.config.k8s.io/v1beta1)")
-    .addOption(endpointOption())
-    .addOption(stateOption())
-    .addHelpText("after", "\n  podwright kubelet --config /var/lib/kubelet/config.yaml")
-    .action(
-      async (options: { readonly config?: string; readonly runtimeEndpoint?: string; readonly stateDir?: string }) => {
-        define.setExitCode(await (await import("./kubelet.ts")).runKubelet(options));
-      },
-    );
+    .description("Runs the node agent; 'podwright kubelet --help' lists its flags, which are those of the kubelet.")
+    .argument("[flags...]")
+    // The kubelet's flags follow rules of their own: they are read in src/config/flags.ts.
+    .helpOption(false)
+    .allowUnknownOption()
+    .action(async (flags: readonly string[]) => {
+      const { runKubelet } = await import("./kubelet.ts");
+      define.setExitCode(await runKubelet(define.terminal, flags));
+    });
 }
 
 /** The daemon behind `podwright run`; people never call it. */

@@ -5,6 +5,7 @@ import type { Files } from "../ports/files.ts";
 export interface MachineInfo {
   readonly processors: number;
   readonly memoryBytes: bigint;
+  readonly cgroupVersion: 1 | 2;
   /** Sizes of huge pages that the kernel offers, ascending, in bytes. */
   readonly hugePageSizes: readonly bigint[];
   /** Whether cgroups can limit swap. */
@@ -22,6 +23,7 @@ export async function readMachineInfo(files: Files, cgroups: Cgroups): Promise<M
   const pages = await files.list("/sys/kernel/mm/hugepages");
   return {
     processors: Math.max(1, cpuinfo.match(/^processor\s*:/gmu)?.length ?? 0),
+    cgroupVersion: cgroups.version,
     memoryBytes: kibibytes(/^MemTotal:\s+(\d+) kB$/mu.exec(meminfo)),
     hugePageSizes: pages
       .map((page) => kibibytes(/^hugepages-(\d+)kB$/u.exec(page.name)))

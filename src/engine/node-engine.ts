@@ -18,23 +18,24 @@ export interface EngineIdentity {
   readonly podLogsRoot: string;
 }
 
-export interface RunEngineDependencies {
+export interface NodeEngineDependencies {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
-  readonly run: RunSource;
+  /** Undefined on a node that takes no pods from `podwright run`. */
+  readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
   readonly exit: () => void;
 }
 
-/** What the command line asks of the engine, answered from the kubelet, the `run` source and the journal. */
-export class RunEngine implements Engine {
-  readonly #deps: RunEngineDependencies;
+/** What the command line asks of a node, answered from its kubelet, its `run` source and its journal. */
+export class NodeEngine implements Engine {
+  readonly #deps: NodeEngineDependencies;
   readonly #identity: EngineIdentity;
   readonly #startedAt: number;
 
-  constructor(deps: RunEngineDependencies, identity: EngineIdentity) {
+  constructor(deps: NodeEngineDependencies, identity: EngineIdentity) {
     this.#deps = deps;
     this.#identity = identity;
     this.#startedAt = deps.clock.now();
@@ -56,7 +57,10 @@ export class RunEngine implements Engine {
   }
 
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
-    return await this.#deps.run.apply(request);
+    if (this.#deps.run !== undefined) return await this.#deps.run.apply(request);
+    throw new PodwrightError(ExitCode.badInput, "the kubelet that runs here takes no pods from podwright run", {
+      remedy: "put the manifest into its staticPodPath, or choose another --state-dir",
+    });
   }
 
   pods(): readonly PodView[] {
@@ -82,7 +86,7 @@ export class RunEngine implements Engine {
   async stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView> {
     const { kubelet, run, journal } = this.#deps;
     const view = this.pod(selector);
-    if (view.source !== "run") {
+    if (run === undefined || view.source !== "run") {
       throw new PodwrightError(ExitCode.badInput, `pod ${view.name} comes from a ${view.source} manifest`, {
         remedy: "remove it from there: it would come back otherwise",
       });

@@ -1,0 +1,219 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path/posix";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import type { KubeletConfiguration } from "../config/defaults.ts";
+import { kubeletHelp, parseKubeletFlags, type NodeFlagValues } from "../config/flags.ts";
+import { loadConfiguration } from "../config/load.ts";
+import { nodeAddresses, nodeNameOf } from "../config/node-options.ts";
+import { kubeletSettings, milliseconds, socketEndpoint, uselessNameServers } from "../config/settings.ts";
+import { connectCri } from "../cri/client.ts";
+import { kubeletConfig } from "../engine/kubelet-config.ts";
+import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
+import { readMachineInfo } from "../engine/machine.ts";
+import type { Node, NodeSources } from "../engine/node.ts";
+import { waitForRuntime } from "../engine/wait-for-runtime.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import { systemLocks } from "../linux/lock.ts";
+import { createLogger } from "../linux/log-sink.ts";
+import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/own-process.ts";
+import { serveTcp } from "../linux/tcp-server.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
+import { claimRuntime } from "../private-runtime/ownership.ts";
+import { withDeadlines } from "../runtime-service/deadlines.ts";
+import { healthzRoutes } from "../server/healthz.ts";
+import { canonicalPath } from "./context.ts";
+import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** From this `-v` on upstream logs what helps to find a fault. */
+const debugVerbosity = 4;
+
+/** What the daemon runs with, once its configuration is read. */
+interface Daemon {
+  readonly ports: Ports;
+  readonly log: Logger;
+  readonly configuration: KubeletConfiguration;
+  readonly flags: NodeFlagValues;
+  /** Aborts when it is told to end. */
+  readonly told: AbortSignal;
+}
+
+/**
+ * Runs the node agent in the foreground until SIGTERM or SIGINT, and returns the exit code. It owns every pod of its
+ * runtime; they go on running when it ends or is killed, and the next start takes them up.
+ * @param arguments_ the command line behind `podwright kubelet`
+ */
+export async function runKubelet(terminal: Terminal, arguments_: readonly string[]): Promise<ExitCode> {
+  const flags = parseKubeletFlags(arguments_);
+  if (flags.help) {
+    terminal.print(kubeletHelp());
+    return ExitCode.done;
+  }
+  const told = terminationSignal();
+  const ports = await openPorts();
+  const { configuration, warnings } = await loadConfiguration(
+    { files: ports.files, workingDirectory: process.cwd(), cgroupVersion: ports.cgroups.version },
+    flags,
+  );
+  const log = createLogger({ level: configuration.logging.verbosity >= debugVerbosity ? "debug" : "info" });
+  for (const warning of warnings) log.warn(warning);
+  try {
+    await operate({ ports, log, configuration, flags: flags.node, told });
+  } catch (error) {
+    if (!told.aborted || error !== told.reason) throw error;
+  }
+  log.info("the kubelet ends; its pods go on running");
+  return ExitCode.done;
+}
+
+async function operate(daemon: Daemon): Promise<void> {
+  const { ports, log, configuration, flags, told } = daemon;
+  const settings = kubeletSettings(configuration);
+  const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
+  const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
+  const hostIPs = nodeAddresses(flags.nodeIp, ports.network.addresses());
+  await checkMachine(daemon);
+  using lockFile = await openLockFile(daemon);
+  const { rootDirectory, layout } = await makeDirectories(daemon);
+  using _stateLock = await lockStateDirectory(ports, layout);
+  using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
+  log.info("standalone mode, no API client");
+  using runtimeConnection = connectCri(endpoint);
+  using imageConnection = connectImages(configuration);
+  const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
+  const asking = withDeadlines(cri, ports.clock, settings.runtimeRequestTimeoutMs);
+  const runtime = await waitForRuntime(asking, ports.clock, log, endpoint, told);
+  const machine = await readMachineInfo(ports.files, ports.cgroups);
+  const config = kubeletConfig({ nodeName, rootDirectory, hostIPs }, settings, machine, runtime);
+  if (config.node.cgroupDriver !== settings.cgroupDriver) {
+    log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
+  }
+  await runNode({
+    ports,
+    layout,
+    log,
+    cri,
+    runtime,
+    runtimeEndpoint: endpoint,
+    config,
+    sources: sourcesOf(configuration),
+    // As upstream: whatever of the runtime's pods no source wants is an orphan.
+    owns: async () => true,
+    told: lockFile.told,
+    endsWhenIdle: false,
+    beside: (node, signal) => serveHealthz(daemon, node, signal),
+  });
+}
+
+function connectImages({ imageServiceEndpoint = "" }: KubeletConfiguration): (Cri & Disposable) | undefined {
+  if (imageServiceEndpoint === "") return undefined;
+  return connectCri(socketEndpoint("imageServiceEndpoint", imageServiceEndpoint));
+}
+
+function sourcesOf(configuration: KubeletConfiguration): NodeSources {
+  const { staticPodPath = "", staticPodURL = "", staticPodURLHeader = {} } = configuration;
+  return {
+    ...(staticPodPath !== "" && {
+      file: { path: staticPodPath, periodMs: milliseconds(configuration.fileCheckFrequency) },
+    }),
+    ...(staticPodURL !== "" && {
+      http: {
+        url: staticPodURL,
+        headers: staticPodURLHeader,
+        periodMs: milliseconds(configuration.httpCheckFrequency),
+      },
+    }),
+  };
+}
+
+/** What has to be so before anything is done, and what this process does to itself. */
+async function checkMachine({ ports, log, configuration }: Daemon): Promise<void> {
+  if (process.getuid?.() !== 0) {
+    throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
+      remedy: "run it with sudo",
+    });
+  }
+  if (configuration.failSwapOn && (await isSwapOn())) {
+    throw new PodwrightError(
+      ExitCode.environment,
+      "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false",
+    );
+  }
+  if (ports.cgroups.version === 1) {
+    log.warn("cgroup v1 detected. cgroup v1 support is deprecated; please migrate to cgroup v2");
+  }
+  for (const address of uselessNameServers(configuration)) {
+    log.warn("invalid IP address in clusterDNS; it is passed over", { address });
+  }
+  await setOomScoreAdjust(configuration.oomScoreAdj).catch((error: unknown) => {
+    log.info("oomScoreAdj can't be applied", { oomScoreAdj: configuration.oomScoreAdj, error: errorMessage(error) });
+  });
+  const maxOpenFiles = await openFilesLimit();
+  if (maxOpenFiles < configuration.maxOpenFiles) {
+    log.info("this process may open fewer files than maxOpenFiles says", {
+      limit: maxOpenFiles,
+      maxOpenFiles: configuration.maxOpenFiles,
+    });
+  }
+}
+
+/** `--lock-file`: held until the result is disposed of. `told` also aborts when another process waits for it. */
+async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly told: AbortSignal }> {
+  const { ports, log, flags, told } = daemon;
+  const { lockFile = "", exitOnLockContention = false } = flags;
+  if (lockFile === "") {
+    if (!exitOnLockContention) return { told, [Symbol.dispose]: () => {} };
+    throw new PodwrightError(ExitCode.badInput, "cannot exit on lock file contention: no lock file specified", {
+      remedy: "give --lock-file",
+    });
+  }
+  const path = resolve(process.cwd(), lockFile);
+  const lock = await takeLockFile({ ...ports, locks: systemLocks, log }, path, told);
+  if (!exitOnLockContention) return { told, [Symbol.dispose]: () => lock[Symbol.dispose]() };
+  const contention = lockFileContention({ ...ports, log }, path, told);
+  return { told: contention, [Symbol.dispose]: () => lock[Symbol.dispose]() };
+}
+
+/** Modes as upstream's (test/fixtures/vectors/root-tree.txt). */
+async function makeDirectories({
+  ports,
+  flags,
+}: Daemon): Promise<{ readonly rootDirectory: string; readonly layout: RuntimeLayout }> {
+  const { files } = ports;
+  const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
+  await files.makeDirectory(rootDirectory, 0o755);
+  await files.makeDirectory(`${rootDirectory}/pods`, 0o750);
+  const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
+  await files.makeDirectory(stateDirectory, 0o700);
+  const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);
+  await files.makeDirectory(layout.runDirectory, 0o755);
+  return { rootDirectory, layout };
+}
+
+const healthzRetryMs = 5000;
+
+/** Serves /healthz, if need be later: a port that is taken keeps no pod from running. */
+async function serveHealthz({ ports, log, configuration }: Daemon, node: Node, signal: AbortSignal): Promise<void> {
+  const { healthzBindAddress: host, healthzPort: port } = configuration;
+  if (port === 0) return;
+  let server: AsyncDisposable | undefined;
+  while (server === undefined && !signal.aborted) {
+    try {
+      server = await serveTcp(
+        { host, port },
+        healthzRoutes(() => node.health()),
+      );
+    } catch (error) {
+      log.error("failed to start healthz server", { error: errorMessage(error) });
+      await ports.clock.sleep("the healthz port", healthzRetryMs, signal).catch(() => {});
+    }
+  }
+  const end = Promise.withResolvers<void>();
+  using _end = onAbort(signal, end.resolve);
+  await end.promise;
+  await server?.[Symbol.asyncDispose]();
+}

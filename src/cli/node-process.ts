@@ -1,0 +1,126 @@
+import { onAbort } from "../base/abort.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { PodUid } from "../base/ids.ts";
+import { version } from "../base/version.ts";
+import { IdleExit } from "../engine/idle-exit.ts";
+import { Node, type NodeSources } from "../engine/node.ts";
+import { Journal } from "../journal/journal.ts";
+import type { KubeletConfig } from "../kubelet.ts";
+import { openCgroups } from "../linux/cgroups.ts";
+import { systemClock } from "../linux/clock.ts";
+import { systemFiles } from "../linux/files.ts";
+import { systemLocks } from "../linux/lock.ts";
+import { systemMounts } from "../linux/mounts.ts";
+import { systemNetworkProbes } from "../linux/network-probes.ts";
+import { systemNetwork } from "../linux/network.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import { systemRandom } from "../linux/random.ts";
+import { serveUnix } from "../linux/unix-server.ts";
+import { systemVolumeFiles } from "../linux/volume-files.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import type { RuntimeLayout } from "../private-runtime/layout.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
+import { engineRoutes } from "../server/routes.ts";
+
+/** The machine itself. */
+export async function openPorts(): Promise<Ports> {
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    files: systemFiles,
+    processes: systemProcesses,
+    mounts: systemMounts,
+    volumeFiles: systemVolumeFiles,
+    network: systemNetwork,
+    networkProbes: systemNetworkProbes,
+    cgroups: await openCgroups(systemClock),
+  };
+}
+
+/** Two nodes on one state directory would fight over its manifests and its journal. */
+export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
+  const lock = await systemLocks.tryLock(layout.lockFile);
+  if (lock !== undefined) return lock;
+  const pid = await systemLocks.holder(layout.lockFile);
+  const holder = (await ports.processes.list()).find((process) => process.pid === pid);
+  throw new PodwrightError(
+    ExitCode.environment,
+    `another engine has ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
+    { remedy: "use that one, or choose another --state-dir" },
+  );
+}
+
+/** Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once. */
+export function terminationSignal(): AbortSignal {
+  const told = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => told.abort(new Error(`told to end by ${signal}`)));
+  }
+  return told.signal;
+}
+
+export interface NodeProcess {
+  readonly ports: Ports;
+  readonly layout: RuntimeLayout;
+  readonly log: Logger;
+  readonly cri: Cri;
+  readonly runtime: RuntimeInfo;
+  readonly runtimeEndpoint: string;
+  readonly config: KubeletConfig;
+  readonly sources: NodeSources;
+  /** Which pods of the runtime may be removed when no source wants them. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** Ends the node when it aborts. */
+  readonly told: AbortSignal;
+  /** Whether it ends by itself once it has had no pod for a while. */
+  readonly endsWhenIdle: boolean;
+  /** What else runs while the node does, until the signal aborts. */
+  readonly beside?: (node: Node, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Runs a node, and answers commands at its socket, until it is idle or told to end; says which. Its pods go on running
+ * then. Rejects when the node can't be served, or for a defect: better no node than half of one.
+ */
+export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
+  const { ports, layout, log, runtime, runtimeEndpoint, endsWhenIdle } = parts;
+  const { clock, files } = ports;
+  const ended = Promise.withResolvers<"idle" | "told">();
+  using _told = onAbort(parts.told, () => ended.resolve("told"));
+  const journal = await Journal.open({ files, clock, directory: layout.journal });
+  const idle = new IdleExit(
+    clock,
+    () => node.isEmpty,
+    () => ended.resolve("idle"),
+  );
+  const node: Node = new Node(
+    {
+      ...parts,
+      journal,
+      onPodGone: () => endsWhenIdle && idle.podGone(),
+      exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
+    },
+    { ...parts, version },
+  );
+  const server = await serveUnix(layout.engineSocket, engineRoutes(node.engine), {
+    onError: (error, request) => log.error("request failed", { ...request, error: String(error) }),
+  });
+  log.info("engine started", {
+    version,
+    runtime: `${runtime.name} ${runtime.version}`,
+    endpoint: runtimeEndpoint,
+    node: parts.config.node.nodeName,
+  });
+  if (endsWhenIdle) idle.started();
+  const stop = new AbortController();
+  const work = Promise.all([node.run(stop.signal), parts.beside?.(node, stop.signal)]);
+  const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
+  stop.abort(new Error("the engine ends"));
+  await server.close();
+  await work;
+  if (reason === "idle") await node.removeCgroups();
+  await journal.close();
+  return reason;
+}

@@ -1,0 +1,68 @@
+import type { KubeletSettings } from "../config/settings.ts";
+import type { KubeletConfig } from "../kubelet.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
+import type { MachineInfo } from "./machine.ts";
+
+/** What the node is called and where things are. */
+export interface NodeIdentity {
+  readonly nodeName: string;
+  readonly rootDirectory: string;
+  readonly hostIPs: readonly string[];
+}
+
+/** The configuration of a kubelet with these settings on this machine and its runtime. Pure. */
+export function kubeletConfig(
+  node: NodeIdentity,
+  settings: KubeletSettings,
+  machine: MachineInfo,
+  runtime: Pick<RuntimeInfo, "name" | "cgroupDriver">,
+): KubeletConfig {
+  const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
+  // Runtime and kubelet must name cgroups alike, and it is the runtime that can't be told (KEP-4033).
+  const cgroupDriver = runtime.cgroupDriver ?? settings.cgroupDriver;
+  const { cgroupVersion, memoryBytes, processors } = machine;
+  return {
+    node: {
+      ...node,
+      cgroupDriver,
+      cgroupRoot: settings.cgroupRoot,
+      podLogsRoot: settings.podLogsRoot,
+      containerLogsRoot: "/var/log/containers",
+      clusterDomain: settings.clusterDomain,
+      clusterDNS: settings.clusterDNS,
+      resolvConf: settings.resolvConf,
+      seccompDefault: settings.seccompDefault,
+      resources: {
+        ...cpu,
+        cgroupVersion,
+        singleProcessOomKill: settings.singleProcessOomKill ?? cgroupVersion === 1,
+        swapAccounting: machine.swapAccounting,
+        memoryCapacityBytes: memoryBytes,
+        hugePageSizes: machine.hugePageSizes,
+        allocatable: { cpu: processors, memory: String(memoryBytes) },
+      },
+    },
+    cgroups: {
+      ...cpu,
+      driver: cgroupDriver,
+      cgroupRoot: settings.cgroupRoot,
+      podPidsLimit: settings.podPidsLimit,
+      milliCpu: BigInt(processors) * 1000n,
+      memoryBytes,
+    },
+    pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 1000, inspections: 32 },
+    worker: {
+      syncFrequencyMs: settings.syncFrequencyMs,
+      errorBackOffMs: 10_000,
+      // A call may hang for its whole time before a fresh look is possible.
+      observeLimitMs: settings.runtimeRequestTimeoutMs + 30_000,
+      maxContainerRestartPeriodMs: settings.maxContainerRestartPeriodMs,
+    },
+    images: settings.images,
+    // Measured: a few at a time finish as early as all at once, and half of them twice as soon.
+    parallelStarts: processors + 2,
+    housekeepingPeriodMs: 2000,
+    runtimeRequestTimeoutMs: settings.runtimeRequestTimeoutMs,
+    runtimeName: runtime.name,
+  };
+}

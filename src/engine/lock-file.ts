@@ -1,0 +1,69 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Locks } from "../ports/locks.ts";
+import type { Logger } from "../ports/log.ts";
+
+const pollMs = 1000;
+const maxTableBytes = 4 * 1024 * 1024;
+
+export interface LockFileDependencies {
+  readonly clock: Clock;
+  readonly files: Pick<Files, "read" | "stat">;
+  readonly log: Logger;
+}
+
+/**
+ * `--lock-file`: waits until no other kubelet has the file locked (flock(2), as upstream's), and locks it. Rejects with
+ * the signal's reason.
+ */
+export async function takeLockFile(
+  { clock, locks, log }: Pick<LockFileDependencies, "clock" | "log"> & { readonly locks: Locks },
+  path: string,
+  signal: AbortSignal,
+): Promise<Disposable> {
+  log.info("acquiring file lock", { path });
+  for (let told = false; ; told = true) {
+    const lock = await locks.tryLock(path);
+    if (lock !== undefined) return lock;
+    if (!told) log.warn("another process has the lock file; waiting for it", { path });
+    await clock.sleep("the lock file", pollMs, signal);
+  }
+}
+
+/**
+ * `--exit-on-lock-contention`: aborts when another process waits for the lock, or with `signal`. Upstream sees through
+ * inotify that the file is opened, which Node.js can't; who waits for the lock stands in /proc/locks.
+ */
+export function lockFileContention(deps: LockFileDependencies, path: string, signal: AbortSignal): AbortSignal {
+  const contended = new AbortController();
+  const look = async (): Promise<void> => {
+    while (!signal.aborted) {
+      if (await isContended(deps, path)) {
+        contended.abort(new Error(`another process waits for ${path}`));
+        return;
+      }
+      await deps.clock.sleep("contention for the lock file", pollMs, signal).catch(() => {});
+    }
+    contended.abort(signal.reason);
+  };
+  void look();
+  return contended.signal;
+}
+
+async function isContended({ files, log }: LockFileDependencies, path: string): Promise<boolean> {
+  try {
+    const [file, table] = await Promise.all([files.stat(path), files.read("/proc/locks", maxTableBytes)]);
+    return file === undefined || hasWaiter(new TextDecoder().decode(table), file.inode);
+  } catch (error) {
+    log.debug("can't see who waits for the lock file", { path, error: String(error) });
+    return false;
+  }
+}
+
+/** Whether somebody waits for a lock of the file (proc_locks(5): `1: -> FLOCK ADVISORY WRITE 42 fe:00:1234 0 EOF`). Pure. */
+export function hasWaiter(table: string, inode: number): boolean {
+  return table.split("\n").some((line) => {
+    const fields = line.trim().split(/\s+/u);
+    return fields[1] === "->" && fields[2] === "FLOCK" && fields[6]?.split(":").at(-1) === String(inode);
+  });
+}

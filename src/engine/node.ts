@@ -1,0 +1,128 @@
+import type { PodUid } from "../base/ids.ts";
+import type { Journal } from "../journal/journal.ts";
+import { Kubelet, type KubeletConfig } from "../kubelet.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
+import type { ObjectLookup } from "../runtime/environment.ts";
+import type { Engine, Health } from "../server/engine.ts";
+import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
+import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
+import { PodMux } from "../sources/mux.ts";
+import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
+import type { SourceDependencies, SourceName } from "../sources/source.ts";
+import { NodeEngine } from "./node-engine.ts";
+
+/** Where a node's pods come from; what is left out is no source. */
+export interface NodeSources {
+  readonly file?: FileSourceConfig;
+  readonly http?: HttpSourceConfig;
+  readonly run?: RunSourceConfig;
+}
+
+export interface NodeDependencies {
+  readonly ports: Ports;
+  readonly cri: Cri;
+  readonly journal: Journal;
+  readonly log: Logger;
+  /** Which pods of the runtime may be removed when no source wants them. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** A pod is gone: perhaps it was the last. */
+  readonly onPodGone: () => void;
+  /** Ends the process, after its answer has gone out. */
+  readonly exit: () => void;
+}
+
+export interface NodeSetup {
+  readonly version: string;
+  readonly config: KubeletConfig;
+  readonly runtime: RuntimeInfo;
+  readonly runtimeEndpoint: string;
+  readonly sources: NodeSources;
+}
+
+const noObjects: ObjectLookup = { configMap: () => undefined, secret: () => undefined };
+
+/**
+ * A kubelet with the sources of its pods and with what answers the command line: what `podwright run` and
+ * `podwright kubelet` have in common.
+ */
+export class Node {
+  readonly engine: Engine;
+  readonly #kubelet: Kubelet;
+  readonly #mux: PodMux;
+  readonly #run: RunSource | undefined;
+  readonly #watched: readonly { run(signal: AbortSignal): Promise<void> }[];
+
+  constructor(deps: NodeDependencies, setup: NodeSetup) {
+    const { ports, journal, log } = deps;
+    const { clock, files, network, random } = ports;
+    const { config, runtime, sources } = setup;
+    const { nodeName, podLogsRoot } = config.node;
+    const names = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
+    this.#mux = new PodMux({ clock, journal, onUpdate: (update) => this.#kubelet.handle(update) }, names);
+    const toMux = (name: SourceName): SourceDependencies => {
+      return { clock, journal, log, nodeName, deliver: (state) => this.#mux.set(name, state) };
+    };
+    this.#run =
+      sources.run &&
+      new RunSource(
+        {
+          ...toMux("run"),
+          files,
+          random,
+          objectsChanged: (objects, cause) => this.#kubelet.objectsChanged(objects, cause),
+        },
+        sources.run,
+      );
+    this.#watched = [
+      ...(sources.file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, sources.file)]),
+      ...(sources.http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, sources.http)]),
+    ];
+    // Runtimes that don't list their handlers can't do what came after that.
+    const handler = runtime.handlers.find(({ name }) => name === "");
+    this.#kubelet = new Kubelet(
+      {
+        ...deps,
+        objects: this.#run?.objects ?? noObjects,
+        features: { recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false },
+        sourcesReady: () => this.#mux.allSourcesSeen(),
+      },
+      config,
+      () => deps.onPodGone(),
+    );
+    this.engine = new NodeEngine(
+      { clock, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run, exit: () => deps.exit() },
+      {
+        version: setup.version,
+        pid: ports.processes.ownPid,
+        runtime: `${runtime.name} ${runtime.version}`,
+        runtimeEndpoint: setup.runtimeEndpoint,
+        nodeName,
+        podLogsRoot,
+      },
+    );
+  }
+
+  /** True when no pod is wanted and none is left. */
+  get isEmpty(): boolean {
+    return this.#mux.pods().length === 0 && this.#kubelet.pods().length === 0;
+  }
+
+  /** What each subsystem last managed to do and what it waits for. */
+  health(): Health["checks"] {
+    return this.#kubelet.health();
+  }
+
+  /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#run?.load();
+    await Promise.all([this.#kubelet.run(signal), ...this.#watched.map((source) => source.run(signal))]);
+  }
+
+  /** Removes the node's cgroups when no pod is left in them. */
+  async removeCgroups(): Promise<void> {
+    await this.#kubelet.removeCgroups();
+  }
+}

@@ -1,0 +1,46 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type Cri, CriError } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.ts";
+
+const firstPauseMs = 250;
+const longestPauseMs = 10_000;
+/** While nothing changes, it is said again after so long that the runtime is away. */
+const remindMs = 5 * 60_000;
+
+/**
+ * Asks the runtime who it is until it answers: it may be starting, or be started last. Never gives up, and says so.
+ * @throws PodwrightError when it answers but can't be used, the signal's reason when that aborts
+ */
+export async function waitForRuntime(
+  cri: Cri,
+  clock: Clock,
+  log: Logger,
+  endpoint: string,
+  signal: AbortSignal,
+): Promise<RuntimeInfo> {
+  const began = clock.monotonic();
+  let pauseMs = firstPauseMs;
+  let told: { readonly problem: string; readonly atMs: number } | undefined;
+  for (;;) {
+    try {
+      const runtime = await discoverRuntime(cri, signal);
+      if (told !== undefined) {
+        log.info("the container runtime answers", { endpoint, waitedMs: Math.round(clock.monotonic() - began) });
+      }
+      return runtime;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CriError)) throw error;
+      const problem = errorMessage(error);
+      const now = clock.monotonic();
+      if (told === undefined || told.problem !== problem || now - told.atMs >= remindMs) {
+        log.warn("the container runtime does not answer; waiting for it", { endpoint, error: problem });
+        told = { problem, atMs: now };
+      }
+    }
+    await clock.sleep("the container runtime to answer", pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+  }
+}

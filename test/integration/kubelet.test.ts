@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { PodView } from "../../src/server/engine.ts";
+import type { RunningCommand } from "../support/command.ts";
+import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
+import { sleep, until } from "../support/podwright.ts";
+import { vectorJson, vectorText } from "../support/vectors.ts";
+
+const busybox = "docker.io/library/busybox:latest";
+
+interface RecordedContainer {
+  readonly metadata: { readonly name: string };
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+interface RecordedSandbox {
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+const recorded = vectorJson<{ sandboxes: RecordedSandbox[]; containers: RecordedContainer[] }>("cri.json");
+
+const isRunning =
+  (name: string) =>
+  (pods: readonly PodView[]): boolean => {
+    return pods.some((pod) => pod.name === name && pod.state === "syncing" && pod.ready);
+  };
+
+async function containerIds(node: KubeletNode): Promise<string[]> {
+  const pods = await node.podwright.pods();
+  return pods.flatMap((pod) => pod.containers.map(({ id }) => id)).toSorted();
+}
+
+/** SIGTERM, and its pods go on. */
+async function endKubelet(kubelet: RunningCommand): Promise<void> {
+  kubelet.child.kill("SIGTERM");
+  const { exitCode, stderr } = await kubelet.ended;
+  assert.equal(exitCode, 0, stderr);
+}
+
+/** Waits for an engine's socket that answers. */
+async function isUp(node: KubeletNode): Promise<void> {
+  await until("the kubelet to answer", async () => (await node.podwright.run(["ps", "--json"])).exitCode === 0, 20_000);
+}
+
+const withoutSeen = ({ "kubernetes.io/config.seen": _seen, ...rest }: Readonly<Record<string, string>>): object => rest;
+
+test("static pods run as the Go kubelet ran them, from a runtime that comes later, and are gone with their files", async () => {
+  await withKubeletNode(async (node) => {
+    const { podwright } = node;
+    await node.write("a.yaml", vectorText("manifests/a.yaml"));
+    await node.write("c.yaml", vectorText("manifests/c.yaml"));
+    const kubelet = node.startKubelet();
+    await kubelet.prints(/the container runtime does not answer; waiting for it/);
+    await node.startContainerd(busybox);
+    await kubelet.prints(/the container runtime answers/);
+    await isUp(node);
+    await podwright.waitFor("web-node1 to run", isRunning("web-node1"));
+    assert.match(kubelet.stderr, /authentication: not honoured: podwright serves no kubelet API on a port yet/);
+
+    using cri = podwright.connect();
+    const { items: sandboxes } = await cri.runtime.listPodSandbox({});
+    const { containers } = await cri.runtime.listContainers({});
+    for (const name of ["web-node1", "fixed-node1"]) {
+      const wanted = recorded.sandboxes.find((sandbox) => sandbox.metadata.name === name);
+      const sandbox = sandboxes.find((candidate) => candidate.metadata?.name === name);
+      assert.ok(wanted && sandbox, name);
+      assert.equal(sandbox.metadata?.namespace, wanted.metadata.namespace);
+      // Only a UID that the manifest names is the same (docs/compatibility.md).
+      const uid = sandbox.metadata?.uid ?? "";
+      if (name === "fixed-node1") assert.equal(uid, wanted.metadata.uid);
+      assert.match(uid, /^[0-9a-f-]{32,36}$/);
+      const own = (value: object): object =>
+        JSON.parse(JSON.stringify(value).replaceAll(wanted.metadata.uid, uid)) as object;
+      assert.deepEqual(sandbox.labels, own(wanted.labels));
+      assert.deepEqual(withoutSeen(sandbox.annotations), own(withoutSeen(wanted.annotations)));
+      assert.match(sandbox.annotations["kubernetes.io/config.seen"] ?? "", /^\d{4}-.*Z$/);
+
+      const recordedContainer = recorded.containers.find((other) => other.labels["io.kubernetes.pod.name"] === name);
+      const container = containers.find((candidate) => candidate.podSandboxId === sandbox.id);
+      assert.ok(recordedContainer && container, name);
+      assert.deepEqual(container.labels, own(recordedContainer.labels));
+      const restartCount = container.annotations["io.kubernetes.container.restartCount"] ?? "";
+      assert.deepEqual(container.annotations, {
+        ...recordedContainer.annotations,
+        "io.kubernetes.container.restartCount": restartCount,
+      });
+    }
+    assert.equal(await (await fetch("http://127.0.0.1:18080/")).text().then(() => "answers"), "answers");
+
+    const uid = (await podwright.pod("web-node1")).uid;
+    const modes = async (...names: readonly string[]): Promise<string[]> => {
+      const infos = await Promise.all(names.map((name) => stat(join(podwright.layout.kubeletRoot, name))));
+      return infos.map(({ mode }) => (mode & 0o7777).toString(8));
+    };
+    const ofPod = ["", "/containers", "/plugins", "/volumes", "/containers/web", "/etc-hosts"];
+    assert.deepEqual(await modes("", "pods", ...ofPod.map((part) => `pods/${uid}${part}`)), [
+      ...["755", "750", "750", "750", "750", "750", "750", "644"],
+    ]);
+
+    await node.remove("a.yaml");
+    await node.remove("c.yaml");
+    await podwright.waitFor("both pods to go", (pods) => pods.length === 0, 30_000);
+    assert.deepEqual(await readdir(join(podwright.layout.kubeletRoot, "pods")), []);
+    await endKubelet(kubelet);
+    await node.expectNothingLeft();
+  });
+});
+
+const sleeper = (name: string, seconds: number): string => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}}
+spec:
+  terminationGracePeriodSeconds: 2
+  containers: [{name: c, image: "podwright.local/demo:1", command: [sleep, "${seconds}"]}]
+`;
+
+test("a changed file ends the old pod before the new one starts, and a broken one keeps all as they are", async () => {
+  await withKubeletNode(async (node) => {
+    const { podwright } = node;
+    await node.startContainerd();
+    await node.write("one.yaml", sleeper("one", 1001));
+    await node.write("two.yaml", sleeper("two", 1002));
+    const kubelet = node.startKubelet();
+    await isUp(node);
+    const running = await podwright.waitFor("both pods to run", (pods) => {
+      return isRunning("one-node1")(pods) && isRunning("two-node1")(pods);
+    });
+    const before = running.find((pod) => pod.name === "one-node1");
+    const ids = await containerIds(node);
+
+    await node.write("broken.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [");
+    await node.write("two.yaml", sleeper("two", 1002).replace("sleep", "sleep\t\0"));
+    await kubelet.prints(/broken\.yaml/);
+    await kubelet.prints(/two\.yaml/);
+    await sleep(500);
+    assert.deepEqual(await containerIds(node), ids, "the running pods were left alone");
+
+    await node.write("one.yaml", sleeper("one", 1003));
+    const after = await podwright.waitFor("the new pod to run", (pods) => {
+      return pods.length === 2 && pods.some((pod) => pod.name === "one-node1" && pod.uid !== before?.uid && pod.ready);
+    });
+    const replaced = after.find((pod) => pod.name === "one-node1");
+    const entries = await podwright.journal();
+    const finished = entries.find((entry) => entry.pod?.uid === before?.uid && entry.what === "PodTerminated");
+    const started = entries.find((entry) => entry.pod?.uid === replaced?.uid && entry.what === "RunPodSandbox");
+    assert.ok(finished && started, "the journal tells of both");
+    assert.ok(finished.seq < started.seq, "the old pod had ended");
+    assert.equal(existsSync(join(podwright.layout.kubeletRoot, "pods", before?.uid ?? "")), false);
+  });
+});
+
+test("SIGTERM leaves the pods running, and the next start adopts them", async () => {
+  await withKubeletNode(async (node) => {
+    const { podwright } = node;
+    await node.startContainerd();
+    await node.write("one.yaml", sleeper("one", 1001));
+    const first = node.startKubelet("-v", "4");
+    await isUp(node);
+    await podwright.waitFor("the pod to run", isRunning("one-node1"));
+    await until(
+      "healthz",
+      async () => (await node.healthz("/healthz/syncloop").catch(() => undefined))?.status === 200,
+    );
+    assert.deepEqual(await node.healthz("/healthz"), { status: 200, body: "ok" });
+    assert.deepEqual(await node.healthz("/healthz/ping"), { status: 200, body: "ok" });
+    assert.equal((await node.healthz("/metrics")).status, 404);
+    const ids = await containerIds(node);
+
+    const rival = node.startKubelet("--state-dir", podwright.path("rival"), "--healthz-port", "0");
+    const refused = await rival.ended;
+    assert.equal(refused.exitCode, 3);
+    assert.match(refused.stderr, /is used by another podwright/);
+    const applied = await podwright.run(["run", "--detach", await podwright.manifest("run.yaml", sleeper("run", 5))]);
+    assert.equal(applied.exitCode, 2);
+    assert.match(applied.stderr, /takes no pods from podwright run/);
+
+    await endKubelet(first);
+    const second = node.startKubelet();
+    await isUp(node);
+    await podwright.waitFor("the pod to be known", isRunning("one-node1"));
+    await sleep(2500);
+    assert.deepEqual(await containerIds(node), ids, "the same containers run");
+    assert.equal((await podwright.container("one-node1", "c")).restartCount, 0);
+    await endKubelet(second);
+  });
+});

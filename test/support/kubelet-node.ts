@@ -1,0 +1,146 @@
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { connectCri } from "../../src/cri/client.ts";
+import { systemClock } from "../../src/linux/clock.ts";
+import { systemDaemons } from "../../src/linux/daemons.ts";
+import { systemFiles } from "../../src/linux/files.ts";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { systemLocks } from "../../src/linux/lock.ts";
+import { systemMounts } from "../../src/linux/mounts.ts";
+import { systemNetwork } from "../../src/linux/network.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
+import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
+import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
+import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
+import type { RunningCommand } from "./command.ts";
+import { Podwright, sleep } from "./podwright.ts";
+import { journaledUids, machineCgroups, tracesOf } from "./traces.ts";
+
+const machine = {
+  cgroups: machineCgroups,
+  clock: systemClock,
+  connect: connectCri,
+  daemons: systemDaemons,
+  files: systemFiles,
+  hashing: systemHashing,
+  locks: systemLocks,
+  mounts: systemMounts,
+  network: systemNetwork,
+  processes: systemProcesses,
+};
+
+/** A `podwright kubelet` on a containerd, a configuration, a cgroup and a directory of static pods of its own. */
+export class KubeletNode {
+  readonly podwright: Podwright;
+  readonly healthzPort: number;
+
+  private constructor(podwright: Podwright, healthzPort: number) {
+    this.podwright = podwright;
+    this.healthzPort = healthzPort;
+  }
+
+  static async open(): Promise<KubeletNode> {
+    const node = new KubeletNode(await Podwright.open(), await freePort());
+    await mkdir(node.podwright.path("manifests.d"));
+    const { containerd, cgroupRoot } = node.podwright.layout;
+    await node.podwright.manifest(
+      "kubelet.yaml",
+      `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+# Relative to this file.
+staticPodPath: manifests.d
+containerRuntimeEndpoint: ${containerd.endpoint}
+cgroupRoot: ${cgroupRoot}
+failCgroupV1: false
+failSwapOn: false
+healthzPort: ${node.healthzPort}
+authentication: { anonymous: { enabled: false } }
+`,
+    );
+    return node;
+  }
+
+  /** Starts the kubelet; it need not run yet when this returns. */
+  startKubelet(...flags: readonly string[]): RunningCommand {
+    const { layout } = this.podwright;
+    return this.podwright.start([
+      "kubelet",
+      ...["--config", join(layout.stateDirectory, "kubelet.yaml")],
+      ...["--root-dir", layout.kubeletRoot],
+      ...["--state-dir", layout.stateDirectory],
+      ...["--hostname-override", "node1"],
+      ...flags,
+    ]);
+  }
+
+  /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */
+  async startContainerd(...imageNames: readonly string[]): Promise<void> {
+    const { layout, runtime } = this.podwright;
+    const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
+    await ensurePrivateRuntime(machine, layout, facts);
+    for (const name of imageNames) {
+      const { exitCode, stderr } = await systemProcesses.run(
+        join(runtime.binDirectory, "ctr"),
+        ["-a", layout.containerd.socket, "-n", "k8s.io", "images", "tag", DEMO_IMAGE, name],
+        { timeoutMs: 20_000 },
+      );
+      if (exitCode !== 0) throw new Error(`ctr images tag ${name}: ${stderr}`);
+    }
+  }
+
+  /** Puts a manifest into staticPodPath, replacing the one that is there. */
+  async write(name: string, text: string): Promise<void> {
+    await writeFile(this.podwright.path(`manifests.d/${name}`), text);
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(this.podwright.path(`manifests.d/${name}`));
+  }
+
+  async read(name: string): Promise<string> {
+    return readFile(this.podwright.path(`manifests.d/${name}`), "utf8");
+  }
+
+  /** The kubelet's own HTTP server. */
+  async healthz(path: string): Promise<{ readonly status: number; readonly body: string }> {
+    const response = await fetch(`http://127.0.0.1:${this.healthzPort}${path}`);
+    return { status: response.status, body: await response.text() };
+  }
+
+  /** Stops containerd, which must have no pod, and fails when anything is left on the machine. */
+  async expectNothingLeft(): Promise<void> {
+    const { layout } = this.podwright;
+    const uids = await journaledUids(layout);
+    const outcome = await stopPrivateRuntime(machine, layout, "/bin/busybox");
+    if (!outcome.stopped || outcome.leftovers.length > 0) throw new Error(JSON.stringify(outcome));
+    await sleep(100);
+    const traces = await tracesOf(layout, uids);
+    if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
+  }
+}
+
+/** Gives a node to the work and takes it away in any case; tells what helps when the work failed. */
+export async function withKubeletNode(work: (node: KubeletNode) => Promise<void>): Promise<void> {
+  const node = await KubeletNode.open();
+  try {
+    await work(node);
+  } catch (error) {
+    console.error(await node.podwright.evidence());
+    throw error;
+  } finally {
+    await node.podwright.cleanUp();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
