@@ -18,11 +18,6 @@ export class PreStopHooks {
   readonly #begun = new Map<ContainerId, Begun>();
   #closed: Error | undefined;
 
-  /** Whether the container's hook has begun: it will not run again. */
-  hasBegun(id: ContainerId): boolean {
-    return this.#begun.has(id);
-  }
-
   /**
    * Begins the hook unless it has begun before. Resolves when it has ended, however.
    * @param run rejects only with its signal's reason

@@ -120,6 +120,6 @@ export class Invariants {
   }
 }
 
-export function nameOf(container: SimContainer): string {
+function nameOf(container: SimContainer): string {
   return container.config.metadata?.name ?? "";
 }

@@ -162,9 +162,54 @@ test("mounts propagate and are read-only as far as that can be", () => {
   );
 });
 
+test("hooks do one thing that can be done", () => {
+  const ofHook = (handler: string): string =>
+    ofContainer(`lifecycle: {preStop: ${handler}}`).join("\n");
+  for (const good of [
+    "{exec: {command: [a]}}",
+    "{httpGet: {port: 80}}",
+    "{httpGet: {port: web, scheme: HTTPS, httpHeaders: [{name: X-A, value: b}]}}",
+    "{sleep: {seconds: 0}}",
+    "{sleep: {seconds: 30}}",
+  ]) {
+    assert.equal(ofHook(good), "", good);
+  }
+  const bad: Array<[string, RegExp]> = [
+    ["{}", /lifecycle\.preStop: Required value: must specify a handler type/u],
+    ["{exec: {command: []}}", /preStop\.exec\.command: Required value/u],
+    ["{exec: {command: [a]}, sleep: {seconds: 1}}", /preStop\.sleep: Forbidden: may not specify more than 1/u],
+    ["{httpGet: {port: 0}}", /preStop\.httpGet\.port: Invalid value: 0/u],
+    ["{httpGet: {port: UP}}", /preStop\.httpGet\.port: Invalid value: "UP"/u],
+    ["{httpGet: {port: 1, scheme: ftp}}", /preStop\.httpGet\.scheme: Unsupported value: "ftp"/u],
+    ['{httpGet: {port: 1, httpHeaders: [{name: "a b", value: c}]}}', /preStop\.httpGet\.httpHeaders: Invalid/u],
+    ["{tcpSocket: {port: 80}}", /preStop\.tcpSocket: Forbidden: hooks are exec, httpGet or sleep/u],
+    ["{sleep: {seconds: -1}}", /preStop\.sleep: Invalid value: -1: must be non-negative/u],
+    ["{sleep: {seconds: 31}}", /less than terminationGracePeriodSeconds \(30\)/u],
+  ];
+  for (const [handler, expected] of bad) assert.match(ofHook(handler), expected);
+});
+
+test("a stop signal is one of Linux's, in a pod that says that it is for Linux", () => {
+  const ofSignal = (signal: string, fields: string): string =>
+    ofContainer(`lifecycle: {stopSignal: ${signal}}`, fields).join("\n");
+  for (const signal of ["SIGUSR1", "SIGRTMIN", "SIGRTMIN+15", "SIGRTMAX-14"]) {
+    assert.equal(ofSignal(signal, "os: {name: linux},"), "", signal);
+  }
+  assert.match(ofSignal("SIGNONE", "os: {name: linux},"), /lifecycle\.stopSignal: Unsupported value: "SIGNONE"/u);
+  assert.match(ofSignal("SIGUSR1", ""), /lifecycle\.stopSignal: Forbidden: may not be set .* `spec\.os\.name`/u);
+});
+
+test("only init containers that keep running have hooks", () => {
+  const ofInit = (policy: string): string =>
+    ofContainer("", `initContainers: [{name: i, image: b, ${policy} lifecycle: {preStop: {sleep: {seconds: 1}}}}],`).join("\n");
+  assert.match(ofInit(""), /initContainers\[0\]\.lifecycle: Forbidden: may not be set for init containers without/u);
+  assert.doesNotMatch(ofInit("restartPolicy: Always,"), /lifecycle/u);
+});
+
 test("what podwright does not do is refused by name, and what it does is not", () => {
   const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
     hostUsers: true, setHostnameAsFQDN: false, os: {name: linux}, initContainers: [], affinity: {x: y},
+    activeDeadlineSeconds: 5,
     nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, automountServiceAccountToken: false,
     volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
       {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
@@ -174,6 +219,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
       volumeMounts: [{name: c, mountPath: /c, readOnly: true, recursiveReadOnly: IfPossible, subPathExpr: $(A)}],
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
       env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}],
+      lifecycle: {postStart: {httpGet: {port: 80}}, preStop: {sleep: {seconds: 30}}, stopSignal: SIGRTMIN+3},
       resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
   assert.deepEqual(problems(done), []);
   const notDone: Array<[string, string]> = [
@@ -188,7 +234,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
       "volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}],",
       "spec.volumes[0].projected.sources[0].serviceAccountToken",
     ],
-    ["activeDeadlineSeconds: 5,", "spec.activeDeadlineSeconds"],
     ["hostUsers: false,", "spec.hostUsers"],
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
     ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
@@ -204,7 +249,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
   }
   const inContainer: Array<[string, string]> = [
     ["livenessProbe: {exec: {command: [a]}}", "livenessProbe"],
-    ["lifecycle: {preStop: {exec: {command: [a]}}}", "lifecycle"],
     ["restartPolicy: Always", "restartPolicy"],
     ["resources: {limits: {ephemeral-storage: 1Gi}}", "resources.limits.ephemeral-storage"],
   ];

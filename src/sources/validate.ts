@@ -19,6 +19,7 @@ import {
   type PodContext,
 } from "./validate-container.ts";
 import { validateVolumes } from "./validate-volumes.ts";
+import { validateLifecycle } from "./validate-lifecycle.ts";
 
 /**
  * Everything that makes a pod impossible, as the API server would say it (upstream: ValidatePodCreate), as far as a
@@ -86,6 +87,7 @@ function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldErro
     for (const [index, container] of (spec[kind] ?? []).entries()) {
       const here = [...path, kind, index];
       yield* validateContainer(container, here, pod);
+      yield* validateLifecycle(container, kind, [...here, "lifecycle"], spec);
       if (names.has(container.name) && container.name !== "") yield duplicate([...here, "name"], container.name);
       names.add(container.name);
       yield* hostPortConflicts(container.ports ?? [], ports, [...here, "ports"]);
