@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../sim/clock.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import { ActiveDeadline, ageMs } from "./active-deadline.ts";
+
+const wallMs = 1_700_000_000_000;
+const madeAgo = (seconds: number): bigint => BigInt(wallMs - seconds * 1000) * 1_000_000n;
+
+test("the deadline counts from the first sight of a new pod, and a later limit is another deadline", () => {
+  const deadline = new ActiveDeadline(new SimClock(wallMs).incarnation());
+  const nothing = testStatus([]);
+  assert.equal(deadline.endsAt(testPod(), nothing), undefined);
+  assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 5 }), nothing), 5000);
+  assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 7 }), nothing), 7000);
+});
+
+test("a pod from an earlier life is as old as the oldest that the runtime has of it", () => {
+  const clock = new SimClock(wallMs).incarnation();
+  const status = testStatus(
+    [testSandbox({ createdAt: madeAgo(20) }), testSandbox({ createdAt: madeAgo(60), ready: false })],
+    [testContainer({ createdAt: madeAgo(19) }), testContainer({ createdAt: 0n })],
+  );
+  assert.equal(ageMs(status, wallMs), 60_000);
+  const deadline = new ActiveDeadline(clock);
+  assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 100 }), status), 40_000);
+});
+
+test("what is made later, or seems to be after a jump of the clock, moves nothing", async () => {
+  const world = new SimClock(wallMs);
+  const deadline = new ActiveDeadline(world.incarnation());
+  const pod = testPod({ activeDeadlineSeconds: 100 });
+  deadline.endsAt(pod, testStatus([]));
+  world.jumpWall(3_600_000);
+  assert.equal(deadline.endsAt(pod, testStatus([testSandbox({ createdAt: madeAgo(5) })])), 100_000);
+  assert.equal(ageMs(testStatus([testSandbox({ createdAt: madeAgo(-60) })]), wallMs), 0);
+});

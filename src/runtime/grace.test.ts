@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { testPod } from "../../test/support/observed.ts";
+import { containerGraceSeconds, gracePeriodSeconds, minimumGraceSeconds, stopTimeoutSeconds } from "./grace.ts";
+
+const podOf = (spec: number | undefined, deletion?: number) => {
+  const pod = testPod(spec === undefined ? {} : { terminationGracePeriodSeconds: spec });
+  return deletion === undefined
+    ? pod
+    : { ...pod, metadata: { ...pod.metadata, deletionGracePeriodSeconds: deletion } };
+};
+
+test("a pod's grace is its deletion's, then its spec's, then 30 s", () => {
+  assert.equal(gracePeriodSeconds(podOf(undefined)), 30);
+  assert.equal(gracePeriodSeconds(podOf(0)), 0);
+  assert.equal(gracePeriodSeconds(podOf(5)), 5);
+  assert.equal(gracePeriodSeconds(podOf(5, 60)), 60);
+  assert.equal(gracePeriodSeconds(podOf(5, 0)), 5, "0 means that the deletion said nothing");
+});
+
+test("a probe's own grace counts, longer or shorter, until the pod is deleted", () => {
+  assert.equal(containerGraceSeconds(podOf(30), undefined), 30);
+  assert.equal(containerGraceSeconds(podOf(30), 5), 5);
+  assert.equal(containerGraceSeconds(podOf(30), 90), 90);
+  assert.equal(containerGraceSeconds(podOf(30, 10), 90), 10);
+});
+
+test("StopContainer gets what is left, never too little and at most two seconds too much", () => {
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1e7, noNaN: true }), fc.double({ min: -1e5, max: 1e5, noNaN: true }), (now, left) => {
+      const killAtMs = now + left;
+      const timeout = stopTimeoutSeconds(killAtMs, now);
+      assert.ok(Number.isInteger(timeout) && timeout >= minimumGraceSeconds);
+      assert.ok(now + timeout * 1000 >= killAtMs, "SIGKILL before the grace is over");
+      assert.ok(now + timeout * 1000 <= Math.max(killAtMs + 1000, now + minimumGraceSeconds * 1000) + 1e-6);
+    }),
+  );
+});
