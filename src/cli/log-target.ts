@@ -46,9 +46,10 @@ async function logOfView(
   container: string | undefined,
   previous: boolean,
 ): Promise<LogTarget> {
-  const names = pod.containers.map(({ name }) => name);
+  const all = [...pod.containers, ...pod.initContainers, ...pod.ephemeralContainers];
+  const names = all.map(({ name }) => name);
   const name = chooseContainer(context, names, container);
-  const view = pod.containers.find((candidate) => candidate.name === name);
+  const view = all.find((candidate) => candidate.name === name);
   if (view === undefined) throw noSuchContainer(name, names);
   const path = previous ? (view.previousLogPath ?? (await earlierLog(context.files, view))) : view.logPath;
   if (path === undefined) throw noPrevious(name);

@@ -16,6 +16,17 @@ test("a pod's status word is what its container waits for", () => {
   assert.equal(podStatusWord(podView({ phase: "Failed", containers: [ended] })), "ExitCode:3");
 });
 
+test("a pod that initializes says how far it is, and what holds it up", () => {
+  const init = { ...containerView({ name: "i", ready: false }), sidecar: false, done: false };
+  const done = { ...init, state: "terminated" as const, exitCode: 0, reason: "Completed", done: true };
+  const word = (...initContainers: (typeof init)[]): string =>
+    podStatusWord(podView({ phase: "Pending", ready: false, initContainers }));
+  assert.equal(word(done, init), "Init:1/2");
+  assert.equal(word({ ...init, state: "waiting" as never, reason: "PodInitializing" }), "Init:0/1");
+  assert.equal(word({ ...init, state: "waiting" as never, reason: "CrashLoopBackOff" }), "Init:CrashLoopBackOff");
+  assert.equal(podStatusWord(podView({ initContainers: [done] })), "Running");
+});
+
 test("a pod of which one container has completed is still running", () => {
   const completed = containerView({ state: "terminated", reason: "Completed", exitCode: 0, ready: false });
   const containers = [completed, containerView({})];

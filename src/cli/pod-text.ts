@@ -6,6 +6,8 @@ import type { Painter } from "./terminal.ts";
 /** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
 export function podStatusWord(pod: PodView): string {
   if (pod.state === "terminating") return "Terminating";
+  const initializing = initWord(pod);
+  if (initializing !== undefined && !hasEnded(pod)) return printable(initializing);
   let word: string = pod.reason === "" ? pod.phase : pod.reason;
   let running = false;
   for (const container of pod.containers.toReversed()) {
@@ -15,6 +17,21 @@ export function podStatusWord(pod: PodView): string {
   }
   if (word === "Completed" && running) return pod.ready ? "Running" : "NotReady";
   return printable(word);
+}
+
+/** `Init:1/3`, `Init:CrashLoopBackOff` …; undefined once every init container has done its part. */
+function initWord({ initContainers }: PodView): string | undefined {
+  const index = initContainers.findIndex((container) => !container.done);
+  const container = initContainers[index];
+  if (container === undefined) return undefined;
+  if (container.state === "terminated") return `Init:${container.reason || `ExitCode:${container.exitCode ?? "?"}`}`;
+  const waits = container.state === "waiting" && container.reason !== "" && container.reason !== "PodInitializing";
+  return waits ? `Init:${container.reason}` : `Init:${index}/${initContainers.length}`;
+}
+
+/** What counts as ready or not: the regular containers and the sidecars beside them. */
+function lastingContainers(pod: PodView): readonly ContainerView[] {
+  return [...pod.containers, ...pod.initContainers.filter((container) => container.sidecar)];
 }
 
 /** True when the pod has ended by itself and will not run again. */
@@ -35,7 +52,7 @@ export function podTable(pods: readonly PodView[], wide: boolean, now: number, p
     const row = [
       pod.namespace,
       pod.name,
-      `${pod.containers.filter((container) => container.ready).length}/${pod.containers.length}`,
+      `${lastingContainers(pod).filter((container) => container.ready).length}/${lastingContainers(pod).length}`,
       colourOf(pod, paint)(podStatusWord(pod)),
       restarts(pod, now),
       formatAge(now - pod.createdAt),
@@ -54,8 +71,9 @@ export function podTable(pods: readonly PodView[], wide: boolean, now: number, p
 }
 
 function restarts(pod: PodView, now: number): string {
-  const count = pod.containers.reduce((sum, container) => sum + container.restartCount, 0);
-  const restarted = pod.containers.filter((container) => container.restartCount > 0);
+  const all = [...pod.initContainers, ...pod.containers];
+  const count = all.reduce((sum, container) => sum + container.restartCount, 0);
+  const restarted = all.filter((container) => container.restartCount > 0);
   const last = Math.max(...restarted.map((container) => container.startedAt ?? 0));
   return count === 0 || last <= 0 ? String(count) : `${count} (${formatAge(now - last)} ago)`;
 }
@@ -64,7 +82,9 @@ function colourOf(pod: PodView, paint: Painter): (text: string) => string {
   if (pod.phase === "Failed") return paint.bad;
   if (pod.phase === "Succeeded" || pod.state !== "syncing") return paint.faint;
   if (pod.ready) return paint.good;
-  return pod.containers.some(isInTrouble) ? paint.bad : paint.caution;
+  return [...pod.initContainers.filter(({ done }) => !done), ...pod.containers].some(isInTrouble)
+    ? paint.bad
+    : paint.caution;
 }
 
 function isInTrouble(container: ContainerView): boolean {
@@ -95,7 +115,8 @@ function bracketed(host: string): string {
 
 /** Why a pod is not ready, from its view alone: one line for each container that is not. */
 export function notReadyLines(pod: PodView): string[] {
-  const lines = pod.containers
+  const blocking = pod.initContainers.filter((container) => !container.done);
+  const lines = [...blocking, ...pod.containers]
     .filter((container) => !container.ready)
     .map((container) => `container ${container.name} ${containerText(container)}`);
   const own = printable([pod.reason, pod.message].filter(Boolean).join(": "));

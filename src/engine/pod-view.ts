@@ -1,6 +1,6 @@
-import type { ContainerPort } from "../api/container.ts";
+import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
+import type { ContainerState, ContainerStatus } from "../api/status.ts";
 import type { KnownPod } from "../kubelet.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/log-paths.ts";
@@ -39,12 +39,16 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
       millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY,
     ),
     containers: pod.spec.containers.map((container) => {
-      return containerView(
-        container.name,
-        container.image ?? "",
-        logDirectory,
-        containerStatus(status, container.name),
-      );
+      return containerView(container, logDirectory, named(status?.containerStatuses, container.name));
+    }),
+    initContainers: (pod.spec.initContainers ?? []).map((container) => {
+      const own = named(status?.initContainerStatuses, container.name);
+      const sidecar = container.restartPolicy === "Always";
+      const done = sidecar ? own?.started === true : own?.state.terminated?.exitCode === 0;
+      return { ...containerView(container, logDirectory, own), sidecar, done };
+    }),
+    ephemeralContainers: (pod.spec.ephemeralContainers ?? []).map((container) => {
+      return containerView(container, logDirectory, named(status?.ephemeralContainerStatuses, container.name));
     }),
     logDirectory,
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
@@ -57,13 +61,12 @@ function firstSandboxMs({ sandboxes }: RuntimePodStatus): number {
   return oldest === undefined ? Number.POSITIVE_INFINITY : Number(oldest.createdAt / 1_000_000n);
 }
 
-function containerStatus(status: PodStatus | undefined, name: string): ContainerStatus | undefined {
-  return status?.containerStatuses?.find((container) => container.name === name);
+function named(statuses: readonly ContainerStatus[] | undefined, name: string): ContainerStatus | undefined {
+  return statuses?.find((container) => container.name === name);
 }
 
 function containerView(
-  name: string,
-  image: string,
+  { name, image = "" }: Container,
   logDirectory: string,
   status: ContainerStatus | undefined,
 ): ContainerView {

@@ -54,7 +54,8 @@ export class StartFailures {
   waiting(pod: Pod, actions: PodActions | undefined, nowMs: number): ReadonlyMap<string, Waiting> {
     const waiting = new Map<string, Waiting>();
     const sandbox = this.#sandbox;
-    for (const { name } of pod.spec.containers) {
+    const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
+    for (const { name } of [...initContainers, ...containers, ...ephemeralContainers]) {
       const failure = this.#containers.get(name) ?? sandbox;
       if (failure !== undefined) waiting.set(name, { reason: failure.reason, message: failure.message });
     }

@@ -158,6 +158,7 @@ async function containerConfig(
         environment,
         ...expandCommand(container, environment),
         volumeMounts: await deps.volumes.mountsFor(pod, container, environment, volumes, signal),
+        ...(start.targetContainerId === undefined ? {} : { targetContainerId: start.targetContainerId }),
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
         ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
       },

@@ -34,6 +34,13 @@ export interface ContainerView {
   readonly previousLogPath: string | undefined;
 }
 
+export interface InitContainerView extends ContainerView {
+  /** It stays beside the regular containers (restartPolicy Always) and counts as one of them. */
+  readonly sidecar: boolean;
+  /** It has done its part: ended well or, a sidecar, started. */
+  readonly done: boolean;
+}
+
 /** What the engine knows of one pod: the rows of `podwright ps`. */
 export interface PodView extends PodRef {
   /** `file`, `http`, `run` or `api`. */
@@ -57,6 +64,9 @@ export interface PodView extends PodRef {
   /** Wall clock ms at which this engine or the one before it first saw the pod. */
   readonly createdAt: number;
   readonly containers: readonly ContainerView[];
+  /** Init containers and sidecars, in the order of the spec. */
+  readonly initContainers: readonly InitContainerView[];
+  readonly ephemeralContainers: readonly ContainerView[];
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;

@@ -53,8 +53,6 @@ const ofContainers: readonly UnsupportedField[] = [
   { path: "readinessProbe", because: "does not probe containers yet" },
   { path: "startupProbe", because: "does not probe containers yet" },
   { path: "volumeDevices.*", because: "does not attach block devices yet" },
-  { path: "restartPolicy", because: "has no restart policy per container yet; use spec.restartPolicy" },
-  { path: "restartPolicyRules.*", because: "has no restart rules yet" },
   { path: "resizePolicy.*", because: "does not resize running containers yet" },
   { path: "resources.claims.*", because: "does not allocate devices yet" },
   { path: "resources.limits.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
@@ -65,7 +63,6 @@ const ofContainers: readonly UnsupportedField[] = [
     because: onlyCpuAndMemory,
     when: (value) => !/^(?:limits|requests)\.(?:cpu|memory)$/u.test(String(value)),
   },
-  { path: "securityContext.runAsNonRoot", because: "does not check the user of images yet", when: is(true) },
   { path: "securityContext.windowsOptions", because: "runs Linux containers" },
   { path: "securityContext.procMount", because: noUserNamespaces, when: is("Unmasked") },
 ];
@@ -79,7 +76,10 @@ const unsupported: readonly UnsupportedField[] = [
     because: "does not mount volumes that need a driver yet",
   })),
   { path: "spec.volumes.*.image", because: "does not mount images yet" },
-  { path: "spec.volumes.*.gitRepo", because: "refuses gitRepo volumes, as Kubernetes does; clone in an init container" },
+  {
+    path: "spec.volumes.*.gitRepo",
+    because: "refuses gitRepo volumes, as Kubernetes does; clone in an init container",
+  },
   ...removedVolumeTypes.map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "has no in-tree drivers of storage vendors; use CSI",
@@ -89,11 +89,8 @@ const unsupported: readonly UnsupportedField[] = [
     path: `spec.volumes.*.projected.sources.*.${source}`,
     because: "needs a cluster for it, and joins none yet",
   })),
-  { path: "spec.initContainers.*", because: "does not run init containers yet" },
   { path: "spec.ephemeralContainers.*", because: "does not run ephemeral containers yet" },
   { path: "spec.hostUsers", because: noUserNamespaces, when: is(false) },
-  { path: "spec.hostnameOverride", because: "does not override hostnames yet" },
-  { path: "spec.setHostnameAsFQDN", because: "does not set the FQDN as hostname yet", when: is(true) },
   { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
   { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },
   { path: "spec.resources", because: "has no resources of whole pods yet" },
@@ -103,9 +100,10 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
   { path: "spec.securityContext.seLinuxChangePolicy", because: "does not label volumes for SELinux yet" },
   { path: "spec.securityContext.supplementalGroupsPolicy", because: "merges groups", when: is("Strict") },
-  { path: "spec.securityContext.runAsNonRoot", because: "does not check the user of images yet", when: is(true) },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
-  ...ofContainers.map((field) => ({ ...field, path: `spec.containers.*.${field.path}` })),
+  ...["containers", "initContainers"].flatMap((kind) => {
+    return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));
+  }),
 ];
 
 const table = unsupported.map((field) => ({ ...field, parts: field.path.split(".") }));

@@ -149,11 +149,16 @@ test("what contradicts itself is refused", () => {
 
 test("mounts propagate and are read-only as far as that can be", () => {
   const ofMount = (options: string): string =>
-    ofContainer(`volumeMounts: [{name: v, mountPath: /m, ${options}}]`, "volumes: [{name: v, emptyDir: {}}],").join("\n");
+    ofContainer(`volumeMounts: [{name: v, mountPath: /m, ${options}}]`, "volumes: [{name: v, emptyDir: {}}],").join(
+      "\n",
+    );
   assert.equal(ofMount("mountPropagation: HostToContainer"), "");
   assert.equal(ofMount("readOnly: true, recursiveReadOnly: Enabled"), "");
   assert.match(ofMount("mountPropagation: Both"), /mountPropagation: Unsupported value/u);
-  assert.match(ofMount("mountPropagation: Bidirectional"), /Forbidden: Bidirectional [^]* only to privileged containers/u);
+  assert.match(
+    ofMount("mountPropagation: Bidirectional"),
+    /Forbidden: Bidirectional [^]* only to privileged containers/u,
+  );
   assert.match(ofMount("recursiveReadOnly: Sometimes"), /recursiveReadOnly: Unsupported value/u);
   assert.match(ofMount("recursiveReadOnly: Enabled"), /only be specified when readOnly is true/u);
   assert.match(
@@ -163,8 +168,7 @@ test("mounts propagate and are read-only as far as that can be", () => {
 });
 
 test("hooks do one thing that can be done", () => {
-  const ofHook = (handler: string): string =>
-    ofContainer(`lifecycle: {preStop: ${handler}}`).join("\n");
+  const ofHook = (handler: string): string => ofContainer(`lifecycle: {preStop: ${handler}}`).join("\n");
   for (const good of [
     "{exec: {command: [a]}}",
     "{httpGet: {port: 80}}",
@@ -201,20 +205,24 @@ test("a stop signal is one of Linux's, in a pod that says that it is for Linux",
 
 test("only init containers that keep running have hooks", () => {
   const ofInit = (policy: string): string =>
-    ofContainer("", `initContainers: [{name: i, image: b, ${policy} lifecycle: {preStop: {sleep: {seconds: 1}}}}],`).join("\n");
+    ofContainer(
+      "",
+      `initContainers: [{name: i, image: b, ${policy} lifecycle: {preStop: {sleep: {seconds: 1}}}}],`,
+    ).join("\n");
   assert.match(ofInit(""), /initContainers\[0\]\.lifecycle: Forbidden: may not be set for init containers without/u);
   assert.doesNotMatch(ofInit("restartPolicy: Always,"), /lifecycle/u);
 });
 
 test("what podwright does not do is refused by name, and what it does is not", () => {
   const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
-    hostUsers: true, setHostnameAsFQDN: false, os: {name: linux}, initContainers: [], affinity: {x: y},
+    hostUsers: true, setHostnameAsFQDN: true, os: {name: linux}, affinity: {x: y},
+    initContainers: [{name: i, image: b}, {name: side, image: b, restartPolicy: Always}],
     activeDeadlineSeconds: 5,
     nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, automountServiceAccountToken: false,
     volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
       {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
       {name: p, projected: {sources: [{configMap: {name: c}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}],
-    securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, supplementalGroups: [2], runAsNonRoot: false, sysctls: [{name: kernel.x, value: a}]},
+    securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, supplementalGroups: [2], runAsNonRoot: true, sysctls: [{name: kernel.x, value: a}]},
     containers: [{name: c, image: b, stdin: true, tty: true, workingDir: /, terminationMessagePolicy: File,
       volumeMounts: [{name: c, mountPath: /c, readOnly: true, recursiveReadOnly: IfPossible, subPathExpr: $(A)}],
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
@@ -223,7 +231,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
       resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
   assert.deepEqual(problems(done), []);
   const notDone: Array<[string, string]> = [
-    ["initContainers: [{name: i, image: b}],", "spec.initContainers[0]"],
     ["volumes: [{name: v, emptyDir: {medium: HugePages}}],", "spec.volumes[0].emptyDir.medium"],
     ["volumes: [{name: v, persistentVolumeClaim: {claimName: c}}],", "spec.volumes[0].persistentVolumeClaim"],
     ["volumes: [{name: v, csi: {driver: d}}],", "spec.volumes[0].csi"],
@@ -238,7 +245,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
     ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
     ["securityContext: {seLinuxChangePolicy: Recursive},", "spec.securityContext.seLinuxChangePolicy"],
-    ["securityContext: {runAsNonRoot: true},", "spec.securityContext.runAsNonRoot"],
     ["os: {name: windows},", "spec.os.name"],
   ];
   for (const [fields, path] of notDone) {
@@ -249,7 +255,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
   }
   const inContainer: Array<[string, string]> = [
     ["livenessProbe: {exec: {command: [a]}}", "livenessProbe"],
-    ["restartPolicy: Always", "restartPolicy"],
     ["resources: {limits: {ephemeral-storage: 1Gi}}", "resources.limits.ephemeral-storage"],
   ];
   for (const [fields, path] of inContainer) {

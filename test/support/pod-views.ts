@@ -39,6 +39,8 @@ export function podView(change: Partial<PodView>): PodView {
     node: "node-1",
     createdAt: 400_000,
     containers: [containerView({})],
+    initContainers: [],
+    ephemeralContainers: [],
     logDirectory: `/var/log/pods/default_${name}_uid-${name}`,
     killAt: undefined,
     ...change,
