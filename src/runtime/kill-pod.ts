@@ -6,9 +6,10 @@ import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { stopTimeoutSeconds } from "./grace.ts";
-import { shortId } from "./sandbox-actions.ts";
+import type { NodeContext } from "./node-context.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { runPreStop } from "./pre-stop.ts";
+import { shortId } from "./sandbox-actions.ts";
 import { type StoredHook, storedHook } from "./stored-hook.ts";
 import { terminationOrder } from "./termination-order.ts";
 
@@ -18,13 +19,25 @@ export interface Remains {
   readonly sandboxes: readonly SandboxStatus[];
 }
 
-/** Containers that run or may run, and sandboxes that are ready. */
+/** Containers that run or may run, and every sandbox: one that died by itself holds its network until it is stopped. */
 export function remainsOf(status: PodStatus): Remains {
-  return {
-    containers: status.containers.filter((container) => container.state === "running" || container.state === "unknown"),
-    sandboxes: status.sandboxes.filter((sandbox) => sandbox.ready),
-  };
+  return { containers: status.containers.filter(mayRun), sandboxes: status.sandboxes };
 }
+
+/** True when nothing of the pod runs. */
+export function hasStopped({ containers, sandboxes }: PodStatus): boolean {
+  return !containers.some(mayRun) && !sandboxes.some((sandbox) => sandbox.ready);
+}
+
+function mayRun({ state }: ContainerStatus): boolean {
+  return state === "running" || state === "unknown";
+}
+
+/** What stopping needs. */
+export type KillDependencies = Pick<
+  RuntimeDependencies,
+  "clock" | "cri" | "journal" | "log" | "networkProbes" | "preStops"
+> & { readonly node: Pick<NodeContext, "hostIPs"> };
 
 /** A pod that is stopped, or of which a container is. */
 export interface KillTarget {
@@ -42,7 +55,7 @@ export interface KillTarget {
  * @throws AggregateError with every failure; what could be stopped is stopped
  */
 export async function killPod(
-  deps: RuntimeDependencies,
+  deps: KillDependencies,
   target: KillTarget,
   remains: Remains,
   graceSeconds: number,
@@ -83,7 +96,7 @@ export async function killPod(
  * @param graceSeconds 0 or less: no hook begins
  */
 export async function killContainer(
-  deps: RuntimeDependencies,
+  deps: KillDependencies,
   target: KillTarget,
   container: ContainerToStop,
   ips: readonly string[],
@@ -108,13 +121,13 @@ interface Kill {
   readonly signal: AbortSignal;
 }
 
-function timeOf({ clock }: RuntimeDependencies, graceSeconds: number): Pick<Kill, "graceSeconds" | "killAtMs"> {
+function timeOf({ clock }: KillDependencies, graceSeconds: number): Pick<Kill, "graceSeconds" | "killAtMs"> {
   return { graceSeconds, killAtMs: clock.monotonic() + graceSeconds * 1000 };
 }
 
 /** For hooks. The sandbox of a pod on the node's network has no address of its own. */
 export function podIPs(
-  { node }: RuntimeDependencies,
+  { node }: KillDependencies,
   { pod }: KillTarget,
   sandboxes: readonly SandboxStatus[],
 ): readonly string[] {
@@ -122,7 +135,7 @@ export function podIPs(
 }
 
 /** Begins the hook, unless it has begun before, and waits for its end as long as the grace lasts. */
-async function preStop(deps: RuntimeDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+async function preStop(deps: KillDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
   const { target, ips, cause, signal } = kill;
   if (kill.graceSeconds <= 0) return;
   const { preStop: handler, ports } = await hookOf(deps, target.pod, container, signal);
@@ -141,7 +154,7 @@ async function preStop(deps: RuntimeDependencies, kill: Kill, container: Contain
 }
 
 async function hookOf(
-  deps: RuntimeDependencies,
+  deps: KillDependencies,
   pod: Pod | undefined,
   { id, name }: ContainerToStop,
   signal: AbortSignal,
@@ -162,7 +175,7 @@ async function hookOf(
 
 /** Waits for `work`, but not longer than the grace: false when that was over first. @throws the signal's reason */
 async function untilGraceEnds(
-  { clock }: RuntimeDependencies,
+  { clock }: KillDependencies,
   { killAtMs, signal }: Kill,
   what: string,
   work: Promise<void>,
@@ -178,7 +191,7 @@ async function untilGraceEnds(
   }
 }
 
-async function stop(deps: RuntimeDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+async function stop(deps: KillDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
   const { target, cause, signal } = kill;
   const timeoutSeconds = stopTimeoutSeconds(kill.killAtMs, deps.clock.monotonic());
   const action = {
@@ -199,7 +212,7 @@ async function stop(deps: RuntimeDependencies, kill: Kill, container: ContainerT
 }
 
 async function stopSandbox(
-  deps: RuntimeDependencies,
+  deps: KillDependencies,
   pod: PodRef,
   sandbox: SandboxStatus,
   cause: Cause,

@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import * as pb from "../ports/gen/runtime/v1/api_pb.js";
+import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
+import { SimClock } from "../sim/clock.ts";
+import { noFaults, SimConnection } from "../sim/cri.ts";
+import { silentLog } from "../sim/machine.ts";
+import { simNetworkProbes } from "../sim/network-probes.ts";
+import { SimRandom } from "../sim/random.ts";
+import { RuntimeWorld } from "../sim/runtime-world.ts";
+import { inspectPod } from "./inspect.ts";
+import { killContainer, type KillDependencies, killPod, remainsOf } from "./kill-pod.ts";
+import { Annotation, Label } from "./labels.ts";
+import type { PodStatus } from "./pod-status.ts";
+import { PreStopHooks } from "./pre-stop.ts";
+
+const cause = { code: "ManifestRemoved", message: "its manifest was removed" };
+const ref = { namespace: "default", name: "pod", uid: "uid-1" };
+/** What the simulated runtime takes for its calls, beside what is waited for. */
+const callsMs = 100;
+
+interface Script {
+  readonly name: string;
+  readonly sidecar: boolean;
+  readonly deaf: boolean;
+  /** Duration and exit code; undefined: no hook. */
+  readonly preStop: { readonly durationMs: number; readonly exitCode: number } | undefined;
+}
+
+interface Seen {
+  readonly atMs: number;
+  readonly what: "hook" | "stopping" | "exited";
+  readonly name: string;
+  readonly timeoutMs: number | undefined;
+}
+
+/** One pod that runs in the simulated runtime, and what happens to it. */
+class Scene {
+  readonly clock = new SimClock(1_700_000_000_000);
+  readonly world = new RuntimeWorld(this.clock);
+  readonly deps: KillDependencies;
+  readonly seen: Seen[] = [];
+  readonly entries: JournalInput[] = [];
+  readonly pod: Pod;
+
+  constructor(scripts: readonly Script[]) {
+    const clock = this.clock.incarnation();
+    const { cri } = new SimConnection(this.world, clock, new SimRandom(1), noFaults);
+    this.deps = {
+      clock,
+      cri,
+      journal: { record: (entry) => this.entries.push(entry) },
+      log: silentLog,
+      networkProbes: simNetworkProbes,
+      preStops: new PreStopHooks(),
+      node: { hostIPs: [] },
+    };
+    const containers = scripts.map(containerOf);
+    this.pod = {
+      metadata: { ...ref },
+      spec: {
+        initContainers: containers.filter((_, index) => scripts[index]?.sidecar),
+        containers: containers.filter((_, index) => !scripts[index]?.sidecar),
+      },
+    };
+    const labels = { [Label.podUid]: ref.uid };
+    const sandbox = this.world.runSandbox(create(pb.PodSandboxConfigSchema, { metadata: { ...ref, attempt: 0 }, labels }));
+    for (const { name, command = [], lifecycle } of containers) {
+      const annotations = { [Annotation.preStopHandler]: JSON.stringify(lifecycle?.preStop ?? {}) };
+      const metadata = { name, attempt: 0 };
+      const config = create(pb.ContainerConfigSchema, { metadata, command, labels, annotations });
+      this.world.startContainer(this.world.createContainer(sandbox, config));
+    }
+    this.world.onChange(({ type, container, timeoutMs }) => {
+      if (type !== "hook" && type !== "stopping" && type !== "exited") return;
+      const name = container?.config.metadata?.name ?? "";
+      this.seen.push({ atMs: this.clock.nowMs, what: type, name, timeoutMs });
+    });
+  }
+
+  async status(): Promise<PodStatus> {
+    const look = inspectPod(this.deps.cri, podUid(ref.uid), new AbortController().signal);
+    return await this.finish(look);
+  }
+
+  /** Lets time pass until the work has ended. */
+  async finish<T>(work: Promise<T>): Promise<T> {
+    let ended = false;
+    const end = (): void => {
+      ended = true;
+    };
+    work.then(end, end);
+    assert.ok(await this.clock.run(this.clock.nowMs + 3_600_000, () => ended), "it never ends");
+    return await work;
+  }
+
+  kill(status: PodStatus, graceSeconds: number, signal = new AbortController().signal, pod: Pod | undefined = this.pod) {
+    return killPod(this.deps, { ref, pod }, remainsOf(status), graceSeconds, cause, signal);
+  }
+
+  times(what: Seen["what"], name: string): number[] {
+    return this.seen.filter((seen) => seen.what === what && seen.name === name).map(({ atMs }) => atMs);
+  }
+}
+
+function containerOf({ name, sidecar, deaf, preStop }: Script): Container {
+  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf, unstartable: false });
+  return {
+    name,
+    image: "b",
+    command,
+    ...(sidecar && { restartPolicy: "Always" }),
+    ...(preStop && { lifecycle: { preStop: { exec: { command: hookCommand({ kind: "preStop", ...preStop }) } } } }),
+  };
+}
+
+const plain: Script = { name: "app", sidecar: false, deaf: false, preStop: undefined };
+const hooked = (durationMs: number, exitCode = 0): Script => ({ ...plain, preStop: { durationMs, exitCode } });
+
+/** ms since `from`, to the tenth of a second that the runtime's own calls may take. */
+function assertAfter(actual: number | undefined, from: number, ms: number): void {
+  const passed = (actual ?? Number.NaN) - from;
+  assert.ok(passed >= ms && passed <= ms + callsMs, `${passed} ms after, not ${ms}`);
+}
+
+describe("killPod", () => {
+  test("a hook's time is taken from the grace, and the container gets the rest", async () => {
+    const scene = new Scene([{ ...hooked(4000), deaf: true }]);
+    const status = await scene.status();
+    const began = scene.clock.nowMs;
+    await scene.finish(scene.kill(status, 10));
+    assertAfter(scene.times("hook", "app")[0], began, 0);
+    assertAfter(scene.times("stopping", "app")[0], began, 4000);
+    assert.equal(scene.seen.find(({ what }) => what === "stopping")?.timeoutMs, 6000);
+    assertAfter(scene.times("exited", "app")[0], began, 10_000);
+  });
+
+  test("a hook that outlasts the grace leaves two seconds, which it may use as well", async () => {
+    const scene = new Scene([{ ...hooked(5500, 1), deaf: true }]);
+    const status = await scene.status();
+    const began = scene.clock.nowMs;
+    await scene.finish(scene.kill(status, 5));
+    assertAfter(scene.times("stopping", "app")[0], began, 5000);
+    assertAfter(scene.times("exited", "app")[0], began, 7000);
+    const told = scene.entries.map(({ what }) => what).filter((what) => /Overdue|Failed/.test(what));
+    assert.deepEqual(told, ["PreStopHookOverdue", "FailedPreStopHook"]);
+  });
+
+  test("a hook that fails is told of and stops nothing", async () => {
+    const scene = new Scene([hooked(100, 3)]);
+    await scene.finish(scene.kill(await scene.status(), 30));
+    assert.equal(scene.times("exited", "app").length, 1);
+    const failure = scene.entries.find(({ what }) => what === "FailedPreStopHook");
+    assert.equal(failure?.message, "the preStop hook of container app failed: exited with code 3");
+  });
+
+  test("without any grace no hook runs", async () => {
+    const scene = new Scene([hooked(100)]);
+    await scene.finish(scene.kill(await scene.status(), 0));
+    assert.deepEqual(scene.times("hook", "app"), []);
+    assert.equal(scene.times("exited", "app").length, 1);
+  });
+
+  test("with a shorter grace the hook that runs goes on, and its container is stopped at the new time", async () => {
+    const scene = new Scene([{ ...hooked(60_000), deaf: true }]);
+    const status = await scene.status();
+    const controller = new AbortController();
+    const first = scene.kill(status, 60, controller.signal).catch((error: unknown) => error);
+    await scene.clock.run(scene.clock.nowMs + 1000);
+    const reason = new Error("called off");
+    controller.abort(reason);
+    assert.equal(await scene.finish(first), reason);
+    const again = scene.clock.nowMs;
+    await scene.finish(scene.kill(status, 3));
+    assert.equal(scene.times("hook", "app").length, 1);
+    assertAfter(scene.times("stopping", "app")[0], again, 3000);
+    assertAfter(scene.times("exited", "app")[0], again, 5000);
+  });
+
+  test("a pod that only the runtime knows has the hooks that its containers were made with", async () => {
+    const scene = new Scene([hooked(200)]);
+    const status = await scene.status();
+    const target = { ref, pod: undefined };
+    await scene.finish(killPod(scene.deps, target, remainsOf(status), 1, cause, new AbortController().signal));
+    assert.equal(scene.times("hook", "app").length, 1);
+    assertAfter(scene.times("stopping", "app")[0], scene.times("hook", "app")[0] ?? Number.NaN, 200);
+  });
+
+  test("podwright's end is the end of every hook", async () => {
+    const scene = new Scene([hooked(60_000)]);
+    const status = await scene.status();
+    const controller = new AbortController();
+    const work = scene.kill(status, 90, controller.signal).catch(() => {});
+    await scene.clock.run(scene.clock.nowMs + 1000);
+    scene.deps.preStops.close();
+    controller.abort(new Error("the engine ends"));
+    await scene.finish(work);
+    await scene.clock.run(scene.clock.nowMs + 1000);
+    assert.deepEqual(scene.clock.pending(), []);
+  });
+});
+
+test("killContainer runs the hook before the stop signal, within the grace that it is given", async () => {
+  const scene = new Scene([{ ...hooked(1000), deaf: true }]);
+  const { containers } = await scene.status();
+  const [container] = containers;
+  assert.ok(container);
+  const began = scene.clock.nowMs;
+  const { signal } = new AbortController();
+  await scene.finish(killContainer(scene.deps, { ref, pod: scene.pod }, container, [], 5, cause, signal));
+  assertAfter(scene.times("stopping", "app")[0], began, 1000);
+  assertAfter(scene.times("exited", "app")[0], began, 5000);
+});
+
+const script = fc.record({
+  sidecar: fc.boolean(),
+  deaf: fc.boolean(),
+  preStop: fc.option(fc.record({ durationMs: fc.integer({ min: 0, max: 20_000 }), exitCode: fc.constantFrom(0, 1) }), {
+    nil: undefined,
+  }),
+});
+
+test("whatever containers and hooks do: hooks once and first, no SIGKILL before the grace ends, sidecars last, and an end", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(script, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 0, max: 15 }),
+      fc.option(fc.record({ afterMs: fc.integer({ min: 0, max: 12_000 }), graceSeconds: fc.integer({ min: 1, max: 5 }) })),
+      async (drawn, graceSeconds, shorter) => {
+        const scripts = drawn.map((one, index) => ({ ...one, name: `c${index}` }));
+        const scene = new Scene(scripts);
+        const killAtMs = await killTwice(scene, graceSeconds, shorter);
+        for (const { name, preStop } of scripts) judge(scene, name, preStop !== undefined && graceSeconds > 0, killAtMs);
+        judgeOrder(scene, scripts, killAtMs);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+/** Kills, and again with what a worker would then give. Returns when the grace is over. */
+async function killTwice(
+  scene: Scene,
+  graceSeconds: number,
+  shorter: { readonly afterMs: number; readonly graceSeconds: number } | null,
+): Promise<number> {
+  const status = await scene.status();
+  const began = scene.clock.nowMs;
+  const killAtMs = began + graceSeconds * 1000;
+  if (shorter === null) {
+    await scene.finish(scene.kill(status, graceSeconds));
+    return killAtMs;
+  }
+  const controller = new AbortController();
+  const first = scene.kill(status, graceSeconds, controller.signal).catch(() => {});
+  await scene.clock.run(began + shorter.afterMs);
+  controller.abort(new Error("called off"));
+  await scene.finish(first);
+  const again = await scene.status();
+  const leftSeconds = Math.max(0, Math.min(shorter.graceSeconds, Math.ceil((killAtMs - scene.clock.nowMs) / 1000)));
+  const secondMs = scene.clock.nowMs + leftSeconds * 1000;
+  await scene.finish(scene.kill(again, leftSeconds));
+  return Math.min(killAtMs, secondMs);
+}
+
+function judge(scene: Scene, name: string, hasHook: boolean, killAtMs: number): void {
+  const [hooks, stops, ends] = [scene.times("hook", name), scene.times("stopping", name), scene.times("exited", name)];
+  assert.ok(hooks.length <= (hasHook ? 1 : 0), `${name} ran its hook ${hooks.length} times`);
+  assert.equal(ends.length, 1, `${name} has ended`);
+  if (hooks[0] !== undefined) assert.ok(hooks[0] <= (stops[0] ?? 0), `${name} ran its hook after its stop signal`);
+  for (const { timeoutMs, atMs } of scene.seen.filter((seen) => seen.what === "stopping" && seen.name === name)) {
+    assert.ok(atMs + (timeoutMs ?? 0) >= killAtMs, `${name} is killed before the grace is over`);
+  }
+  const latestMs = Math.max(killAtMs, scene.times("stopping", name)[0] ?? 0) + 3000 + callsMs;
+  assert.ok((ends[0] ?? 0) <= latestMs, `${name} ended too late`);
+}
+
+/** A sidecar's stop signal comes after the ends of those before it, or when the grace is over. */
+function judgeOrder(scene: Scene, scripts: readonly Script[], killAtMs: number): void {
+  const regular = scripts.filter(({ sidecar }) => !sidecar);
+  const sidecars = scripts.filter(({ sidecar }) => sidecar);
+  for (const [index, { name }] of sidecars.entries()) {
+    const stopped = scene.times("stopping", name)[0] ?? Number.POSITIVE_INFINITY;
+    for (const before of [...regular, ...sidecars.slice(index + 1)]) {
+      const ended = scene.times("exited", before.name)[0] ?? Number.POSITIVE_INFINITY;
+      assert.ok(stopped >= ended || stopped >= killAtMs, `${name} was stopped before ${before.name} had ended`);
+    }
+  }
+}
