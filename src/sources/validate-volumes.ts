@@ -109,7 +109,13 @@ function* validateItems(items: Items, path: FieldPath, taken = new Set<string>()
   }
 }
 
-const downwardFields = ["metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.annotations"];
+const downwardFields = [
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.uid",
+  "metadata.labels",
+  "metadata.annotations",
+];
 const downwardSubscript = /^metadata\.(?:labels|annotations)\['.*'\]$/su;
 
 function* validateDownward(

@@ -117,7 +117,13 @@ test("a write that is cut off anywhere shows the old or the new files, and the n
     }
     assert.match(await fixture.text("a"), /^(?:old|new)$/);
     const whole = await fixture.names(`/v/${await fixture.files.readLink("/v/..data")}`);
-    assert.ok([["a", "gone"], ["a", "more"]].some((names) => names.join() === whole.join()), whole.join());
+    assert.ok(
+      [
+        ["a", "gone"],
+        ["a", "more"],
+      ].some((names) => names.join() === whole.join()),
+      whole.join(),
+    );
     await fixture.writer().write(after, nothing);
     assert.equal(await fixture.writer().isCurrent(after), true);
     assert.deepEqual(await fixture.leftovers(), []);
@@ -149,8 +155,25 @@ test("what took the writer's own names is removed and never followed", async () 
 test("paths that lead out of the volume or take the writer's names are refused before anything is written", async () => {
   const fixture = await Fixture.make();
   const long = "x".repeat(256);
-  for (const path of ["", "/a", "..", "a/../b", "../a", "..data", "..x/a", ".", "./..data", "a\0b", long, `a/${long}`]) {
-    await assert.rejects(fixture.writer().write(payload({ [path]: "x" }), nothing), /invalid path/, JSON.stringify(path));
+  for (const path of [
+    "",
+    "/a",
+    "..",
+    "a/../b",
+    "../a",
+    "..data",
+    "..x/a",
+    ".",
+    "./..data",
+    "a\0b",
+    long,
+    `a/${long}`,
+  ]) {
+    await assert.rejects(
+      fixture.writer().write(payload({ [path]: "x" }), nothing),
+      /invalid path/,
+      JSON.stringify(path),
+    );
   }
   await assert.rejects(fixture.writer().write(payload({ a: "x", "a/b": "y" }), nothing), /a is a file/);
   assert.deepEqual(await fixture.names(), []);

@@ -58,7 +58,8 @@ export class AtomicWriter {
     if (generation === undefined) return false;
     const links = await this.#visibleLinks();
     const names = firstNames(wanted);
-    const sameLinks = links.size === names.size && [...names].every((name) => links.get(name) === `${dataLink}/${name}`);
+    const sameLinks =
+      links.size === names.size && [...names].every((name) => links.get(name) === `${dataLink}/${name}`);
     return sameLinks && (await this.#holds(`${this.#directory}/${generation}`, wanted));
   }
 

@@ -3,16 +3,17 @@ import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { VolumeError } from "./volume-error.ts";
 
 /** What a type wants to find, and upstream's word for it. */
-const wanted: Readonly<Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>> =
-  {
-    Directory: { kind: "directory", called: "a directory" },
-    DirectoryOrCreate: { kind: "directory", called: "a directory", create: true },
-    File: { kind: "file", called: "a file" },
-    FileOrCreate: { kind: "file", called: "a file", create: true },
-    Socket: { kind: "socket", called: "a socket file" },
-    CharDevice: { kind: "characterDevice", called: "a character device" },
-    BlockDevice: { kind: "blockDevice", called: "a block device" },
-  };
+const wanted: Readonly<
+  Record<string, { readonly kind: PathKind; readonly called: string; readonly create?: boolean }>
+> = {
+  Directory: { kind: "directory", called: "a directory" },
+  DirectoryOrCreate: { kind: "directory", called: "a directory", create: true },
+  File: { kind: "file", called: "a file" },
+  FileOrCreate: { kind: "file", called: "a file", create: true },
+  Socket: { kind: "socket", called: "a socket file" },
+  CharDevice: { kind: "characterDevice", called: "a character device" },
+  BlockDevice: { kind: "blockDevice", called: "a block device" },
+};
 
 /** Whether a path of the node is what its type asks for; the empty type asks for nothing. */
 export async function hostPathFits(volumeFiles: VolumeFiles, path: string, type: string): Promise<boolean> {

@@ -89,7 +89,10 @@ test("projected sources share one volume, a later one wins, and tokens are refus
 test("inputs stay the same as long as the pod and its objects do", () => {
   const volume: Volume = { name: "v", projected: { sources: [{ configMap: { name: "settings" } }] } };
   const before = payloadInputs(volume, pod, inputs);
-  assert.deepEqual(before.map((input, index) => input === payloadInputs(volume, pod, inputs)[index]), [...before].map(() => true));
+  assert.deepEqual(
+    before.map((input, index) => input === payloadInputs(volume, pod, inputs)[index]),
+    [...before].map(() => true),
+  );
   const changed = { ...inputs, objects: { ...objects, configMap: () => ({ ...settings }) } };
   assert.ok(payloadInputs(volume, pod, changed).some((input, index) => input !== before[index]));
   assert.ok(payloadInputs(volume, { ...pod }, inputs)[0] !== before[0]);

@@ -117,7 +117,11 @@ function downwardFiles(
   );
 }
 
-function downwardValue({ path, fieldRef, resourceFieldRef }: DownwardItem, pod: Pod, inputs: DownwardApiInputs): string {
+function downwardValue(
+  { path, fieldRef, resourceFieldRef }: DownwardItem,
+  pod: Pod,
+  inputs: DownwardApiInputs,
+): string {
   if (fieldRef !== undefined) {
     // Addresses and the node may change while files stay: they are offered to environments alone.
     if (!fieldRef.fieldPath.startsWith("metadata.")) {

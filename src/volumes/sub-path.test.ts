@@ -66,5 +66,8 @@ test("the bind of an earlier start that shows another file is replaced", async (
   await fixture.bind("a");
   await fixture.files.makeDirectory("/vol/b", 0o755);
   await fixture.bind("b");
-  assert.deepEqual((await fixture.mounts.list()).map(({ source }) => source), ["/vol/b"]);
+  assert.deepEqual(
+    (await fixture.mounts.list()).map(({ source }) => source),
+    ["/vol/b"],
+  );
 });

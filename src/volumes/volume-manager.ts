@@ -212,7 +212,13 @@ export class VolumeManager implements VolumeProvider {
         cause,
         data: { volume: name, type },
       };
-      await perform(this.#deps.journal, this.#deps.clock, action, () => content.update());
+      try {
+        await perform(this.#deps.journal, this.#deps.clock, action, () => content.update());
+      } catch (error) {
+        // The same objects would fail the same way: it is said once, and tried again when one of them changes.
+        if (error instanceof VolumeError || error instanceof ContainerConfigError) memory.contents.set(name, inputs);
+        throw error;
+      }
     }
     memory.contents.set(name, inputs);
   }

@@ -1,0 +1,92 @@
+import type { Pod } from "../../src/api/pod.ts";
+import type { Volume } from "../../src/api/volume.ts";
+import type { Cause, JournalInput } from "../../src/journal/entry.ts";
+import type { ConfigMapContent, ObjectLookup, SecretContent } from "../../src/runtime/environment.ts";
+import { silentLog } from "../../src/sim/machine.ts";
+import { SimRandom } from "../../src/sim/random.ts";
+import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
+import { podWith } from "./pods.ts";
+
+export const cause: Cause = { code: "Test", message: "a test wants it" };
+
+/** ConfigMaps and Secrets of namespace `ns` that a test sets; each `set` makes a new object. */
+export class TestObjects implements ObjectLookup {
+  readonly #configMaps = new Map<string, ConfigMapContent>();
+  readonly #secrets = new Map<string, SecretContent>();
+
+  configMap(_namespace: string, name: string): ConfigMapContent | undefined {
+    return this.#configMaps.get(name);
+  }
+
+  secret(_namespace: string, name: string): SecretContent | undefined {
+    return this.#secrets.get(name);
+  }
+
+  setConfigMap(name: string, data: Readonly<Record<string, string>>): void {
+    this.#configMaps.set(name, { data: new Map(Object.entries(data)), binaryData: new Map() });
+  }
+
+  setSecret(name: string, data: Readonly<Record<string, string>>): void {
+    const encoder = new TextEncoder();
+    this.#secrets.set(name, {
+      data: new Map(Object.entries(data).map(([key, text]) => [key, encoder.encode(text)] as const)),
+    });
+  }
+
+  remove(name: string): void {
+    this.#configMaps.delete(name);
+    this.#secrets.delete(name);
+  }
+}
+
+/** A volume manager on given ports, with objects to set and its journal to read. */
+export class VolumesUnderTest {
+  readonly objects = new TestObjects();
+  readonly entries: JournalInput[] = [];
+  readonly root: string;
+  readonly #ports: Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts">;
+  manager: VolumeManager;
+
+  constructor(root: string, ports: Pick<VolumeDependencies, "clock" | "files" | "volumeFiles" | "mounts">) {
+    this.root = root;
+    this.#ports = ports;
+    this.manager = this.restart();
+  }
+
+  /** The next life of podwright on the same machine. */
+  restart(changed: Partial<VolumeDependencies> = {}): VolumeManager {
+    this.manager = new VolumeManager({
+      ...this.#ports,
+      random: new SimRandom(1),
+      journal: { record: (entry) => this.entries.push(entry) },
+      log: silentLog,
+      objects: this.objects,
+      node: { rootDirectory: this.root, hostIPs: ["10.0.0.1"], resources },
+      recursiveReadOnlyMounts: false,
+      ...changed,
+    });
+    return this.manager;
+  }
+
+  /** `MountVolume done`, `MountVolume failed` … in order. */
+  get outcomes(): string[] {
+    return this.entries.filter((entry) => entry.kind === "outcome").map(({ what, result }) => `${what} ${result}`);
+  }
+}
+
+const resources = {
+  cpuQuota: true,
+  cpuPeriodMicroseconds: 100_000n,
+  cgroupVersion: 2,
+  singleProcessOomKill: false,
+  swapAccounting: true,
+  memoryCapacityBytes: 8n << 30n,
+  hugePageSizes: [],
+  allocatable: { cpu: 4, memory: "8Gi" },
+} as const;
+
+/** A pod `ns/p` of one container `app` that mounts each of the volumes at `/<name>`. */
+export function podOfVolumes(volumes: readonly Volume[], changed: Partial<Pod["spec"]> = {}): Pod {
+  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  return podWith({ containers: [{ name: "app", volumeMounts }], volumes: [...volumes], ...changed });
+}
