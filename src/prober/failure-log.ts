@@ -1,0 +1,60 @@
+import type { Cause } from "../journal/entry.ts";
+import { capitalised, type ProbeType } from "./probe-spec.ts";
+
+interface Failure {
+  /** What was probed and how it failed. */
+  readonly detail: string;
+  /** The journal entry that tells of it. */
+  readonly entry: number;
+  /** How late podwright was with the probe. */
+  readonly lateMs: number;
+}
+
+/** Failures of a kind that are told of as causes. */
+const toldFailures = 3;
+/** Later than this, a probe was sent late enough for people to know. */
+const remarkableMs = 100;
+
+/** The last failures of one probe in a row, to tell why a container was killed or is not ready. */
+export class FailureLog {
+  readonly #type: ProbeType;
+  readonly #threshold: number;
+  #earlier: readonly (Failure & { readonly message: string })[] = [];
+  #worstMs = 0;
+
+  constructor(type: ProbeType, threshold: number) {
+    this.#type = type;
+    this.#threshold = threshold;
+  }
+
+  /** `liveness failed 3/3 (GET :8080/healthz: no answer in 1 s)` */
+  message(count: number, detail: string): string {
+    return `${this.#type} failed ${Math.min(count, this.#threshold)}/${this.#threshold} (${detail})`;
+  }
+
+  /**
+   * Adds a failure and returns the row as a chain of causes, the newest first; of failures that say the same only the
+   * last is told.
+   */
+  add(message: string, failure: Failure): Cause {
+    const others = this.#earlier.filter(({ detail }) => detail !== failure.detail);
+    this.#earlier = [...others, { ...failure, message }].slice(-toldFailures);
+    this.#worstMs = Math.max(this.#worstMs, failure.lateMs);
+    const code = `${capitalised(this.#type)}ProbeFailed`;
+    let chain: Cause | undefined;
+    if (this.#worstMs >= remarkableMs) {
+      const seconds = (this.#worstMs / 1000).toFixed(1);
+      chain = { code: "ProbeLate", message: `podwright was busy and up to ${seconds} s late with these probes` };
+    }
+    for (const earlier of this.#earlier) {
+      chain = { code, message: earlier.message, entry: earlier.entry, ...(chain && { because: chain }) };
+    }
+    return chain ?? { code, message };
+  }
+
+  /** A success ends the row. */
+  clear(): void {
+    this.#earlier = [];
+    this.#worstMs = 0;
+  }
+}

@@ -1,0 +1,59 @@
+import type { Container } from "../api/container.ts";
+import type { HttpProbeRequest } from "../ports/network-probes.ts";
+import { probeUserAgent } from "../ports/network-probes.ts";
+import { expandStaticCommand } from "../runtime/environment.ts";
+import { httpGetRequest, resolvePort } from "../runtime/http-get-action.ts";
+import type { Probe } from "./probe-spec.ts";
+
+/** One look at a container, ready to be made. */
+export type ProbeAction =
+  | { readonly kind: "exec"; readonly command: readonly string[] }
+  | { readonly kind: "http"; readonly request: HttpProbeRequest }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "grpc"; readonly host: string; readonly port: number; readonly service: string };
+
+/**
+ * What a probe has to do, from the container's spec and its pod's address.
+ * @param address of the pod, the node's for hostNetwork; empty while there is none
+ * @throws Error when it can't be done: no such port, no address, no handler
+ */
+export function probeAction(container: Container, probe: Probe, address: string): ProbeAction {
+  const ports = container.ports ?? [];
+  if (probe.exec !== undefined) {
+    return { kind: "exec", command: expandStaticCommand(probe.exec.command ?? [], container.env ?? []) };
+  }
+  if (probe.httpGet !== undefined) {
+    const host = probe.httpGet.host || addressOrThrow(address);
+    return { kind: "http", request: httpGetRequest(probe.httpGet, ports, host, probeUserAgent) };
+  }
+  if (probe.tcpSocket !== undefined) {
+    const host = probe.tcpSocket.host || addressOrThrow(address);
+    return { kind: "tcp", host, port: resolvePort(probe.tcpSocket.port, ports) };
+  }
+  if (probe.grpc !== undefined) {
+    const { port, service = "" } = probe.grpc;
+    return { kind: "grpc", host: addressOrThrow(address), port: resolvePort(port, ports), service };
+  }
+  throw new Error("the probe says neither exec, httpGet, tcpSocket nor grpc");
+}
+
+/**
+ * The probe as a person would name it: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`, `exec cat`. Queries,
+ * headers and arguments are left out: they may hold secrets.
+ */
+export function describeProbe(probe: Probe): string {
+  if (probe.exec !== undefined) return `exec ${probe.exec.command?.[0] ?? ""}`.trimEnd();
+  if (probe.httpGet !== undefined) {
+    const { host = "", port, path = "" } = probe.httpGet;
+    const [plain = ""] = path.split(/[?#]/, 1);
+    return `GET ${host}:${port}${plain.startsWith("/") ? plain : `/${plain}`}`;
+  }
+  if (probe.tcpSocket !== undefined) return `TCP ${probe.tcpSocket.host ?? ""}:${probe.tcpSocket.port}`;
+  if (probe.grpc !== undefined) return `gRPC :${probe.grpc.port} ${probe.grpc.service ?? ""}`.trimEnd();
+  return "nothing";
+}
+
+function addressOrThrow(address: string): string {
+  if (address === "") throw new Error("the pod has no IP address");
+  return address;
+}

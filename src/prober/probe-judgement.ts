@@ -1,0 +1,94 @@
+import type { ProbeTimes, ProbeType } from "./probe-spec.ts";
+
+/** What a probe type says of a container. unknown: it has not said anything yet. */
+export type ProbeResult = "success" | "failure" | "unknown";
+
+/** Outcomes of the same kind in a row. */
+export interface Streak {
+  readonly outcome: "success" | "failure" | undefined;
+  readonly length: number;
+}
+
+export const noStreak: Streak = { outcome: undefined, length: 0 };
+
+/** What holds before the first verdict: a container is alive until shown otherwise, and ready only once it is shown. */
+export function initialResult(type: ProbeType): ProbeResult {
+  switch (type) {
+    case "liveness":
+      return "success";
+    case "readiness":
+      return "failure";
+    case "startup":
+      return "unknown";
+  }
+}
+
+/**
+ * Adds one outcome. There is a verdict once as many of a kind came in a row as its threshold says, and with each
+ * further one.
+ */
+export function judge(
+  streak: Streak,
+  outcome: "success" | "failure",
+  times: Pick<ProbeTimes, "successThreshold" | "failureThreshold">,
+): { readonly streak: Streak; readonly verdict: "success" | "failure" | undefined } {
+  const length = streak.outcome === outcome ? streak.length + 1 : 1;
+  const threshold = outcome === "success" ? times.successThreshold : times.failureThreshold;
+  return { streak: { outcome, length }, verdict: length >= threshold ? outcome : undefined };
+}
+
+/**
+ * True when the verdict is the last one for this instance of the container: it has started, or it will be killed. Probing
+ * goes on with the next instance.
+ */
+export function isFinal(type: ProbeType, verdict: "success" | "failure"): boolean {
+  return type === "startup" || (type === "liveness" && verdict === "failure");
+}
+
+/** What of a container decides whether it is probed at this moment. */
+export interface Gate {
+  readonly running: boolean;
+  /** Its startup probe has succeeded, or it has none. */
+  readonly started: boolean;
+  /** A final verdict was given ({@link isFinal}). */
+  readonly settled: boolean;
+  /** The pod is being stopped. */
+  readonly ending: boolean;
+}
+
+/** Startup probes run until the container has started, the others from then on; of a pod that ends, readiness alone. */
+export function mayProbe(type: ProbeType, { running, started, settled, ending }: Gate): boolean {
+  if (!running || settled) return false;
+  if (type === "readiness") return started;
+  if (ending) return false;
+  return type === "startup" ? !started : started;
+}
+
+/** Times on the monotonic scale, ms. */
+export interface FirstProbe {
+  readonly nowMs: number;
+  /** When the container started. */
+  readonly containerStartMs: number;
+  /** When podwright did. */
+  readonly ownStartMs: number;
+  /** Uniform in [0, 1). */
+  readonly draw: number;
+}
+
+/**
+ * When an instance of a container is probed first: at once, but not before its initial delay is over. After a start of
+ * podwright, the probes of containers that ran already are spread over their period, so that they do not come all at once.
+ */
+export function firstProbeMs(
+  times: Pick<ProbeTimes, "initialDelayMs" | "periodMs">,
+  { nowMs, containerStartMs, ownStartMs, draw }: FirstProbe,
+): number {
+  const adopted = containerStartMs < ownStartMs && nowMs - ownStartMs < times.periodMs;
+  const spreadMs = adopted ? draw * times.periodMs : 0;
+  return Math.max(nowMs + spreadMs, containerStartMs + times.initialDelayMs);
+}
+
+/** When to probe next: a period after the last one was due; at once when that took longer, never twice for one delay. */
+export function nextProbeMs(times: Pick<ProbeTimes, "periodMs">, lastDueMs: number, nowMs: number): number {
+  return Math.max(lastDueMs + times.periodMs, nowMs);
+}

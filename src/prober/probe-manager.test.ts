@@ -1,0 +1,401 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import type { Container } from "../api/container.ts";
+import type { PodSpec } from "../api/pod.ts";
+import { containerId } from "../base/ids.ts";
+import type { Cause, JournalInput } from "../journal/entry.ts";
+import { CriError } from "../ports/cri.ts";
+import { type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
+import type { ContainerStatus } from "../runtime/pod-status.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { silentLog } from "../sim/machine.ts";
+import { ProbeManager } from "./probe-manager.ts";
+
+const wallStart = Date.UTC(2026, 10, 20, 14, 0, 0);
+const port = (number: number) => ({ tcpSocket: { port: number } });
+
+/** Where TCP probes go to: by port, what it answers now. Each probe is noted as `port at ms`. */
+class FakeNetwork implements NetworkProbes {
+  readonly probes: string[] = [];
+  readonly down = new Set<number>();
+  readonly hanging = new Set<number>();
+  readonly #clock: ManualClock;
+  readonly #startMs: number;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+    this.#startMs = clock.monotonic();
+  }
+
+  tcpConnect(_host: string, number: number, signal: AbortSignal): Promise<void> {
+    this.probes.push(`${number} at ${this.#clock.monotonic() - this.#startMs}`);
+    if (this.hanging.has(number))
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return this.down.has(number) ? Promise.reject(new ProbeTargetError("connection refused")) : Promise.resolve();
+  }
+
+  httpGet = () => Promise.reject(new Error("not used here"));
+  grpcHealth = () => Promise.reject(new Error("not used here"));
+}
+
+class World {
+  readonly clock = new ManualClock(wallStart);
+  readonly network = new FakeNetwork(this.clock);
+  readonly entries: JournalInput[] = [];
+  readonly changes: string[] = [];
+  readonly files: MemoryFiles;
+  readonly manager: ProbeManager;
+
+  constructor(files?: MemoryFiles) {
+    this.files = files ?? new MemoryFiles(this.clock);
+    this.manager = new ProbeManager({
+      clock: this.clock,
+      random: { uniform: () => 0.5, bytes: () => new Uint8Array() },
+      files: this.files,
+      commands: { execSync: () => Promise.reject(new CriError("Internal", "ExecSync", "not used here")) },
+      networkProbes: this.network,
+      journal: { record: (entry) => this.entries.push(entry) },
+      log: silentLog,
+      node: { hostIPs: ["192.0.2.1"], rootDirectory: "/var/lib/kubelet" },
+    });
+    this.manager.results.onChange(({ container, type, result }) => this.changes.push(`${container} ${type} ${result}`));
+  }
+
+  /** What a pod's worker tells of a pod with this one container, which started `agoMs` ago. */
+  see(container: Partial<Container>, change: Partial<ContainerStatus> = {}, options: SeeOptions = {}): void {
+    const { agoMs = 0, ending = false, spec = {} } = options;
+    const startedAt = BigInt(this.clock.now() - agoMs) * 1_000_000n;
+    const pod = testPod({ containers: [{ name: "c", image: "busybox", ...container }], ...spec });
+    const instance = testContainer({ id: containerId("c-0"), startedAt, ...change });
+    this.manager.observe(pod, testStatus([testSandbox()], [instance]), ending);
+  }
+
+  /** `ready`, `started` and what speaks against the instance. */
+  state(container: Partial<Container>, id = "c-0") {
+    const full: Container = { name: "c", image: "busybox", ...container };
+    const instance = testContainer({ id: containerId(id) });
+    const status = testStatus([testSandbox()], [instance]);
+    const { ready, started } = this.manager.states(testPod({ containers: [full] }), status).get("c") ?? {};
+    return { ready, started, unhealthy: this.manager.unhealthy(full, instance) };
+  }
+}
+
+interface SeeOptions {
+  readonly agoMs?: number;
+  readonly ending?: boolean;
+  readonly spec?: Partial<PodSpec>;
+}
+
+function chain(cause: Cause | undefined): string[] {
+  return cause === undefined ? [] : [cause.message, ...chain(cause.because)];
+}
+
+describe("a readiness probe", () => {
+  const container = { readinessProbe: { ...port(1), periodSeconds: 5 } };
+
+  test("is made at once and every period, and decides whether the container is ready", async () => {
+    const world = new World();
+    world.network.down.add(1);
+    world.see(container);
+    assert.equal(world.state(container).ready, false);
+    await world.clock.advance(6000);
+    world.network.down.clear();
+    await world.clock.advance(5000);
+    assert.deepEqual(world.network.probes, ["1 at 0", "1 at 5000", "1 at 10000"]);
+    assert.equal(world.state(container).ready, true);
+    assert.deepEqual(world.changes, ["c readiness success"]);
+  });
+
+  test("takes readiness away after the third failure in a row only, and kills nothing", async () => {
+    const world = new World();
+    world.see(container);
+    await world.clock.advance(1);
+    world.network.down.add(1);
+    await world.clock.advance(10_000);
+    assert.equal(world.state(container).ready, true);
+    await world.clock.advance(5000);
+    assert.equal(world.state(container).ready, false);
+    assert.equal(world.state(container).unhealthy, undefined);
+  });
+
+  test("needs as many successes as its threshold says", async () => {
+    const world = new World();
+    const strict = { readinessProbe: { ...container.readinessProbe, successThreshold: 2 } };
+    world.see(strict);
+    await world.clock.advance(1);
+    assert.equal(world.state(strict).ready, false);
+    await world.clock.advance(5000);
+    assert.equal(world.state(strict).ready, true);
+  });
+
+  test("goes on while the pod is being stopped, until the container has", async () => {
+    const world = new World();
+    world.see(container);
+    world.see(container, {}, { ending: true });
+    await world.clock.advance(5001);
+    assert.equal(world.network.probes.length, 2);
+    world.see(container, { state: "exited" }, { ending: true });
+    await world.clock.advance(60_000);
+    assert.equal(world.network.probes.length, 2);
+    assert.deepEqual(world.clock.waits, []);
+  });
+
+  test("waits for its initial delay, counted from the container's start", async () => {
+    const world = new World();
+    const late = { readinessProbe: { ...container.readinessProbe, initialDelaySeconds: 10 } };
+    await world.clock.advance(60_000);
+    world.see(late, {}, { agoMs: 3000 });
+    await world.clock.advance(7000);
+    assert.deepEqual(world.network.probes, ["1 at 67000"]);
+  });
+});
+
+describe("a liveness probe", () => {
+  const container = { livenessProbe: { ...port(2), periodSeconds: 1, timeoutSeconds: 1 } };
+
+  test("speaks against the container after the third failure in a row, and tells why", async () => {
+    const world = new World();
+    world.see(container);
+    await world.clock.advance(1);
+    world.network.hanging.add(2);
+    await world.clock.advance(2500);
+    assert.equal(world.state(container).unhealthy, undefined);
+    world.network.hanging.clear();
+    world.network.down.add(2);
+    await world.clock.advance(3000);
+    const { unhealthy } = world.state(container);
+    assert.deepEqual(chain(unhealthy?.cause), [
+      "liveness failed 3/3 (TCP :2: connection refused)",
+      "liveness failed 2/3 (TCP :2: no answer in 1 s)",
+    ]);
+    assert.deepEqual(world.changes, ["c liveness failure"]);
+  });
+
+  test("names the journal entry of the last failure", async () => {
+    const world = new World();
+    world.network.down.add(2);
+    world.see(container);
+    await world.clock.advance(3000);
+    const cause = world.state(container).unhealthy?.cause;
+    assert.equal(cause?.code, "LivenessProbeFailed");
+    const entry = world.entries[(cause.entry ?? 0) - 1];
+    assert.equal(entry?.what, "Unhealthy");
+    assert.equal(entry.message, "liveness failed 3/3 (TCP :2: connection refused)");
+    assert.deepEqual(entry.data, { probe: "liveness", output: "connection refused", lateMs: 0 });
+  });
+
+  test("is held after its verdict until another instance runs, which starts with a clean slate", async () => {
+    const world = new World();
+    world.network.down.add(2);
+    world.see(container);
+    await world.clock.advance(30_000);
+    assert.equal(world.network.probes.length, 3);
+    world.see(container, { state: "exited" });
+    world.see(container, { id: containerId("c-1") });
+    await world.clock.advance(1);
+    assert.equal(world.network.probes.length, 4);
+    assert.equal(world.state(container, "c-1").unhealthy, undefined);
+    assert.equal(world.state(container, "c-0").unhealthy, undefined);
+    await world.clock.advance(2000);
+    assert.notEqual(world.state(container, "c-1").unhealthy, undefined);
+  });
+
+  test("passes on the grace of its own", async () => {
+    const world = new World();
+    const own = {
+      livenessProbe: { ...container.livenessProbe, failureThreshold: 1, terminationGracePeriodSeconds: 7 },
+    };
+    world.network.down.add(2);
+    world.see(own);
+    await world.clock.advance(1);
+    assert.equal(world.state(own).unhealthy?.graceSeconds, 7);
+  });
+
+  test("ends with the pod's end", async () => {
+    const world = new World();
+    world.see(container);
+    await world.clock.advance(1);
+    world.see(container, {}, { ending: true });
+    await world.clock.advance(10_000);
+    assert.equal(world.network.probes.length, 1);
+  });
+
+  test("that can't be made says nothing", async () => {
+    const world = new World();
+    const broken = { livenessProbe: { tcpSocket: { port: "nowhere" }, periodSeconds: 1 } };
+    world.see(broken);
+    await world.clock.advance(10_000);
+    assert.equal(world.state(broken).unhealthy, undefined);
+    assert.match(world.entries[0]?.message ?? "", /liveness probe errored: .*no port named "nowhere"/);
+  });
+});
+
+describe("a startup probe", () => {
+  const container = {
+    startupProbe: { ...port(3), periodSeconds: 1, failureThreshold: 30 },
+    livenessProbe: { ...port(2), periodSeconds: 1 },
+    readinessProbe: { ...port(1), periodSeconds: 1 },
+  };
+
+  test("comes before the others and is over once it has succeeded; they follow at once", async () => {
+    const world = new World();
+    world.network.down.add(3);
+    world.see(container);
+    await world.clock.advance(2500);
+    assert.deepEqual(world.network.probes, ["3 at 0", "3 at 1000", "3 at 2000"]);
+    assert.deepEqual(world.state(container), { ready: false, started: false, unhealthy: undefined });
+    world.network.down.clear();
+    await world.clock.advance(1000);
+    assert.deepEqual(world.network.probes.slice(3), ["3 at 3000", "2 at 3000", "1 at 3000"]);
+    assert.deepEqual(world.state(container), { ready: true, started: true, unhealthy: undefined });
+    await world.clock.advance(1000);
+    assert.deepEqual(world.network.probes.slice(6), ["2 at 4000", "1 at 4000"]);
+  });
+
+  test("that fails too often speaks against the container", async () => {
+    const world = new World();
+    const impatient = { ...container, startupProbe: { ...container.startupProbe, failureThreshold: 2 } };
+    world.network.down.add(3);
+    world.see(impatient);
+    await world.clock.advance(10_000);
+    assert.equal(world.network.probes.length, 2);
+    const cause = world.state(impatient).unhealthy?.cause;
+    assert.equal(cause?.code, "StartupProbeFailed");
+  });
+});
+
+describe("sidecars and others", () => {
+  const probe = { readinessProbe: { ...port(1), periodSeconds: 1 } };
+
+  test("sidecars are probed, other init containers and ephemeral ones are not", async () => {
+    const world = new World();
+    const initContainers: Container[] = [
+      { name: "sidecar", image: "busybox", restartPolicy: "Always", readinessProbe: port(10) },
+      { name: "init", image: "busybox", readinessProbe: port(11) },
+    ];
+    const pod = testPod({ initContainers, ephemeralContainers: [{ name: "debug", image: "busybox", ...probe }] });
+    const running = ["sidecar", "init", "debug"].map((name) =>
+      testContainer({ name, startedAt: BigInt(wallStart) * 1_000_000n }),
+    );
+    world.manager.observe(pod, testStatus([testSandbox()], running), false);
+    await world.clock.advance(1);
+    assert.deepEqual(world.network.probes, ["10 at 0"]);
+  });
+
+  test("a container without probes is started, and has no say", () => {
+    const world = new World();
+    world.see({});
+    assert.deepEqual(world.state({}), { ready: undefined, started: undefined, unhealthy: undefined });
+    assert.equal(world.manager.hasStarted({ name: "c", image: "busybox" }, testContainer()), true);
+  });
+
+  test("a probe that hangs delays no other", async () => {
+    const world = new World();
+    const two = { readinessProbe: { ...port(1), periodSeconds: 1 }, livenessProbe: { ...port(2), timeoutSeconds: 60 } };
+    world.network.hanging.add(2);
+    world.see(two);
+    await world.clock.advance(3000);
+    assert.deepEqual(
+      world.network.probes.filter((probed) => probed.startsWith("1 ")),
+      ["1 at 0", "1 at 1000", "1 at 2000", "1 at 3000"],
+    );
+  });
+
+  test("a pod that is gone leaves no wait, no result and nothing under way", async () => {
+    const world = new World();
+    world.network.hanging.add(1);
+    world.see(probe);
+    await world.clock.advance(1);
+    assert.deepEqual(world.manager.activity, { workers: 1, probing: 1 });
+    world.manager.remove("uid-1");
+    await world.clock.advance(10);
+    assert.deepEqual(world.manager.activity, { workers: 0, probing: 0 });
+    assert.deepEqual(world.clock.waits, []);
+  });
+
+  test("the host's address stands for a pod in the host's network", async () => {
+    const world = new World();
+    let asked = "";
+    world.network.tcpConnect = (host) => {
+      asked = host;
+      return Promise.resolve();
+    };
+    world.see(probe, {}, { spec: { hostNetwork: true } });
+    await world.clock.advance(1);
+    assert.equal(asked, "192.0.2.1");
+  });
+});
+
+describe("a restart of podwright", () => {
+  const container = {
+    startupProbe: { ...port(3), periodSeconds: 10 },
+    readinessProbe: { ...port(1), periodSeconds: 10 },
+  };
+
+  async function restarted(before: (world: World) => void, agoMs = 600_000): Promise<World> {
+    const first = new World();
+    await first.manager.load();
+    before(first);
+    first.see(container, {}, { agoMs });
+    await first.clock.advance(61_000);
+    await first.manager.close();
+    const second = new World(first.files);
+    await second.manager.load();
+    second.see(container, {}, { agoMs });
+    return second;
+  }
+
+  test("leaves a ready container ready, and probes it within a period", async () => {
+    const world = await restarted(() => {});
+    assert.deepEqual(world.state(container), { ready: true, started: true, unhealthy: undefined });
+    await world.clock.advance(5000);
+    assert.deepEqual(world.network.probes, ["1 at 5000"]);
+  });
+
+  test("takes readiness away only for failed probes", async () => {
+    const world = await restarted(() => {});
+    world.network.down.add(1);
+    await world.clock.advance(20_000);
+    assert.equal(world.state(container).ready, true);
+    await world.clock.advance(10_000);
+    assert.equal(world.state(container).ready, false);
+  });
+
+  test("makes nothing ready that was not", async () => {
+    const world = await restarted((first) => first.network.down.add(1));
+    assert.deepEqual(world.state(container), { ready: false, started: true, unhealthy: undefined });
+  });
+
+  test("does not take what it knows of one instance for another", async () => {
+    const world = await restarted(() => {});
+    world.see(container, { id: containerId("c-1") });
+    assert.equal(world.state(container, "c-1").ready, false);
+  });
+
+  test("survives a file that holds anything", async () => {
+    for (const text of ["", "{", "[]", '{"pods":{"uid-1":{"c-0":{"ready":"yes"}}}}', '{"pods":{"uid-1":7}}']) {
+      const world = new World();
+      await world.files.makeDirectory("/var/lib/kubelet/podwright", 0o700);
+      await world.files.writeAtomic("/var/lib/kubelet/podwright/probes.json", text, 0o600);
+      await world.manager.load();
+      world.see(container);
+      assert.deepEqual(world.state(container), { ready: false, started: false, unhealthy: undefined });
+    }
+  });
+});
+
+test("probes that were sent late say so in the cause, once it matters", async () => {
+  const world = new World();
+  const container = { livenessProbe: { ...port(2), periodSeconds: 1, failureThreshold: 1 } };
+  world.network.down.add(2);
+  const monotonic = world.clock.monotonic.bind(world.clock);
+  world.see(container);
+  world.clock.monotonic = () => monotonic() + 800;
+  await world.clock.advance(1);
+  assert.deepEqual(chain(world.state(container).unhealthy?.cause), [
+    "liveness failed 1/1 (TCP :2: connection refused)",
+    "podwright was busy and up to 0.8 s late with these probes",
+  ]);
+});

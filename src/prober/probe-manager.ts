@@ -1,0 +1,224 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ContainerId } from "../base/ids.ts";
+import { TimerQueue } from "../base/timer-queue.ts";
+import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { NetworkProbes } from "../ports/network-probes.ts";
+import type { Random } from "../ports/random.ts";
+import type { Unhealthy } from "../runtime/container-actions.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
+import type { ProbeState } from "../status/inputs.ts";
+import type { ProbeResult } from "./probe-judgement.ts";
+import { ProbeMemory } from "./probe-memory.ts";
+import { type ProbeChange, ProbeResults } from "./probe-results.ts";
+import { type CommandService, ProbeRunner } from "./probe-runner.ts";
+import { probedContainers, probeOf, type ProbeType, probeTypes } from "./probe-spec.ts";
+import { type ProbeTarget, type ProbeView, ProbeWorker, type ProbeWorkerDependencies } from "./probe-worker.ts";
+
+export interface ProbeManagerDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly commands: CommandService;
+  readonly networkProbes: NetworkProbes;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
+}
+
+/** What pod workers ask of the prober. */
+export interface PodProbes {
+  /** Tells what was seen of a pod. `ending`: it is being stopped, or has been. */
+  observe(pod: Pod, status: PodStatus, ending: boolean): void;
+  /** Undefined while nothing speaks against the instance. */
+  unhealthy(container: Container, instance: ContainerStatus): Unhealthy | undefined;
+  /** False until the instance's startup probe has succeeded, where it has one. */
+  hasStarted(container: Container, instance: ContainerStatus): boolean;
+}
+
+interface ProbedPod {
+  readonly ref: PodRef;
+  readonly pod: Pod;
+  readonly status: PodStatus;
+  readonly ending: boolean;
+}
+
+/**
+ * Probes containers (census §5.2): one worker for each container and type of probe, all on one timer. Gets its facts
+ * from the pods' workers and wakes them when a verdict changes.
+ */
+export class ProbeManager implements PodProbes {
+  readonly results = new ProbeResults();
+  readonly #deps: ProbeManagerDependencies;
+  readonly #timers: TimerQueue;
+  readonly #memory: ProbeMemory;
+  readonly #workerDeps: ProbeWorkerDependencies;
+  readonly #pods = new Map<string, ProbedPod>();
+  readonly #workers = new Map<string, Map<string, ProbeWorker>>();
+  /** When instances started, by this life's clock: a wall clock that jumps later changes no delay. */
+  readonly #starts = new Map<string, Map<ContainerId, number>>();
+
+  constructor(deps: ProbeManagerDependencies) {
+    const { clock, random, files, commands, networkProbes, journal, log, node } = deps;
+    this.#deps = deps;
+    this.#timers = new TimerQueue(clock, "probes");
+    this.#memory = new ProbeMemory(files, clock, log, `${node.rootDirectory}/podwright/probes.json`);
+    this.#workerDeps = {
+      clock,
+      random,
+      timers: this.#timers,
+      runner: new ProbeRunner(clock, this.#timers, commands, networkProbes),
+      results: this.results,
+      journal,
+      log,
+      ownStartMs: clock.monotonic(),
+      remembered: (uid, id, type) => this.#remembered(uid, id, type),
+    };
+    this.results.onChange((change) => this.#changed(change));
+  }
+
+  /** Reads the last life's results; to be awaited before pods are observed. */
+  async load(): Promise<void> {
+    await this.#deps.files.makeDirectory(`${this.#deps.node.rootDirectory}/podwright`, 0o700);
+    await this.#memory.load();
+  }
+
+  /** Stops all probing; what is known stays on disk for the next life. */
+  async close(): Promise<void> {
+    for (const workers of this.#workers.values()) for (const worker of workers.values()) worker.stop();
+    this.#timers[Symbol.dispose]();
+    await this.#memory.flush();
+  }
+
+  /** How much there is to do: workers, and probes under way. */
+  get activity(): { readonly workers: number; readonly probing: number } {
+    const all = [...this.#workers.values()].flatMap((workers) => [...workers.values()]);
+    return { workers: all.length, probing: all.filter((worker) => worker.isProbing).length };
+  }
+
+  observe(pod: Pod, status: PodStatus, ending: boolean): void {
+    const { uid } = pod.metadata;
+    const hasProbes = probedContainers(pod).some((container) => probeTypes.some((type) => probeOf(container, type)));
+    if (!hasProbes) return this.remove(uid);
+    this.#memory.met(
+      uid,
+      status.containers.map(({ id }) => id),
+    );
+    this.#noteStarts(uid, status);
+    this.#pods.set(uid, { ref: podRef(pod), pod, status, ending });
+    this.#lookAt(uid);
+  }
+
+  unhealthy(container: Container, { id }: ContainerStatus): Unhealthy | undefined {
+    for (const type of ["liveness", "startup"] as const) {
+      const finding = this.results.get(id, type);
+      if (finding?.result !== "failure" || finding.cause === undefined) continue;
+      const graceSeconds = probeOf(container, type)?.terminationGracePeriodSeconds;
+      return { cause: finding.cause, ...(graceSeconds !== undefined && { graceSeconds }) };
+    }
+    return undefined;
+  }
+
+  hasStarted(container: Container, { id }: ContainerStatus): boolean {
+    return container.startupProbe === undefined || this.results.get(id, "startup")?.result === "success";
+  }
+
+  /** What the pod's status says of its containers, by name. Without a verdict a container is neither started nor ready. */
+  states(pod: Pod, status: PodStatus): Map<string, ProbeState> {
+    const states = new Map<string, ProbeState>();
+    for (const container of probedContainers(pod)) {
+      const instance = findContainer(status, container.name);
+      const says = (type: ProbeType): boolean | undefined =>
+        probeOf(container, type) && instance && this.results.get(instance.id, type)?.result === "success";
+      const [started, ready] = [says("startup"), says("readiness")];
+      states.set(container.name, { ...(started !== undefined && { started }), ...(ready !== undefined && { ready }) });
+    }
+    return states;
+  }
+
+  /** The pod is gone from the node. */
+  remove(uid: string): void {
+    for (const worker of this.#workers.get(uid)?.values() ?? []) worker.stop();
+    this.#workers.delete(uid);
+    this.#pods.delete(uid);
+    this.#starts.delete(uid);
+    this.#memory.forget(uid);
+  }
+
+  #lookAt(uid: string): void {
+    const known = this.#pods.get(uid);
+    if (known === undefined) return;
+    const workers = this.#workers.get(uid) ?? new Map<string, ProbeWorker>();
+    this.#workers.set(uid, workers);
+    const unused = new Set(workers.keys());
+    for (const container of probedContainers(known.pod)) {
+      const target = this.#target(known, container);
+      for (const type of probeTypes) {
+        const probe = probeOf(container, type);
+        if (probe === undefined) continue;
+        const key = `${container.name}/${type}`;
+        unused.delete(key);
+        const view: ProbeView = {
+          container,
+          probe,
+          target,
+          started: this.#started(container, target),
+          ending: known.ending,
+        };
+        const worker = workers.get(key) ?? new ProbeWorker(this.#workerDeps, known.ref, type, view);
+        workers.set(key, worker);
+        worker.look(view);
+      }
+    }
+    for (const key of unused) {
+      workers.get(key)?.stop();
+      workers.delete(key);
+    }
+  }
+
+  #started(container: Container, target: ProbeTarget | undefined): boolean {
+    if (target === undefined) return false;
+    return container.startupProbe === undefined || this.results.get(target.id, "startup")?.result === "success";
+  }
+
+  #target({ pod, status }: ProbedPod, container: Container): ProbeTarget | undefined {
+    const instance = findContainer(status, container.name);
+    if (instance?.state !== "running") return undefined;
+    const own = status.sandboxes.find(({ ready }) => ready)?.ips[0];
+    const address = pod.spec.hostNetwork === true ? (this.#deps.node.hostIPs[0] ?? "127.0.0.1") : (own ?? "");
+    const startMs = this.#starts.get(pod.metadata.uid)?.get(instance.id) ?? this.#deps.clock.monotonic();
+    return { id: instance.id, startMs, address };
+  }
+
+  #noteStarts(uid: string, { containers }: PodStatus): void {
+    const { clock } = this.#deps;
+    const before = this.#starts.get(uid);
+    const starts = new Map<ContainerId, number>();
+    for (const { id, state, startedAt } of containers) {
+      if (state !== "running") continue;
+      const agoMs = Math.max(0, clock.now() - Number(startedAt / 1_000_000n));
+      starts.set(id, before?.get(id) ?? clock.monotonic() - agoMs);
+    }
+    this.#starts.set(uid, starts);
+  }
+
+  #remembered(uid: string, id: ContainerId, type: ProbeType): ProbeResult | undefined {
+    const { started, ready } = this.#memory.get(uid, id);
+    if (type === "startup") return started === true ? "success" : undefined;
+    if (type === "liveness" || ready === undefined) return undefined;
+    return ready ? "success" : "failure";
+  }
+
+  #changed({ pod, id, type, result }: ProbeChange): void {
+    if (type === "readiness") this.#memory.note(pod.uid, id, { ready: result === "success" });
+    if (type !== "startup" || result !== "success") return;
+    this.#memory.note(pod.uid, id, { started: true });
+    // What waited for the start is probed from now on.
+    this.#lookAt(pod.uid);
+  }
+}

@@ -1,0 +1,144 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type Files, FileError } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** What was last known of one instance of a container. Absent: nothing. */
+export interface Remembered {
+  readonly started?: true;
+  readonly ready?: boolean;
+}
+
+/** Container instances by id, by pod UID. */
+type Pods = Map<string, Map<string, Remembered>>;
+
+const maxFileBytes = 4 << 20;
+const maxPods = 4096;
+/** Between two writes: changes that come closer together are written together. */
+const pauseMs = 250;
+/** What an earlier life knew of pods that this one has not met is kept so long. */
+const strangersMs = 10 * 60_000;
+
+/**
+ * The last verdicts of startup and readiness probes on disk, so that a restart of podwright flips no readiness: what was
+ * ready stays so until a probe fails, and what was never known to be ready does not become so unseen. Liveness is not
+ * kept: nothing is killed for what an earlier life saw.
+ *
+ * A file that can't be read or written costs this memory and nothing else.
+ */
+export class ProbeMemory {
+  readonly #files: Files;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #path: string;
+  #pods: Pods = new Map();
+  readonly #met = new Set<string>();
+  readonly #beganMs: number;
+  #changed = false;
+  #writing: Promise<void> | undefined;
+
+  constructor(files: Files, clock: Clock, log: Logger, path: string) {
+    this.#files = files;
+    this.#clock = clock;
+    this.#log = log;
+    this.#path = path;
+    this.#beganMs = clock.monotonic();
+  }
+
+  /** Reads what the last life knew. To be done before anything else. */
+  async load(): Promise<void> {
+    try {
+      this.#pods = decode(new TextDecoder().decode(await this.#files.read(this.#path, maxFileBytes)));
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return;
+      this.#log.warn("the last probe results could not be read", { path: this.#path, error: errorMessage(error) });
+    }
+  }
+
+  get(uid: string, id: string): Remembered {
+    return this.#pods.get(uid)?.get(id) ?? {};
+  }
+
+  /** The pod has these instances: others of it are forgotten. */
+  met(uid: string, ids: readonly string[]): void {
+    this.#met.add(uid);
+    const known = this.#pods.get(uid);
+    for (const id of known?.keys() ?? []) {
+      if (ids.includes(id)) continue;
+      known?.delete(id);
+      this.#touch();
+    }
+  }
+
+  note(uid: string, id: string, fact: Remembered): void {
+    const known = this.#pods.get(uid) ?? new Map<string, Remembered>();
+    this.#met.add(uid);
+    this.#pods.set(uid, known);
+    known.set(id, { ...known.get(id), ...fact });
+    this.#touch();
+  }
+
+  forget(uid: string): void {
+    this.#met.delete(uid);
+    if (this.#pods.delete(uid)) this.#touch();
+  }
+
+  /** Resolves when everything noted so far is on disk, or could not be written. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  #touch(): void {
+    this.#changed = true;
+    this.#writing ??= this.#write();
+  }
+
+  async #write(): Promise<void> {
+    while (this.#changed) {
+      this.#changed = false;
+      if (this.#clock.monotonic() - this.#beganMs > strangersMs) {
+        for (const uid of this.#pods.keys()) if (!this.#met.has(uid)) this.#pods.delete(uid);
+      }
+      try {
+        await this.#files.writeAtomic(this.#path, encode(this.#pods), 0o600);
+      } catch (error) {
+        this.#log.warn("probe results could not be written", { path: this.#path, error: errorMessage(error) });
+      }
+      if (this.#changed) await this.#clock.sleep("probe results to be written", pauseMs);
+    }
+    this.#writing = undefined;
+  }
+}
+
+function encode(pods: Pods): string {
+  const newest = [...pods].slice(-maxPods).filter(([, instances]) => instances.size > 0);
+  const plain = Object.fromEntries(newest.map(([uid, instances]) => [uid, Object.fromEntries(instances)]));
+  return `${JSON.stringify({ version: 1, pods: plain })}\n`;
+}
+
+/** Takes what has the right shape and leaves the rest. @throws SyntaxError when it is no JSON */
+function decode(text: string): Pods {
+  const pods: Pods = new Map();
+  const file: unknown = JSON.parse(text);
+  for (const [uid, instances] of entriesOf(isObject(file) ? file["pods"] : undefined)) {
+    const known = new Map<string, Remembered>();
+    for (const [id, fact] of entriesOf(instances)) {
+      if (!isObject(fact)) continue;
+      const { started, ready } = fact;
+      known.set(id, {
+        ...(started === true && { started }),
+        ...(typeof ready === "boolean" && { ready }),
+      });
+    }
+    pods.set(uid, known);
+  }
+  return pods;
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

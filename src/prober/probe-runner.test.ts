@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { containerId } from "../base/ids.ts";
+import { TimerQueue } from "../base/timer-queue.ts";
+import { CriError } from "../ports/cri.ts";
+import { ExecSyncResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
+import { type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
+import type { ProbeAction } from "./probe-action.ts";
+import { type CommandService, type ProbeOutcome, ProbeRunner } from "./probe-runner.ts";
+
+const http: ProbeAction = {
+  kind: "http",
+  request: { scheme: "http", host: "10.0.0.2", port: 80, path: "/", headers: [] },
+};
+const exec: ProbeAction = { kind: "exec", command: ["check"] };
+
+type Answers = Partial<NetworkProbes & CommandService>;
+
+/** A clock that can stand still while the event loop is busy: time passes, timers fire late. */
+class BusyClock extends ManualClock {
+  lostMs = 0;
+  override monotonic(): number {
+    return super.monotonic() + this.lostMs;
+  }
+}
+
+function world(answers: Answers) {
+  const clock = new BusyClock(0);
+  const unexpected = (): Promise<never> => Promise.reject(new Error("not expected"));
+  const network = { httpGet: unexpected, tcpConnect: unexpected, grpcHealth: unexpected, ...answers };
+  const runner = new ProbeRunner(clock, new TimerQueue(clock, "probes"), { execSync: unexpected, ...answers }, network);
+  const controller = new AbortController();
+  const start = (action: ProbeAction | (() => ProbeAction), timeoutMs = 1000): Promise<ProbeOutcome> =>
+    runner.run(
+      {
+        id: containerId("c1"),
+        action: typeof action === "function" ? action : () => action,
+        timeoutMs,
+        dueMs: clock.monotonic(),
+      },
+      controller.signal,
+    );
+  return { clock, controller, start };
+}
+
+async function outcomeOf(action: ProbeAction, answers: Answers): Promise<string> {
+  const { kind, text } = await world(answers).start(action);
+  return `${kind}: ${text}`;
+}
+
+function exits(exitCode: number, stdout = "", stderr = ""): Answers {
+  const response = create(ExecSyncResponseSchema, {
+    exitCode,
+    stdout: Buffer.from(stdout),
+    stderr: Buffer.from(stderr),
+  });
+  return { execSync: async () => response };
+}
+
+describe("an HTTP answer", () => {
+  const rows: readonly [number, string | undefined, string][] = [
+    [200, undefined, "success: HTTP status 200"],
+    [204, undefined, "success: HTTP status 204"],
+    [302, "elsewhere.example", "warning: Probe terminated redirects to elsewhere.example (HTTP status 302)"],
+    [399, undefined, "warning: Probe terminated redirects (HTTP status 399)"],
+    [400, undefined, "failure: HTTP status 400"],
+    [503, undefined, "failure: HTTP status 503"],
+  ];
+  for (const [status, redirectedTo, expected] of rows) {
+    test(`of status ${status} is a ${expected}`, async () => {
+      const httpGet = async () => ({ status, ...(redirectedTo !== undefined && { redirectedTo }) });
+      assert.equal(await outcomeOf(http, { httpGet }), expected);
+    });
+  }
+});
+
+describe("a health check", () => {
+  const grpc: ProbeAction = { kind: "grpc", host: "10.0.0.2", port: 9000, service: "" };
+  const rows = [
+    [{ code: 0, status: "SERVING" }, "success: SERVING"],
+    [{ code: 0, status: "NOT_SERVING" }, "failure: status NOT_SERVING"],
+    [{ code: 12, message: "unknown service" }, "failure: the server has no grpc.health.v1.Health: unknown service"],
+    [{ code: 4, message: "slow" }, "failure: the server gave up in time: slow"],
+    [{ code: 5, message: "unknown" }, "failure: gRPC code 5: unknown"],
+  ] as const;
+  for (const [answer, expected] of rows) {
+    test(`answered with ${JSON.stringify(answer)} is a ${expected.split(":", 1)[0]}`, async () => {
+      assert.equal(await outcomeOf(grpc, { grpcHealth: async () => answer as { code: 0; status: string } }), expected);
+    });
+  }
+});
+
+test("a TCP probe succeeds when the connection opens and fails when it does not", async () => {
+  const tcp: ProbeAction = { kind: "tcp", host: "10.0.0.2", port: 1 };
+  assert.equal(await outcomeOf(tcp, { tcpConnect: async () => {} }), "success: connected");
+  const refused = () => Promise.reject(new ProbeTargetError("connection refused"));
+  assert.equal(await outcomeOf(tcp, { tcpConnect: refused }), "failure: connection refused");
+});
+
+describe("a command", () => {
+  test("succeeds with exit code 0 alone, and its output tells why it failed", async () => {
+    assert.equal(await outcomeOf(exec, exits(0, "fine")), "success: exit code 0");
+    assert.equal(await outcomeOf(exec, exits(1)), "failure: exit code 1");
+    assert.equal(await outcomeOf(exec, exits(2, "out ", "no such file\n")), "failure: exit code 2: out no such file");
+  });
+
+  test("that prints terminal sequences or megabytes is told of harmlessly and briefly", async () => {
+    assert.equal(
+      await outcomeOf(exec, exits(1, "\u001b]0;owned\u0007")),
+      String.raw`failure: exit code 1: \u001b]0;owned\u0007`,
+    );
+    const long = await outcomeOf(exec, exits(1, "x".repeat(5_000_000)));
+    assert.ok(long.length < 350);
+    assert.ok(long.endsWith("…"));
+  });
+
+  test("that the runtime ended at its timeout has failed", async () => {
+    const execSync = () => Promise.reject(new CriError("DeadlineExceeded", "ExecSync", "timeout 1s exceeded"));
+    assert.equal(await outcomeOf(exec, { execSync }), "failure: still running after 1 s");
+  });
+
+  test("is given its timeout from the moment at which the runtime gets it", async () => {
+    const timeouts: unknown[] = [];
+    const execSync: CommandService["execSync"] = async ({ timeout }) => {
+      timeouts.push(timeout);
+      return create(ExecSyncResponseSchema, {});
+    };
+    await world({ execSync }).start(exec, 3000);
+    assert.deepEqual(timeouts, [3n]);
+  });
+
+  test("of which the runtime says nothing at all speaks against the runtime, not the container", async () => {
+    const { clock, start } = world({ execSync: () => new Promise(() => {}) });
+    const outcome = start(exec);
+    for (let tries = 0; tries < 3; tries++) await clock.advance(11_000);
+    assert.deepEqual(await outcome, { kind: "error", text: "the runtime does not answer", lateMs: 0 });
+  });
+
+  test("does not wait for long when others hang", async () => {
+    let begun = 0;
+    const execSync = () => {
+      begun++;
+      return new Promise<never>(() => {});
+    };
+    const { clock, start } = world({ execSync });
+    for (let index = 0; index < 20; index++) void start(exec, 60_000);
+    await settle();
+    assert.equal(begun, 8);
+    await clock.advance(1100);
+    assert.equal(begun, 20);
+  });
+});
+
+describe("a probe that can't be made", () => {
+  test("is tried three times at once and then says nothing of the container", async () => {
+    let tries = 0;
+    const httpGet = () => Promise.reject(new Error(`broken ${++tries}`));
+    assert.deepEqual(await world({ httpGet }).start(http), { kind: "error", text: "broken 3", lateMs: 0 });
+  });
+
+  test("is not tried again after an answer", async () => {
+    let tries = 0;
+    const httpGet = async () => {
+      if (++tries === 1) throw new Error("broken");
+      return { status: 500 };
+    };
+    assert.equal((await world({ httpGet }).start(http)).kind, "failure");
+    assert.equal(tries, 2);
+  });
+
+  test("may lack a port or an address", async () => {
+    const { start } = world({});
+    const outcome = await start(() => {
+      throw new Error("the pod has no IP address");
+    });
+    assert.deepEqual(outcome, { kind: "error", text: "the pod has no IP address", lateMs: 0 });
+  });
+});
+
+describe("a probe without an answer", () => {
+  test("fails at its timeout, and is called off then", async () => {
+    let signal: AbortSignal | undefined;
+    const httpGet: NetworkProbes["httpGet"] = (_request, its) => {
+      signal = its;
+      return new Promise(() => {});
+    };
+    const { clock, start } = world({ httpGet });
+    const outcome = start(http);
+    await clock.advance(999);
+    assert.equal(signal?.aborted, false);
+    await clock.advance(1);
+    assert.deepEqual(await outcome, { kind: "failure", text: "no answer in 1 s", lateMs: 0 });
+    assert.equal(signal?.aborted, true);
+    assert.deepEqual(clock.waits, []);
+  });
+
+  test("is waited for once more as long as podwright itself was busy", async () => {
+    const answer = Promise.withResolvers<{ status: number }>();
+    const { clock, start } = world({ httpGet: () => answer.promise });
+    const outcome = start(http);
+    await settle();
+    clock.lostMs = 3000;
+    await clock.advance(1000);
+    answer.resolve({ status: 200 });
+    assert.deepEqual(await outcome, { kind: "success", text: "HTTP status 200", lateMs: 3000 });
+  });
+
+  test("fails in the end even when podwright was busy", async () => {
+    const { clock, start } = world({ httpGet: () => new Promise(() => {}) });
+    const outcome = start(http);
+    await settle();
+    clock.lostMs = 3000;
+    await clock.advance(2000);
+    assert.deepEqual(await outcome, { kind: "failure", text: "no answer in 1 s", lateMs: 3000 });
+  });
+
+  test("ends with the signal's reason when the container is gone", async () => {
+    const { controller, start } = world({ httpGet: () => new Promise(() => {}) });
+    const outcome = start(http);
+    controller.abort(new Error("gone"));
+    await assert.rejects(outcome, /gone/);
+  });
+});

@@ -1,0 +1,212 @@
+import type { Container } from "../api/container.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { ContainerId } from "../base/ids.ts";
+import type { TimerQueue } from "../base/timer-queue.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { describeProbe, probeAction } from "./probe-action.ts";
+import { FailureLog } from "./failure-log.ts";
+import {
+  firstProbeMs,
+  initialResult,
+  isFinal,
+  judge,
+  mayProbe,
+  nextProbeMs,
+  noStreak,
+  type ProbeResult,
+  type Streak,
+} from "./probe-judgement.ts";
+import type { ProbeResults } from "./probe-results.ts";
+import type { ProbeOutcome, ProbeRunner } from "./probe-runner.ts";
+import { capitalised, type Probe, type ProbeTimes, type ProbeType, probeTimes } from "./probe-spec.ts";
+
+export interface ProbeWorkerDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly timers: TimerQueue;
+  readonly runner: ProbeRunner;
+  readonly results: ProbeResults;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** When podwright started, monotonic ms. */
+  readonly ownStartMs: number;
+  /** What an earlier life knew of an instance. */
+  readonly remembered: (uid: string, id: ContainerId, type: ProbeType) => ProbeResult | undefined;
+}
+
+/** A running instance of the container. */
+export interface ProbeTarget {
+  readonly id: ContainerId;
+  /** Monotonic ms; before podwright's own start for one that it found running. */
+  readonly startMs: number;
+  /** Of the pod; empty while it has none. */
+  readonly address: string;
+}
+
+/** What a worker needs to know of its container at this moment. */
+export interface ProbeView {
+  readonly container: Container;
+  readonly probe: Probe;
+  /** Undefined while no instance runs. */
+  readonly target: ProbeTarget | undefined;
+  readonly started: boolean;
+  readonly ending: boolean;
+}
+
+/**
+ * Probes one container for one thing, from its start on, instance after instance. Every fact about the container comes
+ * through {@link look}; verdicts go to the results.
+ */
+export class ProbeWorker {
+  readonly type: ProbeType;
+  readonly #deps: ProbeWorkerDependencies;
+  readonly #pod: PodRef;
+  #view: ProbeView;
+  #times: ProbeTimes;
+  #streak: Streak = noStreak;
+  #failures: FailureLog;
+  /** A final verdict on this instance was given. */
+  #settled = false;
+  #wait: Disposable | undefined;
+  #probing: AbortController | undefined;
+
+  constructor(deps: ProbeWorkerDependencies, pod: PodRef, type: ProbeType, view: ProbeView) {
+    this.#deps = deps;
+    this.#pod = pod;
+    this.type = type;
+    this.#view = { ...view, target: undefined };
+    this.#times = probeTimes(view.probe);
+    this.#failures = new FailureLog(type, this.#times.failureThreshold);
+  }
+
+  /** True while a probe is under way. */
+  get isProbing(): boolean {
+    return this.#probing !== undefined;
+  }
+
+  /** Takes the newest facts: begins, goes on or stops probing, whichever they ask for. */
+  look(view: ProbeView): void {
+    const before = this.#view;
+    this.#view = view;
+    if (view.probe !== before.probe) this.#times = probeTimes(view.probe);
+    if (view.target?.id !== before.target?.id) this.#changeTarget(before.target, view.target);
+    if (!this.#mayProbe()) return this.#cancel();
+    if (this.#wait !== undefined || this.#probing !== undefined || view.target === undefined) return;
+    const { clock, random, ownStartMs } = this.#deps;
+    const containerStartMs = view.target.startMs;
+    const first = { nowMs: clock.monotonic(), containerStartMs, ownStartMs, draw: random.uniform() };
+    this.#schedule(firstProbeMs(this.#times, first));
+  }
+
+  /** Stops probing for good. */
+  stop(): void {
+    this.#cancel();
+    if (this.#view.target !== undefined) this.#deps.results.remove(this.#view.target.id, this.type);
+    this.#view = { ...this.#view, target: undefined };
+  }
+
+  #changeTarget(before: ProbeTarget | undefined, target: ProbeTarget | undefined): void {
+    const { results, remembered } = this.#deps;
+    this.#cancel();
+    if (before !== undefined) results.remove(before.id, this.type);
+    this.#streak = noStreak;
+    this.#failures = new FailureLog(this.type, this.#times.failureThreshold);
+    this.#settled = false;
+    if (target === undefined) return;
+    const known = remembered(this.#pod.uid, target.id, this.type);
+    results.begin(target.id, this.type, known ?? initialResult(this.type));
+    this.#settled = this.type === "startup" && known === "success";
+  }
+
+  #mayProbe(): boolean {
+    const { target, started, ending } = this.#view;
+    return mayProbe(this.type, { running: target !== undefined, started, settled: this.#settled, ending });
+  }
+
+  #cancel(): void {
+    this.#wait?.[Symbol.dispose]();
+    this.#wait = undefined;
+    this.#probing?.abort(new Error("the container is not probed any more"));
+    this.#probing = undefined;
+  }
+
+  #schedule(atMs: number): void {
+    this.#wait = this.#deps.timers.at(atMs, (dueMs) => {
+      this.#wait = undefined;
+      void this.#probe(dueMs);
+    });
+  }
+
+  async #probe(dueMs: number): Promise<void> {
+    const { clock, runner, log } = this.#deps;
+    const { container, probe, target } = this.#view;
+    if (target === undefined) return;
+    const controller = new AbortController();
+    this.#probing = controller;
+    const action = (): ReturnType<typeof probeAction> => probeAction(container, probe, target.address);
+    try {
+      const order = { id: target.id, action, timeoutMs: this.#times.timeoutMs, dueMs };
+      const outcome = await runner.run(order, controller.signal);
+      if (controller.signal.aborted) return;
+      this.#take(outcome, target);
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      log.error("probing failed", { ...this.#pod, container: container.name, error: errorMessage(error) });
+    }
+    // The verdict may have ended the probing of this instance.
+    if (controller.signal.aborted) return;
+    this.#probing = undefined;
+    if (this.#mayProbe()) this.#schedule(nextProbeMs(this.#times, dueMs, clock.monotonic()));
+  }
+
+  #take(outcome: ProbeOutcome, target: ProbeTarget): void {
+    const { container, probe } = this.#view;
+    const what = describeProbe(probe);
+    if (outcome.kind === "error") {
+      this.#note("Unhealthy", `${this.type} probe errored: ${what}: ${outcome.text}`, outcome);
+      return;
+    }
+    if (outcome.kind === "warning") this.#note("ProbeWarning", `${this.type} probe warning: ${outcome.text}`, outcome);
+    const result = outcome.kind === "failure" ? "failure" : "success";
+    const { streak, verdict } = judge(this.#streak, result, this.#times);
+    this.#streak = streak;
+    let cause: Cause;
+    if (result === "failure") {
+      const detail = `${what}: ${outcome.text}`;
+      const message = this.#failures.message(streak.length, detail);
+      cause = this.#failures.add(message, {
+        detail,
+        entry: this.#note("Unhealthy", message, outcome),
+        lateMs: outcome.lateMs,
+      });
+    } else {
+      this.#failures.clear();
+      cause = { code: `${capitalised(this.type)}ProbeSucceeded`, message: `${this.type} succeeded (${what})` };
+    }
+    if (verdict === undefined) return;
+    this.#settled = isFinal(this.type, verdict);
+    const { name } = container;
+    this.#deps.results.set({
+      pod: this.#pod,
+      container: name,
+      id: target.id,
+      type: this.type,
+      result: verdict,
+      cause,
+    });
+  }
+
+  #note(what: "Unhealthy" | "ProbeWarning", message: string, { text, lateMs }: ProbeOutcome): number {
+    return this.#deps.journal.record({
+      kind: "observation",
+      what,
+      message,
+      pod: this.#pod,
+      container: this.#view.container.name,
+      data: { probe: this.type, output: text, lateMs },
+    });
+  }
+}
