@@ -20,7 +20,6 @@ import { isGivenToGroup } from "../ports/volume-files.ts";
 import { needsRoot, testDirectory } from "./testing.ts";
 import { systemVolumeFiles } from "./volume-files.ts";
 
-const { giveToGroup, kind, openBeneath } = systemVolumeFiles;
 const gid = 4321;
 const access = { gid, readOnly: false, onlyOnRootMismatch: false };
 
@@ -31,19 +30,19 @@ test("kind tells what a path leads to, through links", async () => {
   symlinkSync("nowhere", directory.join("dangling"));
   await using server = createServer().listen(directory.join("socket"));
   await new Promise((done) => server.once("listening", done));
-  assert.equal(await kind(directory.path), "directory");
-  assert.equal(await kind(directory.join("link")), "file");
-  assert.equal(await kind(directory.join("socket")), "socket");
-  assert.equal(await kind("/dev/null"), "characterDevice");
-  assert.equal(await kind(directory.join("dangling")), undefined);
-  assert.equal(await kind(directory.join("file/below")), undefined);
+  assert.equal(await systemVolumeFiles.kind(directory.path), "directory");
+  assert.equal(await systemVolumeFiles.kind(directory.join("link")), "file");
+  assert.equal(await systemVolumeFiles.kind(directory.join("socket")), "socket");
+  assert.equal(await systemVolumeFiles.kind("/dev/null"), "characterDevice");
+  assert.equal(await systemVolumeFiles.kind(directory.join("dangling")), undefined);
+  assert.equal(await systemVolumeFiles.kind(directory.join("file/below")), undefined);
 });
 
 test("openBeneath holds the object itself, whatever is renamed afterwards", async () => {
   using directory = testDirectory();
   mkdirSync(directory.join("v/a/b"), { recursive: true });
   writeFileSync(directory.join("v/a/b/mark"), "inside");
-  await using opened = await openBeneath(directory.join("v"), "a/b");
+  await using opened = await systemVolumeFiles.openBeneath(directory.join("v"), "a/b");
   renameSync(directory.join("v/a"), directory.join("v/moved"));
   symlinkSync("/etc", directory.join("v/a"));
   assert.equal(opened.isDirectory, true);
@@ -62,7 +61,7 @@ test("links in a volume are followed as far as they stay in it", async () => {
   symlinkSync("../gen/deep/../key", `${volume}/dir/roundabout`);
   symlinkSync(`${realpathSync(volume)}/gen`, `${volume}/absolute`);
   for (const path of ["key", "dir/roundabout", "absolute/key", "./gen//key"]) {
-    await using opened = await openBeneath(volume, path);
+    await using opened = await systemVolumeFiles.openBeneath(volume, path);
     assert.equal(opened.isDirectory, false);
     assert.equal(opened.inode, statSync(`${volume}/gen/key`).ino, path);
   }
@@ -81,10 +80,10 @@ test("links that lead out of the volume, in circles or into nothing are refused,
   mkdirSync(`${volume}-sibling`);
   const before = readdirSync(directory.path);
   for (const path of ["absolute", "absolute/new", "up/new", "dir/out-and-in", "sibling", "dir/../.."]) {
-    await assert.rejects(openBeneath(volume, path), { code: "EXDEV" }, path);
+    await assert.rejects(systemVolumeFiles.openBeneath(volume, path), { code: "EXDEV" }, path);
   }
-  await assert.rejects(openBeneath(volume, "circle"), { code: "ELOOP" });
-  await assert.rejects(openBeneath(volume, "dangling/x"), { code: "ENOENT" });
+  await assert.rejects(systemVolumeFiles.openBeneath(volume, "circle"), { code: "ELOOP" });
+  await assert.rejects(systemVolumeFiles.openBeneath(volume, "dangling/x"), { code: "ENOENT" });
   assert.deepEqual(readdirSync(directory.path), before);
   assert.equal(existsSync(`${volume}/nothing`), false);
 });
@@ -94,19 +93,19 @@ test("what is missing is made with the permissions of the volume's top directory
   const volume = directory.join("v");
   mkdirSync(volume);
   chmodSync(volume, 0o2777);
-  await using opened = await openBeneath(volume, "new/part");
+  await using opened = await systemVolumeFiles.openBeneath(volume, "new/part");
   assert.equal(opened.isDirectory, true);
   for (const path of ["new", "new/part"]) assert.equal(lstatSync(`${volume}/${path}`).mode & 0o7777, 0o2777);
-  await using _again = await openBeneath(volume, "new/part");
+  await using _again = await systemVolumeFiles.openBeneath(volume, "new/part");
 });
 
 test("a pipe or a device is opened without waiting for anybody", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
   const { execFileSync } = await import("node:child_process");
   execFileSync("mkfifo", [directory.join("pipe")]);
-  await using opened = await openBeneath(directory.path, "pipe");
+  await using opened = await systemVolumeFiles.openBeneath(directory.path, "pipe");
   assert.equal(opened.isDirectory, false);
-  await assert.rejects(openBeneath(directory.path, "pipe/x"), { code: "ENOTDIR" });
+  await assert.rejects(systemVolumeFiles.openBeneath(directory.path, "pipe/x"), { code: "ENOTDIR" });
 });
 
 test("a directory that is exchanged for a link to the node again and again never shows the node", async () => {
@@ -122,7 +121,7 @@ test("a directory that is exchanged for a link to the node again and again never
   try {
     for (let round = 0; round < 2000; round++) {
       try {
-        await using opened = await openBeneath(volume, "dir/sub/part");
+        await using opened = await systemVolumeFiles.openBeneath(volume, "dir/sub/part");
         assert.equal(existsSync(`${opened.mountSource}/../mark`), false, "it must not be the node's");
         outcomes.inside++;
       } catch (error) {
@@ -175,12 +174,12 @@ test("a volume given to a group: g+rwX, setgid on directories, the top one last"
         return [name, `${info.gid} ${(info.mode & 0o7777).toString(8)}`];
       }),
     );
-  assert.equal(await giveToGroup(volume, access), 5);
+  assert.equal(await systemVolumeFiles.giveToGroup(volume, access), 5);
   const given = { ".": "2770", plain: "660", program: "4775", "sub/read-only": "664" };
   const sub = (lstatSync(`${volume}/sub`).mode & 0o7777).toString(8);
   assert.equal(sub, "2775");
   for (const [name, mode] of Object.entries(given)) assert.equal(modes()[name], `${gid} ${mode}`);
-  assert.equal(await giveToGroup(volume, access), 0, "nothing is left to be changed");
+  assert.equal(await systemVolumeFiles.giveToGroup(volume, access), 0, "nothing is left to be changed");
 });
 
 test("a volume that is read only gets no write permission", { skip: needsRoot() }, async () => {
@@ -189,7 +188,7 @@ test("a volume that is read only gets no write permission", { skip: needsRoot() 
   chmodSync(directory.join("v"), 0o700);
   writeFileSync(directory.join("v/f"), "");
   chmodSync(directory.join("v/f"), 0o400);
-  await giveToGroup(directory.join("v"), { ...access, readOnly: true });
+  await systemVolumeFiles.giveToGroup(directory.join("v"), { ...access, readOnly: true });
   assert.equal(lstatSync(directory.join("v/f")).mode & 0o7777, 0o440);
   assert.equal(lstatSync(directory.join("v")).mode & 0o7777, 0o2750);
 });
@@ -202,7 +201,7 @@ test("links get the group themselves and lead to nothing that is changed", { ski
   chmodSync(directory.join("outside/file"), 0o600);
   symlinkSync(directory.join("outside"), directory.join("v/directory"));
   symlinkSync(directory.join("outside/file"), directory.join("v/file"));
-  await giveToGroup(directory.join("v"), access);
+  await systemVolumeFiles.giveToGroup(directory.join("v"), access);
   assert.equal(lstatSync(directory.join("v/file")).gid, gid);
   for (const path of ["outside", "outside/file"]) assert.equal(lstatSync(directory.join(path)).gid, 0, path);
   assert.equal(lstatSync(directory.join("outside/file")).mode & 0o7777, 0o600);
@@ -212,14 +211,14 @@ test("OnRootMismatch leaves a tree alone whose top directory is as wanted", { sk
   using directory = testDirectory();
   const volume = directory.join("v");
   mkdirSync(volume);
-  await giveToGroup(volume, access);
+  await systemVolumeFiles.giveToGroup(volume, access);
   writeFileSync(`${volume}/late`, "");
   linkSync(`${volume}/late`, `${volume}/again`);
   chmodSync(`${volume}/late`, 0o600);
-  assert.equal(await giveToGroup(volume, { ...access, onlyOnRootMismatch: true }), 0);
+  assert.equal(await systemVolumeFiles.giveToGroup(volume, { ...access, onlyOnRootMismatch: true }), 0);
   assert.equal(lstatSync(`${volume}/late`).mode & 0o7777, 0o600);
   chmodSync(volume, 0o2750);
-  await giveToGroup(volume, { ...access, onlyOnRootMismatch: true });
+  await systemVolumeFiles.giveToGroup(volume, { ...access, onlyOnRootMismatch: true });
   assert.equal(lstatSync(`${volume}/late`).mode & 0o7777, 0o660);
 });
 
@@ -242,8 +241,11 @@ test(
     let path = directory.join("v");
     for (let depth = 0; depth < 300; depth++) path += "/d";
     mkdirSync(path, { recursive: true });
-    await assert.rejects(giveToGroup(directory.join("v"), access), { code: "ENAMETOOLONG" });
+    await assert.rejects(systemVolumeFiles.giveToGroup(directory.join("v"), access), { code: "ENAMETOOLONG" });
     const reason = new Error("called off");
-    await assert.rejects(giveToGroup(directory.join("v"), access, AbortSignal.abort(reason)), /called off/);
+    await assert.rejects(
+      systemVolumeFiles.giveToGroup(directory.join("v"), access, AbortSignal.abort(reason)),
+      /called off/,
+    );
   },
 );

@@ -53,9 +53,11 @@ export class SimVolumeFiles implements VolumeFiles {
     signal?.throwIfAborted();
     let changed = 0;
     for (const { name, type } of await this.#files.list(root)) {
-      if (type === "directory")
+      if (type === "directory") {
         changed += await this.giveToGroup(`${root}/${name}`, { ...access, onlyOnRootMismatch: false });
-      else if (type !== "symlink") changed += await this.#give(`${root}/${name}`, access);
+      } else if (type !== "symlink") {
+        changed += await this.#give(`${root}/${name}`, access);
+      }
     }
     return changed + (await this.#give(root, access));
   }

@@ -75,7 +75,7 @@ async function mountTmpfs(deps: EmptyDirDependencies, directory: string, bytes: 
 }
 
 /** Size of a memory volume: the least of its limit, the pod's memory limit and what the node gives to pods. 0: no limit. */
-export function tmpfsBytes(
+export function memoryVolumeBytes(
   pod: Pod,
   sizeLimit: string | number | undefined,
   allocatable: Readonly<Record<string, string | number>>,

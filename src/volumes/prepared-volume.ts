@@ -7,7 +7,7 @@ import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
-import { type EmptyDirectory, isEmptyDirReady, setUpEmptyDir, tmpfsBytes } from "./empty-dir.ts";
+import { type EmptyDirectory, isEmptyDirReady, memoryVolumeBytes, setUpEmptyDir } from "./empty-dir.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
@@ -92,7 +92,7 @@ function emptyDirVolume(
   const empty: EmptyDirectory = {
     directory: paths.volume("empty-dir", name),
     readyDirectory: paths.readyDirectory("empty-dir", name),
-    tmpfsBytes: medium === "Memory" ? tmpfsBytes(pod, sizeLimit, settings.resources.allocatable) : undefined,
+    tmpfsBytes: medium === "Memory" ? memoryVolumeBytes(pod, sizeLimit, settings.resources.allocatable) : undefined,
   };
   const deps = { ...settings, mayBeSwapped: () => settings.mayBeSwapped(pod, name) };
   return {
@@ -124,7 +124,7 @@ function projectingVolume(
   const empty: EmptyDirectory = {
     directory,
     readyDirectory: paths.readyDirectory(plugin, name),
-    tmpfsBytes: inMemory ? tmpfsBytes(pod, undefined, settings.resources.allocatable) : undefined,
+    tmpfsBytes: inMemory ? memoryVolumeBytes(pod, undefined, settings.resources.allocatable) : undefined,
   };
   const deps = { ...settings, mayBeSwapped: () => settings.mayBeSwapped(pod, name) };
   const writer = new AtomicWriter(settings, directory);

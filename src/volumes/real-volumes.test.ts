@@ -64,6 +64,7 @@ test("a reader that opens ..data once never sees half of an update", async () =>
   });
   await new Promise((done) => reader.once("online", done));
   for (let round = 1; round <= 60; round++) await writer.write(payload(round), async () => {});
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
   reader.postMessage("stop");
   await new Promise((done) => reader.once("exit", done));
   assert.deepEqual(problems, []);

@@ -42,6 +42,16 @@ export interface VolumeDependencies {
 /** How long a pod's volumes may take before it is said which are missing. */
 const mountLimitMs = 123_000;
 
+/** A volumeMount that shows a part of its volume. */
+interface SubPathMount {
+  readonly container: string;
+  readonly mount: VolumeMount;
+  /** Of the mount in its container. */
+  readonly index: number;
+  readonly volume: MountedVolume;
+  readonly subPath: string;
+}
+
 /** What is remembered of a pod, for as long as its volumes are there. */
 interface PodMemory {
   /** Work on the volumes of one pod is done one at a time, also what goes on after its deadline. */
@@ -109,7 +119,7 @@ export class VolumeManager implements VolumeProvider {
       const hostPath =
         subPath === ""
           ? volume.hostPath
-          : await this.#bindSubPath(pod, container.name, mount, index, volume, subPath, signal);
+          : await this.#bindSubPath(pod, { container: container.name, mount, index, volume, subPath }, signal);
       mounts.push({
         containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
         hostPath,
@@ -229,11 +239,7 @@ export class VolumeManager implements VolumeProvider {
 
   async #bindSubPath(
     pod: Pod,
-    container: string,
-    mount: VolumeMount,
-    index: number,
-    volume: MountedVolume,
-    subPath: string,
+    { container, mount, index, volume, subPath }: SubPathMount,
     signal: AbortSignal,
   ): Promise<string> {
     const { uid } = pod.metadata;
