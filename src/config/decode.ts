@@ -27,29 +27,33 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const warnings: string[] = [];
   const { value, origin } = onlyDocument(bytes, file, warnings);
   checkType(value, origin);
-  const stripped = withoutNulls(value);
+  const patch = withoutType(value);
+  const stripped = withoutNulls(patch);
   const result = kubeletConfigurationSchema.safeParse(stripped);
-  if (result.success) return { configuration: result.data, patch: withoutType(value), warnings };
+  if (result.success) return { configuration: result.data, patch, warnings };
 
   const { issues } = result.error;
-  const wrong = issues.filter((issue) => issue.code !== "unrecognized_keys");
   const describe = (some: typeof issues): ManifestError[] => {
     const errors = describeSchemaErrors(kubeletConfigurationSchema, stripped, new ZodError(some));
-    return errors.map(({ path, detail }) => ManifestError.at(origin, path, detail));
+    return inOrder(errors.map(({ path, detail }) => ManifestError.at(origin, path, detail)));
   };
+  const wrong = issues.filter((issue) => issue.code !== "unrecognized_keys");
   if (wrong.length > 0) throw badInput(describe(wrong));
   const unknown = issues.filter((issue) => issue.code === "unrecognized_keys");
   warnings.push(...describe(unknown).map((error) => error.message));
   const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
-  const known = (map: JsonMap): JsonMap => paths.reduce(withoutPath, map);
-  // Unknown fields of items of lists stay in the patch; whoever reads them does not look at them.
-  const patch = withoutType(known(value));
-  return { configuration: lenient(withoutNulls(patch)), patch, warnings };
+  // Unknown fields of items of lists stay; whoever reads the items does not look at them.
+  const known = paths.reduce(withoutPath, patch);
+  return { configuration: lenient(withoutNulls(known)), patch: known, warnings };
 }
 
-/** What the schema knows of the value: only unknown fields are left in it. */
+/** A value that fits the schema but for unknown fields. */
 function lenient(value: unknown): PartialConfiguration {
   return value as PartialConfiguration;
+}
+
+function inOrder(errors: readonly ManifestError[]): ManifestError[] {
+  return errors.toSorted((a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0));
 }
 
 function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { value: JsonMap; origin: Origin } {

@@ -33,7 +33,7 @@ const noEffectUpstream = "knows, as the kubelet of 1.36, no use for it";
 const noMemoryQos = "does not set memory.min, low and high yet";
 const noTopology = "does not align resources with the machine's topology yet";
 const noCpuManager = "gives containers no processors of their own yet";
-const noVolumes = "does not mount volumes yet";
+
 const noMetrics = "serves no metrics yet";
 
 /**
@@ -121,7 +121,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   evictionMinimumReclaim: ignored(noEviction),
   mergeDefaultEvictionSettings: ignored(noEviction, false),
   podsPerCore: ignored("does not limit the number of pods yet"),
-  enableControllerAttachDetach: ignored(noVolumes),
+  enableControllerAttachDetach: ignored("attaches no volumes yet", false),
   protectKernelDefaults: ignored("neither checks nor changes kernel settings", false),
   makeIPTablesUtilChains: ignored("makes no iptables chains", false),
   iptablesMasqueradeBit: ignored(noEffectUpstream),
@@ -142,7 +142,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   kubeReservedCgroup: ignored(noReservation),
   enforceNodeAllocatable: ignored("limits all pods together to what the machine has", ["pods"]),
   allowedUnsafeSysctls: ignored("leaves sysctls to the runtime"),
-  volumePluginDir: ignored(noVolumes),
+  volumePluginDir: ignored("runs no Flexvolume drivers"),
   providerID: ignored(noCluster),
   kernelMemcgNotification: ignored(noEviction, false),
   "logging.format": ignored("writes one JSON object a line, and lines for people on a terminal", "json"),

@@ -114,8 +114,6 @@ function badFlag(message: string): PodwrightError {
 /** The help of `podwright kubelet`. */
 export function kubeletHelp(): string {
   const own = Object.entries(nodeFlags).filter(([, flag]) => flag.support === "honoured");
-  const width = Math.max(...own.map(([name]) => name.length)) + 2;
-  const fields = [...configurationFlags].map(([name, { field }]) => `  ${`--${name}`.padEnd(46)}${field}`);
   return [
     "Usage: podwright kubelet [flags]",
     "",
@@ -123,14 +121,19 @@ export function kubeletHelp(): string {
     "and from staticPodURL. SIGTERM ends it and leaves the pods running; the next start takes them up.",
     "",
     "Flags:",
-    ...own.map(([name, { text }]) => `  ${`--${name}`.padEnd(width)}  ${text}`),
+    ...aligned(own.map(([name, { text }]) => [name, text])),
     "",
     "Flags that set a field of the configuration, over what files say:",
-    ...fields,
+    ...aligned([...configurationFlags].map(([name, { field }]) => [name, field])),
     "",
     "What this version honours, ignores and refuses: docs/configuration.md",
     "",
     "  podwright kubelet --config /var/lib/kubelet/config.yaml",
     "  podwright ps --state-dir /var/lib/kubelet/podwright",
   ].join("\n");
+}
+
+function aligned(rows: readonly (readonly [name: string, text: string])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return rows.map(([name, text]) => `  ${`--${name}`.padEnd(width)}  ${text}`);
 }

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { parseGoDuration } from "./go-duration.ts";
 
 /**
- * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as it is written: types only, every field
- * optional. What values mean and which are allowed is said elsewhere (defaults.ts, validate.ts).
+ * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as it is written, without apiVersion and kind:
+ * types only, every field optional. What values mean and which are allowed is said elsewhere (defaults.ts, validate.ts).
  */
 
 const text = z.string();
@@ -50,8 +50,6 @@ const taint = z.strictObject({
 });
 
 export const kubeletConfigurationSchema = z.strictObject({
-  apiVersion: text.optional(),
-  kind: text.optional(),
   enableServer: flag.optional(),
   staticPodPath: text.optional(),
   podLogsDir: text.optional(),

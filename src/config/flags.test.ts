@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configurationFlags } from "./flag-table.ts";
+import { flagLayer, kubeletHelp, parseKubeletFlags } from "./flags.ts";
+import { fieldTable } from "./field-table.ts";
+import { kubeletConfigurationSchema } from "./schema.ts";
+
+const fieldsOf = (...words: readonly string[]): object => flagLayer(parseKubeletFlags(words).fields);
+
+test("flags are read as pflag reads them", () => {
+  assert.deepEqual(
+    fieldsOf("--port=1", "--port", "2", "--healthz_port", "3", "-v4", "--fail-swap-on", "--enable-server=F"),
+    {
+      port: 2,
+      healthzPort: 3,
+      logging: { verbosity: 4 },
+      failSwapOn: true,
+      enableServer: false,
+    },
+  );
+  assert.deepEqual(fieldsOf("-v", "2"), { logging: { verbosity: 2 } });
+  assert.deepEqual(fieldsOf("-v=6"), { logging: { verbosity: 6 } });
+});
+
+test("lists and maps add up over repeated flags", () => {
+  const words = [
+    ...["--cluster-dns=10.0.0.1,10.0.0.2", "--cluster-dns=10.0.0.3"],
+    ...["--eviction-hard=memory.available<1Gi,nodefs.available<5%"],
+    ...["--system-reserved=cpu=1,memory=1Gi", "--system-reserved=pid=1000"],
+    ...["--cpu-manager-policy-options=full-pcpus-only=true,x"],
+    ...["--manifest-url-header=a:1,b:2,a:3"],
+    ...["--feature-gates=A=true,B=false"],
+    ...["--register-with-taints=k=v:NoSchedule,x:NoExecute"],
+    ...["--reserved-memory=0:memory=1Gi,hugepages-2Mi=2Gi;1:memory=2Gi"],
+    ...["--vmodule=pod*=3,x=2"],
+  ];
+  assert.deepEqual(fieldsOf(...words), {
+    clusterDNS: ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
+    evictionHard: { "memory.available": "1Gi", "nodefs.available": "5%" },
+    systemReserved: { cpu: "1", memory: "1Gi", pid: "1000" },
+    cpuManagerPolicyOptions: { "full-pcpus-only": "true,x" },
+    staticPodURLHeader: { a: ["1", "3"], b: ["2"] },
+    featureGates: { A: true, B: false },
+    registerWithTaints: [
+      { key: "k", value: "v", effect: "NoSchedule" },
+      { key: "x", value: "", effect: "NoExecute" },
+    ],
+    reservedMemory: [
+      { numaNode: 0, limits: { memory: "1Gi", "hugepages-2Mi": "2Gi" } },
+      { numaNode: 1, limits: { memory: "2Gi" } },
+    ],
+    logging: {
+      vmodule: [
+        { filePattern: "pod*", verbosity: 3 },
+        { filePattern: "x", verbosity: 2 },
+      ],
+    },
+  });
+});
+
+/** A value that a flag of each kind takes. */
+const sampleValues = {
+  bool: "true",
+  int: "7",
+  duration: "7s",
+  string: "x",
+  ip: "10.0.0.7",
+  list: "a,b",
+  map: "a=1",
+  pair: "a=1",
+  thresholds: "a<1",
+  booleans: "A=true",
+  headers: "a:1",
+  taints: "a=b:NoSchedule",
+  reservedMemory: "0:memory=1Gi",
+  vmodule: "a=1",
+} as const;
+
+test("every configuration flag gives its field a value of the field's type", () => {
+  for (const [name, { kind, field }] of configurationFlags) {
+    const layer = fieldsOf(`--${name}=${sampleValues[kind]}`);
+    const result = kubeletConfigurationSchema.safeParse(layer);
+    assert.deepEqual(result.error?.issues ?? [], [], `--${name}`);
+    const known = Object.keys(fieldTable).some((path) => field === path || field.startsWith(`${path}.`));
+    assert.ok(known, `${field} of --${name} is in the table`);
+  }
+});
+
+const refused: readonly (readonly [words: readonly string[], message: RegExp])[] = [
+  [["--nodename=x"], /^unknown flag: --nodename$/],
+  [["--kubconfig=x"], /^unknown flag: --kubconfig; did you mean --kubeconfig\?$/],
+  [["--constructor"], /^unknown flag: --constructor/],
+  [["-x"], /^unknown flag: -x$/],
+  [["run"], /^unknown command "run"$/],
+  [["--config"], /^flag needs an argument: --config$/],
+  [["--port=x"], /^invalid argument "x" for --port: expected a whole number$/],
+  [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: expected a duration/],
+  [["--fail-swap-on=maybe"], /^invalid argument "maybe" for --fail-swap-on: expected true or false$/],
+  [["--address=localhost"], /expected an IP address$/],
+  [["--node-labels=a"], /malformed pair "a", expect key=value$/],
+  [["--manifest-url-header=secret"], /^invalid argument for --manifest-url-header: malformed pair, expect key:value$/],
+  [["--kubeconfig=/x"], /^--kubeconfig is not supported: podwright runs standalone: cluster mode is not built yet$/],
+  [["--bootstrap-kubeconfig=/x"], /cluster mode is not built yet$/],
+];
+
+for (const [words, message] of refused) {
+  test(`${words.join(" ")} is refused`, () => {
+    assert.throws(() => parseKubeletFlags(words), { name: "PodwrightError", exitCode: 2, message });
+  });
+}
+
+test("flags without a field are kept, those of no effect are warned of, harmless values are not", () => {
+  const { node, warnings } = parseKubeletFlags([
+    ...["--root-dir=/r", "--node-labels=a=b,c=d", "--exit-on-lock-contention", "--hostname-override", "n"],
+    ...[
+      "--cloud-provider=external",
+      "--maximum-dead-containers=-1",
+      "--kubeconfig=",
+      "--v=2",
+      "--max-pods=3",
+      "--max-pods=4",
+    ],
+  ]);
+  assert.equal(node.rootDir, "/r");
+  assert.deepEqual(node.nodeLabels, { a: "b", c: "d" });
+  assert.equal(node.exitOnLockContention, true);
+  assert.equal(node.hostnameOverride, "n");
+  assert.deepEqual(warnings, [
+    "Flag --node-labels is not honoured: podwright has no Node object to label without a cluster",
+    "Flag --cloud-provider is not honoured: podwright runs standalone: cluster mode is not built yet",
+    "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
+  ]);
+});
+
+test("help is asked for by --help and -h, and lists every flag", () => {
+  assert.equal(parseKubeletFlags(["--port=1", "-h", "--nonsense"]).help, true);
+  for (const name of configurationFlags.keys()) assert.ok(kubeletHelp().includes(`--${name} `), name);
+});

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { dirname } from "node:path/posix";
+import { test } from "node:test";
+import { MemoryFiles } from "../sim/files.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { withDefaults } from "./defaults.ts";
+import { parseKubeletFlags } from "./flags.ts";
+import { loadConfiguration, type LoadedConfiguration } from "./load.ts";
+
+const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+async function load(
+  arguments_: readonly string[],
+  contents: Readonly<Record<string, string>> = {},
+  cgroupVersion: 1 | 2 = 2,
+): Promise<LoadedConfiguration> {
+  const files = new MemoryFiles(new ManualClock());
+  for (const [path, text] of Object.entries(contents)) {
+    await files.makeDirectory(dirname(path), 0o755);
+    await files.write(path, text, 0o644);
+  }
+  return loadConfiguration({ files, workingDirectory: "/cwd", cgroupVersion }, parseKubeletFlags(arguments_));
+}
+
+/** A configuration from one file. */
+async function loadText(fields: string, ...arguments_: readonly string[]): Promise<LoadedConfiguration> {
+  return load(["--config", "/etc/kubelet.yaml", ...arguments_], { "/etc/kubelet.yaml": header + fields });
+}
+
+test("a file without fields gives upstream's defaults with eviction thresholds, and no warning", async () => {
+  const { configuration, warnings } = await loadText("");
+  const { evictionHard, ...rest } = configuration;
+  assert.deepEqual(rest, withDefaults({}));
+  assert.equal(evictionHard?.["memory.available"], "100Mi");
+  assert.deepEqual(warnings, []);
+});
+
+test("flags alone start from the permissive settings of early releases, a file does not", async () => {
+  const alone = (await load([])).configuration;
+  assert.equal(alone.authentication.anonymous.enabled, true);
+  assert.equal(alone.authentication.webhook.enabled, false);
+  assert.equal(alone.authorization.mode, "AlwaysAllow");
+  assert.equal(alone.readOnlyPort, 10255);
+  assert.equal(alone.evictionHard, undefined);
+  const { configuration } = await loadText("");
+  assert.equal(configuration.authentication.anonymous.enabled, false);
+  assert.equal(configuration.authorization.mode, "Webhook");
+  assert.equal(configuration.readOnlyPort, undefined);
+});
+
+test("the command line wins over drop-ins, drop-ins over the file, later ones over earlier ones", async () => {
+  const { configuration } = await load(
+    [
+      "--config",
+      "kubelet.yaml",
+      "--config-dir=/etc/conf.d",
+      "--registry-qps=9",
+      "--cluster-dns=10.0.0.1",
+      "--cluster-dns",
+      "10.0.0.2",
+    ],
+    {
+      "/cwd/kubelet.yaml": `${header}registryPullQPS: 1\nregistryBurst: 1\nmaxPods: 1\nclusterDNS: [10.9.9.9]\nclusterDomain: file`,
+      "/etc/conf.d/10-a.conf": `${header}registryBurst: 2\nmaxPods: 2\nenforceNodeAllocatable: [none]`,
+      "/etc/conf.d/20/b.conf": `${header}maxPods: 3\nclusterDomain: null`,
+      "/etc/conf.d/99-ignored.yaml": "not read",
+    },
+  );
+  assert.equal(configuration.registryPullQPS, 9);
+  assert.equal(configuration.registryBurst, 2);
+  assert.equal(configuration.maxPods, 3);
+  assert.equal(configuration.clusterDomain, undefined, "null takes the field away");
+  assert.deepEqual(configuration.clusterDNS, ["10.0.0.1", "10.0.0.2"], "a list of flags replaces a list of a file");
+  assert.deepEqual(configuration.enforceNodeAllocatable, ["none"]);
+});
+
+test("maps of drop-ins are merged into what the file and the defaults gave", async () => {
+  const { configuration } = await load(["--config", "/f", "--config-dir", "/d"], {
+    "/f": header,
+    "/d/a.conf": `${header}evictionHard: {memory.available: 200Mi, imagefs.available: null}\nlogging: {verbosity: 2}`,
+  });
+  assert.deepEqual(configuration.evictionHard, {
+    "memory.available": "200Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.inodesFree": "5%",
+  });
+  assert.deepEqual(configuration.logging, { format: "text", flushFrequency: "5s", verbosity: 2 });
+});
+
+test("thresholds of a file stand alone unless it wants the defaults beside them", async () => {
+  const alone = await loadText("evictionHard: {memory.available: 1Gi}");
+  assert.deepEqual(alone.configuration.evictionHard, { "memory.available": "1Gi" });
+  const merged = await loadText("evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true");
+  assert.equal(merged.configuration.evictionHard?.["nodefs.available"], "10%");
+});
+
+test("feature gates of files and of the command line are merged, and the command line wins", async () => {
+  const { configuration, warnings } = await loadText(
+    "featureGates: {EventedPLEG: true, MemoryQoS: true}",
+    "--feature-gates=MemoryQoS=false,KubeletCrashLoopBackOffMax=true",
+  );
+  assert.deepEqual(configuration.featureGates, {
+    EventedPLEG: true,
+    MemoryQoS: false,
+    KubeletCrashLoopBackOffMax: true,
+  });
+  assert.ok(warnings.includes("feature gate EventedPLEG=true has no effect in podwright"));
+  await assert.rejects(loadText("featureGates: {NoSuch: true}"), /unrecognized feature gate: NoSuch/);
+});
+
+test("relative paths of a file start at its directory, those of drop-ins and flags where podwright was started", async () => {
+  const { configuration } = await loadText(
+    "staticPodPath: manifests\nresolvConf: ../run/resolv.conf\npodLogsDir: logs\nauthentication: {x509: {clientCAFile: ca.crt}}",
+    "--volume-plugin-dir=plugins",
+  );
+  assert.equal(configuration.staticPodPath, "/etc/manifests");
+  assert.equal(configuration.resolvConf, "/run/resolv.conf");
+  assert.equal(configuration.podLogsDir, "/etc/logs");
+  assert.equal(configuration.authentication.x509?.clientCAFile, "/etc/ca.crt");
+  assert.equal(configuration.volumePluginDir, "/cwd/plugins");
+  const dropIn = { "/d/a.conf": `${header}staticPodPath: manifests` };
+  assert.equal((await load(["--config-dir", "/d"], dropIn)).configuration.staticPodPath, "/cwd/manifests");
+});
+
+test("unknown and repeated fields are warnings with their place, wrong types are errors", async () => {
+  const { configuration, warnings } = await loadText(
+    "maxPods: 5\nmaxPods: 6\nclusterDns: [10.0.0.1]\nlogging: {level: 3}",
+  );
+  assert.equal(configuration.maxPods, 6, "the last one counts");
+  assert.deepEqual(warnings.slice(0, 3), [
+    "/etc/kubelet.yaml:4:1: maxPods: is given twice",
+    '/etc/kubelet.yaml:5:1: clusterDns: unknown field "clusterDns"; did you mean "clusterDNS"?',
+    '/etc/kubelet.yaml:6:11: logging.level: unknown field "level"',
+  ]);
+  const wrong = 'maxPods: "5"\nsyncFrequency: 10\nfailSwapOn: maybe\nhttpCheckFrequency: 3 weeks\nnoSuch: 1';
+  await assert.rejects(loadText(wrong), {
+    exitCode: 2,
+    message: [
+      "/etc/kubelet.yaml:3:1: maxPods: expected a number, got a text; leave out the quotes",
+      "/etc/kubelet.yaml:4:1: syncFrequency: expected a text, got a number; put it in quotes",
+      "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a text",
+      '/etc/kubelet.yaml:6:1: httpCheckFrequency: expected a duration such as "10s" or "1h30m"',
+    ].join("\n"),
+  });
+});
+
+test("a file that is empty, missing, of another kind or version is an error that names it", async () => {
+  await assert.rejects(load(["--config", "/empty"], { "/empty": "" }), /kubelet config file "\/empty" was empty/);
+  await assert.rejects(load(["--config", "/none"]), /failed to read kubelet config file: .*\/none/);
+  await assert.rejects(load(["--config-dir", "/none"]), /--config-dir \/none: no such directory/);
+  await assert.rejects(load(["--config", "/f"], { "/f": "apiVersion: v1\nkind: Pod" }), {
+    exitCode: 2,
+    message: '/f:1:1: apiVersion: Unsupported value: "v1": supported values: "kubelet.config.k8s.io/v1beta1"',
+  });
+  await assert.rejects(load(["--config-dir", "/d"], { "/d/a.conf": "maxPods: 3" }), /\/d\/a.conf.*apiVersion/);
+  await assert.rejects(
+    load(["--config", "/f"], { "/f": "- a" }),
+    /expected a KubeletConfiguration \(a map\), got a list/,
+  );
+});
+
+test("what is set and not honoured is warned of with its place, empty values of generated files are not", async () => {
+  const { warnings } = await loadText(
+    "maxPods: 10\nevictionMaxPodGracePeriod: 0\nimageGCLowThresholdPercent: 0\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
+      "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
+    "--runtime-cgroups=/x",
+    "--max-pods=11",
+  );
+  assert.deepEqual(warnings, [
+    "Flag --runtime-cgroups is not honoured: podwright does not collect statistics yet",
+    "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
+    "/etc/kubelet.yaml: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
+    "the command line: maxPods: not honoured: podwright does not limit the number of pods yet",
+  ]);
+});
+
+test("a field that podwright refuses keeps it from starting", async () => {
+  await assert.rejects(loadText("cgroupsPerQOS: false\nenforceNodeAllocatable: []"), {
+    exitCode: 2,
+    message: /\/etc\/kubelet.yaml: cgroupsPerQOS: not supported: podwright can't do without the cgroups/,
+  });
+  assert.ok(await loadText("cgroupsPerQOS: true"));
+});
+
+test("on a cgroup v1 host the configuration must allow it, in upstream's words", async () => {
+  await assert.rejects(
+    load([], {}, 1),
+    /kubelet is configured to not run on a host using cgroup v1\. cgroup v1 support is unsupported and will be removed in a future release/,
+  );
+  assert.ok(await load(["--fail-cgroupv1=false"], {}, 1));
+});
+
+test("--seccomp-default and the field turn each other on", async () => {
+  assert.equal((await loadText("seccompDefault: true")).configuration.seccompDefault, true);
+  assert.equal((await loadText("seccompDefault: false", "--seccomp-default")).configuration.seccompDefault, true);
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nodeAddresses, nodeLabelProblems, nodeNameOf } from "./node-options.ts";
+
+test("the node's name is the override or the hostname, trimmed and in lower case", () => {
+  assert.equal(nodeNameOf(undefined, " Host.Example "), "host.example");
+  assert.equal(nodeNameOf("Node1", "host"), "node1");
+  assert.throws(() => nodeNameOf("  ", "host"), /empty hostname is invalid/);
+});
+
+const found = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"];
+
+test("the node's addresses are one of each family, or what --node-ip says", () => {
+  assert.deepEqual(nodeAddresses(undefined, found), ["192.0.2.1", "2001:db8::1"]);
+  assert.deepEqual(nodeAddresses("0.0.0.0", found), ["192.0.2.1", "2001:db8::1"]);
+  assert.deepEqual(nodeAddresses("::", found), ["2001:db8::1", "192.0.2.1"]);
+  assert.deepEqual(nodeAddresses("192.0.2.9", found), ["192.0.2.9"]);
+  assert.deepEqual(nodeAddresses("2001:db8::9,192.0.2.9", found), ["2001:db8::9", "192.0.2.9"]);
+});
+
+test("a --node-ip that is no address, no dual-stack pair or half unspecified is refused", () => {
+  for (const bad of ["host", "192.0.2.1,192.0.2.2", "192.0.2.1,::", "192.0.2.1,2001:db8::1,192.0.2.2"]) {
+    assert.throws(() => nodeAddresses(bad, found), { exitCode: 2, message: /bad --node-ip/ }, bad);
+  }
+});
+
+test("labels of Kubernetes' namespaces are limited to those that a kubelet may set", () => {
+  assert.deepEqual(
+    nodeLabelProblems({
+      "example.com/a": "b",
+      "kubernetes.io/arch": "amd64",
+      "node.kubernetes.io/x": "1",
+      "a.kubelet.kubernetes.io/x": "1",
+    }),
+    [],
+  );
+  const [problem] = nodeLabelProblems({ "node-role.kubernetes.io/master": "", "k8s.io/x": "" });
+  assert.match(
+    problem ?? "",
+    /^unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: \[k8s.io\/x node-role/,
+  );
+  assert.match(nodeLabelProblems({ "a b": "c", d: "e f" }).join("; "), /'a b=c' - .*; invalid node labels: 'd=e f' - /);
+});

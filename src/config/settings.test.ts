@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withDefaults } from "./defaults.ts";
+import { kubeletSettings, socketEndpoint, uselessNameServers } from "./settings.ts";
+
+test("the defaults mean what upstream's kubelet does", () => {
+  const settings = kubeletSettings(withDefaults({}));
+  assert.equal(settings.cgroupRoot, "/");
+  assert.equal(settings.cpuPeriodMicroseconds, 100_000n);
+  assert.equal(settings.syncFrequencyMs, 60_000);
+  assert.equal(settings.maxContainerRestartPeriodMs, 300_000);
+  assert.equal(settings.runtimeRequestTimeoutMs, 120_000);
+  assert.equal(settings.images.maxParallelImagePulls, 1, "one pull after the other");
+  assert.equal(settings.images.registryPullQps, 5);
+  assert.equal(settings.podPidsLimit, -1);
+});
+
+test("fields become settings in the units that a kubelet works with", () => {
+  const settings = kubeletSettings(
+    withDefaults({
+      cgroupRoot: "/a//b/",
+      cgroupDriver: "systemd",
+      cpuCFSQuotaPeriod: "2500us",
+      cpuCFSQuota: false,
+      maxParallelImagePulls: 3,
+      registryPullQPS: 0,
+      clusterDNS: ["10.0.0.1", "no address", "2001:db8::1"],
+      clusterDomain: "cluster.local",
+      resolvConf: "",
+      runtimeRequestTimeout: "30s",
+      crashLoopBackOff: { maxContainerRestartPeriod: "20s" },
+      podPidsLimit: 100,
+    }),
+  );
+  assert.equal(settings.cgroupRoot, "/a/b");
+  assert.equal(settings.cgroupDriver, "systemd");
+  assert.equal(settings.cpuPeriodMicroseconds, 2500n);
+  assert.equal(settings.cpuQuota, false);
+  assert.equal(settings.images.maxParallelImagePulls, 3);
+  assert.equal(settings.images.registryPullQps, 0);
+  assert.equal(settings.images.requestTimeoutMs, 30_000);
+  assert.deepEqual(settings.clusterDNS, ["10.0.0.1", "2001:db8::1"]);
+  assert.deepEqual(uselessNameServers(withDefaults({ clusterDNS: ["10.0.0.1", "no address"] })), ["no address"]);
+  assert.equal(settings.resolvConf, "");
+  assert.equal(settings.maxContainerRestartPeriodMs, 20_000);
+  assert.equal(settings.podPidsLimit, 100);
+});
+
+test("pulls without a limit are possible, and a limit needs no second word", () => {
+  assert.equal(kubeletSettings(withDefaults({ serializeImagePulls: false })).images.maxParallelImagePulls, undefined);
+  assert.equal(kubeletSettings(withDefaults({ maxParallelImagePulls: 1 })).images.maxParallelImagePulls, 1);
+});
+
+test("what upstream does not validate and can't work is refused", () => {
+  assert.throws(
+    () => kubeletSettings(withDefaults({ cgroupDriver: "other" })),
+    /"other" must be "cgroupfs" or "systemd"/,
+  );
+  assert.throws(() => kubeletSettings(withDefaults({ cgroupRoot: "/a/../b" })), /must be a plain path/);
+  assert.throws(() => socketEndpoint("containerRuntimeEndpoint", "tcp://h:1"), /"tcp:\/\/h:1" is no Unix socket/);
+  assert.equal(socketEndpoint("containerRuntimeEndpoint", "/run/x.sock"), "unix:///run/x.sock");
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withDefaults } from "./defaults.ts";
+import { featureGates } from "./feature-gates.ts";
+import type { PartialConfiguration } from "./schema.ts";
+import { validateConfiguration } from "./validate.ts";
+
+function problems(given: PartialConfiguration, cgroupVersion: 1 | 2 = 2): string[] {
+  return validateConfiguration(withDefaults(given), featureGates(given.featureGates), { cgroupVersion });
+}
+
+test("the defaults are valid", () => assert.deepEqual(problems({}), []));
+
+/** What upstream says of each. */
+const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])[] = [
+  [{ nodeLeaseDurationSeconds: -1 }, "nodeLeaseDurationSeconds must be greater than 0"],
+  [{ eventBurst: -1 }, "eventBurst (--event-burst) -1 must not be a negative number"],
+  [{ maxPods: -5 }, "maxPods (--max-pods) -5 must not be a negative number"],
+  [{ healthzPort: 70_000 }, "healthzPort (--healthz-port) 70000 must be between 1 and 65535, inclusive"],
+  [{ port: -1 }, "port (--port) -1 must be between 1 and 65535, inclusive"],
+  [{ oomScoreAdj: 1001 }, "oomScoreAdj (--oom-score-adj) 1001 must be between -1000 and 1000, inclusive"],
+  [{ nodeStatusMaxImages: -2 }, "nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater"],
+  [
+    { imageGCHighThresholdPercent: 70 },
+    "imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 70",
+  ],
+  [
+    { cpuCFSQuotaPeriod: "2s" },
+    "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) 2s must be between 1ms and 1sec, inclusive",
+  ],
+  [
+    { cpuCFSQuotaPeriod: "50ms", featureGates: { CustomCPUCFSQuotaPeriod: false } },
+    "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) 50ms requires feature gate CustomCPUCFSQuotaPeriod",
+  ],
+  [{ imageMaximumGCAge: "1m" }, "imageMaximumGCAge 1m0s must be greater than imageMinimumGCAge 2m0s"],
+  [{ maxParallelImagePulls: 0 }, "maxParallelImagePulls 0 must be a positive number"],
+  [
+    { serializeImagePulls: true, maxParallelImagePulls: 3 },
+    "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false",
+  ],
+  [{ runOnce: true }, "runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set"],
+  [
+    { crashLoopBackOff: { maxContainerRestartPeriod: "6m" } },
+    "CrashLoopBackOff.MaxContainerRestartPeriod (got: 360 seconds) must be set between 1s and 300s",
+  ],
+  [
+    { crashLoopBackOff: { maxContainerRestartPeriod: "1m" }, featureGates: { KubeletCrashLoopBackOffMax: false } },
+    "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be set",
+  ],
+  [
+    { topologyManagerPolicy: "some" },
+    'topologyManagerPolicy (--topology-manager-policy) "some" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]',
+  ],
+  [
+    { hairpinMode: "x" },
+    'option "x" specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"',
+  ],
+  [
+    { memorySwap: { swapBehavior: "Always" } },
+    'memorySwap.swapBehavior "Always" must be one of: "", "LimitedSwap" or "NoSwap"',
+  ],
+  [
+    { shutdownGracePeriod: "500ms", shutdownGracePeriodCriticalPods: "10s" },
+    "shutdownGracePeriodCriticalPods 10s must be <= shutdownGracePeriod 500ms",
+    "shutdownGracePeriod 500ms must be either zero or otherwise >= 1 sec",
+  ],
+  [
+    { enforceNodeAllocatable: ["pods", "system-reserved", "pods"] },
+    'systemReservedCgroup (--system-reserved-cgroup) must be specified when "system-reserved" or "system-reserved-compressible" included in enforceNodeAllocatable (--enforce-node-allocatable)',
+    'duplicated enforcements "pods" in enforceNodeAllocatable (--enforce-node-allocatable)',
+  ],
+  [
+    { enforceNodeAllocatable: ["none", "pods"] },
+    'enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional enforcements when "none" is specified',
+  ],
+  [{ systemReserved: { cpu: "1x" } }, 'systemReserved: failed to parse quantity "1x" for "cpu" resource'],
+  [{ kubeReserved: { gpu: "1" } }, 'kubeReserved: cannot reserve "gpu" resource'],
+  [
+    { reservedMemory: [{ numaNode: 0, limits: { memory: "0" } }] },
+    'reserved memory may not be zero for NUMA node 0 and resource "memory"',
+  ],
+  [{ registerWithTaints: [{ key: "a b", effect: "NoSchedule" }] }, "invalid taint: a b=:NoSchedule"],
+  [{ containerLogMaxFiles: 1 }, "containerLogMaxFiles must be greater than 1"],
+  [
+    { containerLogMonitorInterval: "2s" },
+    "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s",
+  ],
+  [{ podLogsDir: "logs" }, 'pod logs path "logs" must be absolute path'],
+  [{ podLogsDir: "/var/../log" }, 'pod logs path "/var/../log" must be normalized'],
+  [{ podLogsDir: "/var/lög" }, 'pod logs path "/var/lög" mut contains ASCII characters only'],
+  [{ memoryThrottlingFactor: 1.5 }, "memoryThrottlingFactor 1.5 must be greater than 0 and less than or equal to 1.0"],
+  [
+    { memoryReservationPolicy: "TieredReservation" },
+    'memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled',
+  ],
+  [
+    { enableSystemLogQuery: true, enableSystemLogHandler: false },
+    "enableSystemLogHandler is required for enableSystemLogQuery",
+  ],
+  [{ userNamespaces: { idsPerPod: 65_537 } }, "userNamespaces.idsPerPod must be a multiple of 65536"],
+  [{ logging: { format: "xml" } }, 'logging.format: Invalid value: "xml": Unsupported log format'],
+];
+
+for (const [given, ...messages] of samples) {
+  test(`upstream refuses ${JSON.stringify(given)}`, () => {
+    assert.deepEqual(
+      problems(given),
+      messages.map((message) => `invalid configuration: ${message}`),
+    );
+  });
+}
+
+test("all problems are told at once", () => {
+  assert.equal(problems({ maxPods: -1, eventBurst: -1, featureGates: { NoSuch: true } }).length, 3);
+});
+
+test("a cgroup v1 host has to be allowed, and kills processes one by one", () => {
+  assert.match(problems({}, 1).join(), /^kubelet is configured to not run on a host using cgroup v1/);
+  assert.deepEqual(problems({ failCgroupV1: false }, 1), []);
+  assert.deepEqual(problems({ failCgroupV1: false, singleProcessOOMKill: false }, 1), [
+    "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1",
+  ]);
+});

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { Locks } from "../ports/locks.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { silentLog } from "../sim/machine.ts";
+import { hasWaiter, lockFileContention, takeLockFile } from "./lock-file.ts";
+
+const table = `1: FLOCK  ADVISORY  WRITE 100 fe:00:4242 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 101 fe:00:4242 0 EOF
+2: POSIX  ADVISORY  WRITE 102 fe:00:77 0 EOF
+2: -> POSIX  ADVISORY  WRITE 103 fe:00:77 0 EOF
+3: FLOCK  ADVISORY  WRITE 104 fe:00:88 0 EOF
+`;
+
+test("who waits for a lock of the file is seen in /proc/locks", () => {
+  assert.equal(hasWaiter(table, 4242), true);
+  assert.equal(hasWaiter(table, 88), false, "only held");
+  assert.equal(hasWaiter(table, 77), false, "another kind of lock");
+  assert.equal(hasWaiter("", 4242), false);
+});
+
+test("the lock file is waited for", async () => {
+  const clock = new ManualClock();
+  let holders = 2;
+  const locks: Locks = {
+    tryLock: async () => (holders-- > 0 ? undefined : { [Symbol.dispose]: () => {} }),
+    holder: async () => undefined,
+  };
+  const { signal } = new AbortController();
+  const taking = takeLockFile({ clock, locks, log: silentLog }, "/run/kubelet.lock", signal);
+  await clock.advance(2000);
+  assert.ok(await taking);
+});
+
+test("contention ends what holds the lock, and so does being told to end", async () => {
+  const clock = new ManualClock();
+  const files = new MemoryFiles(clock);
+  await files.makeDirectory("/proc", 0o755);
+  await files.write("/lock", "", 0o600);
+  await files.write("/proc/locks", "", 0o444);
+  const inode = (await files.stat("/lock"))?.inode ?? 0;
+  const told = new AbortController();
+  const first = lockFileContention({ clock, files, log: silentLog }, "/lock", told.signal);
+  const second = lockFileContention({ clock, files, log: silentLog }, "/proc", told.signal);
+  await clock.advance(3000);
+  assert.equal(first.aborted, false);
+  await files.write("/proc/locks", table.replaceAll("4242", String(inode)), 0o444);
+  await clock.advance(1000);
+  assert.match(String(first.reason), /another process waits for \/lock/);
+  assert.equal(second.aborted, false);
+  told.abort(new Error("told to end"));
+  await clock.advance(0);
+  assert.match(String(second.reason), /told to end/);
+});
