@@ -218,6 +218,20 @@ describe("computePodActions", () => {
     assert.deepEqual(summary(computePodActions(testPod(), testStatus([testSandbox()]), context)), nothing);
   });
 
+  test("a first start waits for the first start of a container ahead of it", () => {
+    const spec = {
+      containers: [
+        { name: "a", image: "busybox" },
+        { name: "b", image: "busybox" },
+      ],
+    };
+    const busy = { ...noBackOff, busy: new Set(["a"]) };
+    const first = computePodActions(testPod(spec), testStatus([testSandbox()]), busy);
+    assert.deepEqual(summary(first), nothing);
+    const restarting = testStatus([testSandbox()], [exited(1, { name: "a" })]);
+    assert.deepEqual(summary(computePodActions(testPod(spec), restarting, busy)), { ...nothing, start: ["b@0"] });
+  });
+
   test("a start that failed is tried again at its time", () => {
     const context = { ...noBackOff, retryAt: () => 4000 };
     const status = testStatus([testSandbox()]);

@@ -144,7 +144,19 @@ function decideRegular(
   const current = findContainer(status, container.name);
   if (current?.state === "running") return decideRunning(pod, container, "regular", current, context);
   const cause = startCause(pod, container, current, context);
-  return cause === undefined ? "over" : decideStart(container, "regular", current, cause, context);
+  if (cause === undefined) return "over";
+  const isFirst = current === undefined || current.state === "created";
+  if (isFirst && isFirstStartBefore(pod, container, status, context)) return {};
+  return decideStart(container, "regular", current, cause, context);
+}
+
+/** True while a container ahead in the spec is being started for the first time: first starts keep their order. */
+function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, context: PodActionsContext): boolean {
+  const ahead = pod.spec.containers.slice(0, pod.spec.containers.indexOf(container));
+  return ahead.some(({ name }) => {
+    const current = findContainer(status, name);
+    return context.busy.has(name) && current?.state !== "exited" && (current?.restartCount ?? 0) === 0;
+  });
 }
 
 /** Ephemeral containers are started once, also while the pod is not initialized yet, and never again. */

@@ -1,3 +1,4 @@
+import { InitRules } from "./init-rules.ts";
 import type { Pod } from "../api/pod.ts";
 import { HookRules, type Unwanted } from "./hook-rules.ts";
 import type { RuntimeWorld, SimContainer, WorldChange } from "./runtime-world.ts";
@@ -30,6 +31,7 @@ export class Invariants {
   /** UIDs that were wanted once and are not any more, with the moment at which the node was told. */
   readonly #unwanted = new Map<string, Unwanted>();
   readonly #hooks: HookRules;
+  readonly #init: InitRules;
 
   /**
    * @param wanted every pod that was ever wanted, by UID; it may grow
@@ -39,6 +41,7 @@ export class Invariants {
     this.#node = node;
     this.#wanted = wanted;
     this.#hooks = new HookRules(world, wanted, this.#unwanted, node, (rule, detail) => this.#break(rule, detail));
+    this.#init = new InitRules(wanted, (rule, detail) => this.#break(rule, detail));
     world.onChange((change) => this.#judge(change));
   }
 
@@ -57,6 +60,7 @@ export class Invariants {
     }
     if (change.type === "sandboxStarted") this.#sandboxStarted(change.podUid);
     this.#hooks.judge(change);
+    this.#init.judge(change);
   }
 
   #started(container: SimContainer, uid: string): void {
@@ -81,7 +85,10 @@ export class Invariants {
   #judgeRestart(pod: Pod, container: SimContainer, key: string): void {
     const last = this.#lastExit.get(key);
     if (last === undefined || last.startedAt === 0n) return;
-    const policy = pod.spec.restartPolicy ?? "Always";
+    const init = pod.spec.initContainers?.find(({ name }) => name === nameOf(container));
+    // Sidecars are always restarted, and in a new sandbox init containers run again.
+    const again = init?.restartPolicy === "Always" || (init !== undefined && last.sandboxId !== container.sandboxId);
+    const policy = again ? "Always" : (pod.spec.restartPolicy ?? "Always");
     if (policy === "Never") this.#break("restart policy", `${key} restarted under Never`);
     const succeeded = last.exitCode === 0 && last.reason === "Completed";
     if (policy === "OnFailure" && succeeded) this.#break("restart policy", `${key} succeeded and restarted`);
@@ -95,7 +102,7 @@ export class Invariants {
   #judgeOrder(pod: Pod, container: SimContainer, uid: string): void {
     if ((container.config.metadata?.attempt ?? 0) > 0) return;
     const names = pod.spec.containers.map(({ name }) => name);
-    for (const before of names.slice(0, names.indexOf(nameOf(container)))) {
+    for (const before of names.slice(0, Math.max(0, names.indexOf(nameOf(container))))) {
       if (!this.#node.tried(uid, before)) {
         this.#break("spec order", `${uid}/${nameOf(container)} started before ${before} was tried`);
       }

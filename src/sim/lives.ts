@@ -101,6 +101,7 @@ class Life {
         restartPolicy: this.#random.pick(["Always", "OnFailure", "Never"]),
         terminationGracePeriodSeconds: this.#random.integer(0, 40),
         ...(this.#random.chance(0.1) && { activeDeadlineSeconds: this.#random.integer(1, 200) }),
+        ...(this.#random.chance(0.3) && { initContainers: this.#drawInitContainers() }),
         containers: Array.from({ length: count }, (_, index) => this.#drawContainer(`c${index}`)),
       },
     };
@@ -118,6 +119,25 @@ class Life {
       unstartable: this.#random.chance(0.05),
     });
     return { name, image, command, imagePullPolicy: "IfNotPresent", ...this.#drawHooks() };
+  }
+
+  #drawInitContainers(): Container[] {
+    return Array.from({ length: this.#random.integer(1, 3) }, (_, index) => {
+      const sidecar = this.#random.chance(0.4);
+      const command = behaviourCommand({
+        exitAfterMs: sidecar && this.#random.chance(0.7) ? undefined : this.#random.integer(0, 10_000),
+        exitCode: this.#random.pick([0, 0, 0, 0, 1]),
+        deaf: this.#random.chance(0.1),
+        unstartable: false,
+      });
+      return {
+        name: `i${index}`,
+        image: "busybox",
+        imagePullPolicy: "IfNotPresent",
+        command,
+        ...(sidecar && { restartPolicy: "Always" }),
+      };
+    });
   }
 
   #drawHooks(): Pick<Container, "lifecycle"> {
@@ -196,7 +216,7 @@ class Life {
       }
       const hookFails = parseHook(container.lifecycle?.postStart?.exec?.command ?? [])?.exitCode === 1;
       const endless = exitAfterMs === undefined && !unstartable && !hookFails && container.image !== "missing:1";
-      const mayRest = policy === "Never" && this.#everExited(pod);
+      const mayRest = (policy === "Never" && this.#everExited(pod)) || !canInitialize(pod);
       if (endless && !mayRest && running !== 1) {
         return [`${uid}/${container.name} should run, and ${running} instances do`];
       }
@@ -219,4 +239,11 @@ class Life {
       (entry) => entry.pod?.uid === pod.metadata.uid && /Died|Terminating/.test(entry.what),
     );
   }
+}
+
+/** Whether every init container ends well; sidecars only have to start. */
+function canInitialize(pod: Pod): boolean {
+  return (pod.spec.initContainers ?? []).every(({ command, restartPolicy }) => {
+    return restartPolicy === "Always" || parseBehaviour(command ?? []).exitCode === 0;
+  });
 }
