@@ -1,7 +1,7 @@
 import type { Pod } from "./api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import { onAbort } from "./base/abort.ts";
-import type { PodUid } from "./base/ids.ts";
+import { type PodUid, podUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
@@ -17,6 +17,7 @@ import { matchesRunning } from "./sources/static-pod.ts";
 import type { Cri } from "./ports/cri.ts";
 import type { Logger } from "./ports/log.ts";
 import type { Ports } from "./ports/ports.ts";
+import { ProbeManager } from "./prober/probe-manager.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
 import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
@@ -83,6 +84,7 @@ export class Kubelet {
   readonly #identity: StaticIdentity;
   readonly #cgroups: PodCgroups;
   readonly #statuses: StatusManager;
+  readonly #probes: ProbeManager;
   readonly #views = new Map<string, WorkerView>();
   readonly #preStops = new PreStopHooks();
   readonly #onPodGone: (uid: string) => void;
@@ -126,9 +128,20 @@ export class Kubelet {
       node: config.node,
       starts: new Semaphore(config.parallelStarts),
     };
+    this.#probes = new ProbeManager({
+      clock,
+      random,
+      files,
+      commands: cri.runtime,
+      networkProbes,
+      journal,
+      log: log.child({ room: "prober" }),
+      node: config.node,
+    });
+    const probes = this.#probes.states.bind(this.#probes);
     const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
-      publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName });
+      publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName, probes });
     };
     const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
       const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);
@@ -136,9 +149,10 @@ export class Kubelet {
       return others.filter((_, index) => owned[index]);
     };
     this.#workers = new PodWorkers(
-      { runtime, pleg: this.#pleg, cache: this.#cache, config: config.worker, rivals, publish },
+      { runtime, pleg: this.#pleg, cache: this.#cache, probes: this.#probes, config: config.worker, rivals, publish },
       (worker) => this.#gone(worker.uid),
     );
+    this.#probes.results.onChange(({ pod, cause }) => this.#workers.get(podUid(pod.uid))?.wake(cause));
     this.#syncLoop = new SyncLoop({
       runtime,
       pleg: this.#pleg,
@@ -179,6 +193,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
     using _hooks = onAbort(signal, () => this.#preStops.close());
+    await this.#probes.load();
     this.#workers.start(signal);
     void this.#reportAdoption();
     await Promise.all([
@@ -186,6 +201,7 @@ export class Kubelet {
       runEvented(this.#cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
       this.#syncLoop.run(signal),
     ]);
+    await this.#probes.close();
   }
 
   /** Pods that are wanted or not yet gone. */
@@ -250,6 +266,7 @@ export class Kubelet {
   #gone(uid: PodUid): void {
     this.#views.delete(uid);
     this.#statuses.remove(uid);
+    this.#probes.remove(uid);
     this.#onPodGone(uid);
   }
 }

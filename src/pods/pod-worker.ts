@@ -160,6 +160,7 @@ export class PodWorker {
     const status = await this.#observe(signal);
     const cause = this.#takeCause();
     const state = this.#state;
+    if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, status, state.kind !== "syncing");
     if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(status, signal);
@@ -193,8 +194,8 @@ export class PodWorker {
       sandboxRetryAt: this.#sandboxRetryAt(),
       evidence: (container) => this.#evidence.get(container.id),
       restartCause: (exited) => this.#restarts.restartCause(exited),
-      unhealthy: () => undefined,
-      started: () => true,
+      unhealthy: (container, running) => this.#deps.probes.unhealthy(container, running),
+      started: (container, running) => this.#deps.probes.hasStarted(container, running),
     });
     this.#actions = actions;
     this.#decisions.record(actions, cause);

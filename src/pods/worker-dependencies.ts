@@ -3,6 +3,7 @@ import type { PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
+import type { PodProbes } from "../prober/probe-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import type { Waiting } from "./start-failures.ts";
@@ -33,6 +34,7 @@ export interface WorkerDependencies {
   readonly runtime: RuntimeDependencies;
   readonly pleg: Pleg;
   readonly cache: PodCache;
+  readonly probes: PodProbes;
   readonly config: WorkerConfig;
   /** Other pods of the same full name that the runtime still has: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;

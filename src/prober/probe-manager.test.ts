@@ -31,8 +31,9 @@ class FakeNetwork implements NetworkProbes {
 
   tcpConnect(_host: string, number: number, signal: AbortSignal): Promise<void> {
     this.probes.push(`${number} at ${this.#clock.monotonic() - this.#startMs}`);
-    if (this.hanging.has(number))
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    if (this.hanging.has(number)) {
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("called off"))));
+    }
     return this.down.has(number) ? Promise.reject(new ProbeTargetError("connection refused")) : Promise.resolve();
   }
 

@@ -1,7 +1,10 @@
+import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
+import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";
 
 /** Causes of termination by which the node itself ends or refuses a pod: its phase is Failed, with these as its reason. */
@@ -12,7 +15,12 @@ export function publishStatus(
   statuses: StatusManager,
   view: WorkerView,
   cause: Cause,
-  node: { readonly clock: Clock; readonly runtimeName: string },
+  node: {
+    readonly clock: Clock;
+    readonly runtimeName: string;
+    /** What probes say of the pod's containers, by name. */
+    readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
+  },
 ): void {
   const { pod, state } = view;
   if (pod === undefined) return;
@@ -30,7 +38,7 @@ export function publishStatus(
     podIsTerminal: ended !== undefined,
     ...(failure === undefined ? {} : { failure }),
     terminationMessages: new Map(),
-    probes: new Map(),
+    probes: node.probes(pod, view.status),
     recursiveReadOnlyMounts: false,
   });
   statuses.set(pod, status, cause);
