@@ -289,7 +289,7 @@ export class Pleg {
 
   #relistFailed(error: unknown): void {
     const message = errorMessage(error);
-    if (this.#relistError !== message) {
+    if (this.#relistError === undefined) {
       this.#relistError = message;
       this.#deps.journal.record({
         kind: "note",

@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { podUid } from "../base/ids.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import type { Cri } from "../ports/cri.ts";
+import * as pb from "../ports/gen/runtime/v1/api_pb.js";
+import { behaviourCommand } from "../sim/behaviour.ts";
+import { SimClock } from "../sim/clock.ts";
+import { type CriFaults, noFaults, SimConnection } from "../sim/cri.ts";
+import { silentLog } from "../sim/machine.ts";
+import { SimRandom } from "../sim/random.ts";
+import { RuntimeWorld, type SimContainer } from "../sim/runtime-world.ts";
+import { runEvented } from "./evented.ts";
+import { PodCache } from "./pod-cache.ts";
+import { Pleg } from "./pleg.ts";
+
+const labels = (uid: string): Record<string, string> => ({
+  "io.kubernetes.pod.uid": uid,
+  "io.kubernetes.pod.name": `pod-${uid}`,
+  "io.kubernetes.pod.namespace": "default",
+});
+
+class Bench {
+  readonly clock = new SimClock(1_000_000);
+  readonly node = this.clock.incarnation();
+  readonly world = new RuntimeWorld(this.clock);
+  readonly connection: SimConnection;
+  readonly cache = new PodCache(this.node);
+  readonly journal: JournalInput[] = [];
+  readonly end = new AbortController();
+  readonly pleg: Pleg;
+  cri: Cri;
+
+  constructor({ faults = noFaults, capacity = 1000, wrap = (cri: Cri): Cri => cri } = {}) {
+    this.connection = new SimConnection(this.world, this.node, new SimRandom(1), faults);
+    this.cri = wrap(this.connection.cri);
+    this.pleg = new Pleg(
+      {
+        clock: this.node,
+        cri: this.cri,
+        cache: this.cache,
+        journal: { record: (entry) => this.journal.push(entry) },
+        log: silentLog,
+      },
+      { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: capacity, inspections: 4 },
+    );
+  }
+
+  pod(uid: string): SimContainer {
+    const sandbox = this.world.runSandbox(
+      create(pb.PodSandboxConfigSchema, {
+        metadata: { name: `pod-${uid}`, namespace: "default", uid },
+        labels: labels(uid),
+      }),
+    );
+    const config = create(pb.ContainerConfigSchema, {
+      metadata: { name: "c" },
+      labels: { ...labels(uid), "io.kubernetes.container.name": "c" },
+      command: behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false }),
+    });
+    const id = this.world.createContainer(sandbox, config);
+    this.world.startContainer(id);
+    const container = this.world.containers.get(id);
+    assert.ok(container);
+    return container;
+  }
+
+  start(evented = false): void {
+    void this.pleg.run(this.end.signal);
+    if (evented) void runEvented(this.cri, this.pleg, this.node, silentLog, this.end.signal);
+  }
+
+  /** Lets time pass and gives what was delivered meanwhile, as `<type> <uid>`. */
+  async pass(ms: number): Promise<string[]> {
+    await this.clock.run(this.clock.nowMs + ms);
+    if (this.pleg.events.length === 0) return [];
+    return (await this.pleg.events.take(this.end.signal)).map((event) => `${event.type} ${event.uid}`);
+  }
+}
+
+describe("PLEG without runtime events", () => {
+  test("finds what runs when it starts, and an exit within the relist period", async () => {
+    const bench = new Bench();
+    const container = bench.pod("a");
+    bench.start();
+    assert.deepEqual(await bench.pass(500), ["ContainerStarted a", "ContainerStarted a"]);
+    bench.world.exit(container, 3, "Error");
+    assert.deepEqual(await bench.pass(1100), ["ContainerDied a"]);
+    assert.equal(bench.cache.get(podUid("a")).status.containers[0]?.exitCode, 3);
+    assert.ok(bench.journal.some((entry) => entry.message === "container c exited with code 3 (Error)"));
+  });
+
+  test("a requested look gives an event even when nothing changed, and a fresh cache", async () => {
+    const bench = new Bench();
+    bench.pod("a");
+    bench.start();
+    await bench.pass(500);
+    const before = bench.pleg.now();
+    bench.pleg.requestInspect(podUid("a"));
+    const fresh = bench.cache.getNewerThan(podUid("a"), before, 5000);
+    assert.deepEqual(await bench.pass(100), ["PodSync a"]);
+    assert.equal((await fresh).containers.length, 1);
+  });
+
+  test("a pod that is gone is told once and reads as empty", async () => {
+    const bench = new Bench();
+    const container = bench.pod("a");
+    bench.start();
+    await bench.pass(500);
+    bench.world.removeSandbox(container.sandboxId);
+    const events = await bench.pass(1100);
+    assert.deepEqual(new Set(events), new Set(["ContainerDied a", "ContainerRemoved a"]));
+    assert.deepEqual(bench.cache.get(podUid("a")).status.sandboxes, []);
+    assert.deepEqual(await bench.pass(3000), []);
+  });
+
+  test("a full channel discards nothing for good: the pod stays dirty and its events are offered again", async () => {
+    const bench = new Bench({ capacity: 2 });
+    for (const uid of ["a", "b", "c"]) bench.pod(uid);
+    bench.start();
+    const all: string[] = [];
+    for (let round = 0; round < 6; round++) all.push(...(await bench.pass(1100)));
+    assert.deepEqual(new Set(all), new Set(["ContainerStarted a", "ContainerStarted b", "ContainerStarted c"]));
+    assert.equal(all.length, 6);
+    assert.ok(bench.pleg.discarded > 0);
+    assert.ok(bench.journal.some((entry) => entry.what === "EventDiscarded"));
+  });
+
+  test("a pod whose inspection hangs delays no other pod and no listing", async () => {
+    const hang = (cri: Cri): Cri => ({
+      ...cri,
+      runtime: {
+        ...cri.runtime,
+        listContainers: (request, options) =>
+          request.filter?.labelSelector?.["io.kubernetes.pod.uid"] === "a"
+            ? new Promise(() => {})
+            : cri.runtime.listContainers(request, options),
+      },
+    });
+    const bench = new Bench({ wrap: hang });
+    bench.pod("a");
+    const other = bench.pod("b");
+    bench.start();
+    assert.deepEqual(await bench.pass(500), ["ContainerStarted b", "ContainerStarted b"]);
+    bench.world.exit(other, 1, "Error");
+    assert.deepEqual(await bench.pass(1100), ["ContainerDied b"]);
+    assert.ok(bench.node.monotonic() - (bench.pleg.lastRelistMs ?? 0) <= 1000);
+  });
+
+  test("an inspection that fails is told to whoever waits, and the next listing mends it", async () => {
+    let broken = true;
+    const flaky = (cri: Cri): Cri => ({
+      ...cri,
+      runtime: {
+        ...cri.runtime,
+        containerStatus: (request, options) =>
+          broken ? Promise.reject(new Error("no answer")) : cri.runtime.containerStatus(request, options),
+      },
+    });
+    const bench = new Bench({ wrap: flaky });
+    bench.pod("a");
+    bench.start();
+    assert.deepEqual(await bench.pass(500), []);
+    assert.match(bench.cache.get(podUid("a")).error?.message ?? "", /no answer/);
+    broken = false;
+    assert.deepEqual(await bench.pass(1100), ["ContainerStarted a", "ContainerStarted a"]);
+    assert.equal(bench.cache.get(podUid("a")).error, undefined);
+  });
+
+  test("a listing that fails is said once, and its end too", async () => {
+    const bench = new Bench({ faults: { ...noFaults, failBefore: 1 } });
+    bench.start();
+    await bench.pass(3500);
+    bench.connection.setFaults(noFaults);
+    await bench.pass(1500);
+    const notes = bench.journal.filter((entry) => entry.what.startsWith("Relist")).map((entry) => entry.what);
+    assert.deepEqual(notes, ["RelistFailed", "RelistRecovered"]);
+  });
+});
+
+describe("PLEG with runtime events", () => {
+  const evented = async (faults: CriFaults = noFaults): Promise<Bench> => {
+    const bench = new Bench({ faults });
+    bench.start(true);
+    await bench.pass(1500);
+    return bench;
+  };
+
+  test("notices an exit by its event, long before the next listing", async () => {
+    const bench = await evented();
+    assert.ok(bench.pleg.evented);
+    const container = bench.pod("a");
+    await bench.pass(10_000);
+    bench.world.exit(container, 1, "Error");
+    assert.deepEqual(await bench.pass(200), ["ContainerDied a"]);
+  });
+
+  test("an event that was lost is made good by the next listing", async () => {
+    const bench = await evented();
+    const container = bench.pod("a");
+    await bench.pass(10_000);
+    bench.connection.setFaults({ ...noFaults, eventLost: 1 });
+    bench.world.exit(container, 1, "Error");
+    assert.deepEqual(await bench.pass(200), []);
+    assert.deepEqual(await bench.pass(10_000), ["ContainerDied a"]);
+  });
+
+  test("events that come twice and late change nothing: only an inspection does", async () => {
+    const bench = await evented({ ...noFaults, eventTwice: 1, eventDelayMaxMs: 2000 });
+    const container = bench.pod("a");
+    await bench.pass(300);
+    bench.world.exit(container, 1, "Error");
+    const events = await bench.pass(20_000);
+    assert.equal(events.filter((event) => event === "ContainerDied a").length, 1);
+    assert.equal(bench.cache.get(podUid("a")).status.containers[0]?.state, "exited");
+  });
+
+  test("a runtime without events is listed every second", async () => {
+    const bench = await evented({ ...noFaults, noEvents: true });
+    assert.equal(bench.pleg.evented, false);
+    const container = bench.pod("a");
+    await bench.pass(1100);
+    bench.world.exit(container, 1, "Error");
+    assert.deepEqual(await bench.pass(1100), ["ContainerDied a"]);
+  });
+});
