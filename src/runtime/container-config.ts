@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId } from "../base/ids.ts";
-import { type ContainerConfigSchema, type MountSchema, NamespaceMode, Signal } from "../ports/gen/runtime/v1/api_pb.js";
+import { type ContainerConfigSchema, type MountSchema, NamespaceMode } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
 import { containerResources, type ResourceSettings } from "../resources/container-resources.ts";
 import type { EnvironmentVariable } from "./environment.ts";
@@ -11,6 +11,7 @@ import { hostsPath } from "./hosts-file.ts";
 import { Annotation, Label } from "./labels.ts";
 import { containerLogPath } from "./log-paths.ts";
 import { containerSecurityContext, type ImageUser, type SecurityContextSettings } from "./security-context.ts";
+import { stopSignalOf } from "./stop-signal.ts";
 
 export type ContainerConfig = MessageInit<typeof ContainerConfigSchema>;
 export type { ImageUser } from "./security-context.ts";
@@ -79,7 +80,7 @@ export function generateContainerConfig(
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
-    stopSignal: stopSignal(container),
+    stopSignal: stopSignalOf(container),
     linux: {
       resources: containerResources(pod, container, context.resources),
       securityContext: joined
@@ -163,12 +164,4 @@ function preStopJson({ exec, httpGet, tcpSocket, sleep }: LifecycleHandler): str
     ...(tcpSocket && { tcpSocket: { port: tcpSocket.port, ...(tcpSocket.host && { host: tcpSocket.host }) } }),
     ...(sleep && { sleep: { seconds: sleep.seconds } }),
   });
-}
-
-/** `SIGRTMIN+1` of the API is `SIGRTMINPLUS1` in CRI. */
-function stopSignal(container: Container): Signal {
-  const name = container.lifecycle?.stopSignal;
-  if (name === undefined) return Signal.RUNTIME_DEFAULT;
-  const enumName = name.replace("+", "PLUS").replace(/^SIGRTMAX-/, "SIGRTMAXMINUS");
-  return Object.hasOwn(Signal, enumName) ? Signal[enumName as keyof typeof Signal] : Signal.RUNTIME_DEFAULT;
 }

@@ -6,9 +6,7 @@ import { containerGraceSeconds, gracePeriodSeconds, minimumGraceSeconds, stopTim
 
 const podOf = (spec: number | undefined, deletion?: number) => {
   const pod = testPod(spec === undefined ? {} : { terminationGracePeriodSeconds: spec });
-  return deletion === undefined
-    ? pod
-    : { ...pod, metadata: { ...pod.metadata, deletionGracePeriodSeconds: deletion } };
+  return deletion === undefined ? pod : { ...pod, metadata: { ...pod.metadata, deletionGracePeriodSeconds: deletion } };
 };
 
 test("a pod's grace is its deletion's, then its spec's, then 30 s", () => {
@@ -28,12 +26,16 @@ test("a probe's own grace counts, longer or shorter, until the pod is deleted", 
 
 test("StopContainer gets what is left, never too little and at most two seconds too much", () => {
   fc.assert(
-    fc.property(fc.double({ min: 0, max: 1e7, noNaN: true }), fc.double({ min: -1e5, max: 1e5, noNaN: true }), (now, left) => {
-      const killAtMs = now + left;
-      const timeout = stopTimeoutSeconds(killAtMs, now);
-      assert.ok(Number.isInteger(timeout) && timeout >= minimumGraceSeconds);
-      assert.ok(now + timeout * 1000 >= killAtMs, "SIGKILL before the grace is over");
-      assert.ok(now + timeout * 1000 <= Math.max(killAtMs + 1000, now + minimumGraceSeconds * 1000) + 1e-6);
-    }),
+    fc.property(
+      fc.double({ min: 0, max: 1e7, noNaN: true }),
+      fc.double({ min: -1e5, max: 1e5, noNaN: true }),
+      (now, left) => {
+        const killAtMs = now + left;
+        const timeout = stopTimeoutSeconds(killAtMs, now);
+        assert.ok(Number.isInteger(timeout) && timeout >= minimumGraceSeconds);
+        assert.ok(now + timeout * 1000 >= killAtMs, "SIGKILL before the grace is over");
+        assert.ok(now + timeout * 1000 <= Math.max(killAtMs + 1000, now + minimumGraceSeconds * 1000) + 1e-6);
+      },
+    ),
   );
 });

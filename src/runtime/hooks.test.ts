@@ -109,7 +109,10 @@ describe("an httpGet hook", () => {
     const scene = new Scene();
     await scene.run({ httpGet: { path: "/ready?token=x", port: "http", scheme: "HTTP" } });
     const [request] = scene.requests;
-    assert.equal(`${request?.scheme}://${request?.host}:${request?.port}${request?.path}`, "http://10.0.0.2:8080/ready?token=x");
+    assert.equal(
+      `${request?.scheme}://${request?.host}:${request?.port}${request?.path}`,
+      "http://10.0.0.2:8080/ready?token=x",
+    );
     assert.ok(request?.headers.some(([name, value]) => name === "User-Agent" && value === "kube-lifecycle/1.36"));
     assert.doesNotMatch(JSON.stringify(scene.entries), /token/);
   });
@@ -132,7 +135,10 @@ describe("an httpGet hook", () => {
       { name: "X-A", value: "b" },
     ];
     await scene.run({ httpGet: { port: 80, scheme: "HTTPS", httpHeaders } });
-    assert.deepEqual(scene.requests.map(({ scheme }) => scheme), ["https", "http"]);
+    assert.deepEqual(
+      scene.requests.map(({ scheme }) => scheme),
+      ["https", "http"],
+    );
     const names = scene.requests.map(({ headers }) => headers.map(([name]) => name.toLowerCase()));
     assert.ok(names[0]?.includes("authorization") && !names[1]?.includes("authorization") && names[1]?.includes("x-a"));
     const fallback = scene.entries.find(({ what }) => what === "LifecycleHTTPFallback");

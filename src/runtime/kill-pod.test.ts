@@ -70,7 +70,9 @@ class Scene {
       },
     };
     const labels = { [Label.podUid]: ref.uid };
-    const sandbox = this.world.runSandbox(create(pb.PodSandboxConfigSchema, { metadata: { ...ref, attempt: 0 }, labels }));
+    const sandbox = this.world.runSandbox(
+      create(pb.PodSandboxConfigSchema, { metadata: { ...ref, attempt: 0 }, labels }),
+    );
     for (const { name, command = [], lifecycle } of containers) {
       const annotations = { [Annotation.preStopHandler]: JSON.stringify(lifecycle?.preStop ?? {}) };
       const metadata = { name, attempt: 0 };
@@ -100,7 +102,12 @@ class Scene {
     return await work;
   }
 
-  kill(status: PodStatus, graceSeconds: number, signal = new AbortController().signal, pod: Pod | undefined = this.pod) {
+  kill(
+    status: PodStatus,
+    graceSeconds: number,
+    signal = new AbortController().signal,
+    pod: Pod | undefined = this.pod,
+  ) {
     return killPod(this.deps, { ref, pod }, remainsOf(status), graceSeconds, cause, signal);
   }
 
@@ -231,12 +238,15 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
     fc.asyncProperty(
       fc.array(script, { minLength: 1, maxLength: 5 }),
       fc.integer({ min: 0, max: 15 }),
-      fc.option(fc.record({ afterMs: fc.integer({ min: 0, max: 12_000 }), graceSeconds: fc.integer({ min: 1, max: 5 }) })),
+      fc.option(
+        fc.record({ afterMs: fc.integer({ min: 0, max: 12_000 }), graceSeconds: fc.integer({ min: 1, max: 5 }) }),
+      ),
       async (drawn, graceSeconds, shorter) => {
         const scripts = drawn.map((one, index) => ({ ...one, name: `c${index}` }));
         const scene = new Scene(scripts);
         const killAtMs = await killTwice(scene, graceSeconds, shorter);
-        for (const { name, preStop } of scripts) judge(scene, name, preStop !== undefined && graceSeconds > 0, killAtMs);
+        for (const { name, preStop } of scripts)
+          judge(scene, name, preStop !== undefined && graceSeconds > 0, killAtMs);
         judgeOrder(scene, scripts, killAtMs);
       },
     ),

@@ -21,6 +21,7 @@ import { podRef } from "./pod-ref.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import type { MountedVolumes, RuntimeDependencies } from "./dependencies.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
+import { honoursStopSignal } from "./stop-signal.ts";
 
 /** The sandbox in which a container starts. */
 export interface StartSandbox {
@@ -245,6 +246,17 @@ async function create(
       deps.cri.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config }),
     ),
   );
+  // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
+  const honoured = await attempt("CreateContainerError", () =>
+    honoursStopSignal(deps.cri, start.container, containerId),
+  );
+  if (!honoured) {
+    const wanted = start.container.lifecycle?.stopSignal;
+    throw new StartError(
+      "CreateContainerConfigError",
+      `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`,
+    );
+  }
   return containerId;
 }
 
