@@ -49,9 +49,6 @@ const noUserNamespaces = "runs pods in the host's user namespace";
 
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
-  { path: "livenessProbe", because: "does not probe containers yet" },
-  { path: "readinessProbe", because: "does not probe containers yet" },
-  { path: "startupProbe", because: "does not probe containers yet" },
   { path: "volumeDevices.*", because: "does not attach block devices yet" },
   { path: "resizePolicy.*", because: "does not resize running containers yet" },
   { path: "resources.claims.*", because: "does not allocate devices yet" },

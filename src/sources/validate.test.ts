@@ -193,6 +193,41 @@ test("hooks do one thing that can be done", () => {
   for (const [handler, expected] of bad) assert.match(ofHook(handler), expected);
 });
 
+test("probes ask one thing, as often as can be", () => {
+  const ofProbe = (probe: string, type = "livenessProbe"): string => ofContainer(`${type}: ${probe}`).join("\n");
+  const tcp = "tcpSocket: {port: 80}";
+  const bad: Array<[string, RegExp]> = [
+    ["{periodSeconds: 5}", /livenessProbe: Required value: must specify a handler type/u],
+    [`{${tcp}, grpc: {port: 1}}`, /livenessProbe\.grpc: Forbidden: may not specify more than 1/u],
+    ["{grpc: {port: 0}}", /livenessProbe\.grpc\.port: Invalid value: 0/u],
+    ["{tcpSocket: {port: web--x}}", /livenessProbe\.tcpSocket\.port: Invalid value/u],
+    [`{${tcp}, periodSeconds: -1}`, /periodSeconds: Invalid value: -1: must be greater than or equal to 0/u],
+    [`{${tcp}, initialDelaySeconds: -1}`, /initialDelaySeconds: Invalid value: -1/u],
+    [`{${tcp}, successThreshold: 2}`, /livenessProbe\.successThreshold: Invalid value: 2: must be 1/u],
+    [`{${tcp}, terminationGracePeriodSeconds: 0}`, /terminationGracePeriodSeconds: Invalid value: 0: must be greater/u],
+  ];
+  for (const [probe, expected] of bad) assert.match(ofProbe(probe), expected);
+  assert.match(ofProbe(`{${tcp}, successThreshold: 2}`, "startupProbe"), /startupProbe\.successThreshold/u);
+  assert.match(
+    ofProbe(`{${tcp}, terminationGracePeriodSeconds: 5}`, "readinessProbe"),
+    /readinessProbe\.terminationGracePeriodSeconds: Invalid value: 5: must not be set for readinessProbes/u,
+  );
+  assert.equal(ofProbe(`{${tcp}, successThreshold: 2}`, "readinessProbe"), "");
+});
+
+test("only containers that keep running are probed", () => {
+  const ofInit = (policy: string): string =>
+    ofContainer("", `initContainers: [{name: i, image: b, ${policy} startupProbe: {tcpSocket: {port: 1}}}],`).join(
+      "\n",
+    );
+  assert.match(ofInit(""), /initContainers\[0\]\.startupProbe: Forbidden: may not be set for init containers without/u);
+  assert.doesNotMatch(ofInit("restartPolicy: Always,"), /startupProbe/u);
+  assert.match(
+    ofContainer("", "ephemeralContainers: [{name: e, image: b, readinessProbe: {tcpSocket: {port: 1}}}],").join("\n"),
+    /readinessProbe: Forbidden: cannot be set for an Ephemeral Container/u,
+  );
+});
+
 test("a stop signal is one of Linux's, in a pod that says that it is for Linux", () => {
   const ofSignal = (signal: string, fields: string): string =>
     ofContainer(`lifecycle: {stopSignal: ${signal}}`, fields).join("\n");
@@ -227,6 +262,8 @@ test("what podwright does not do is refused by name, and what it does is not", (
       volumeMounts: [{name: c, mountPath: /c, readOnly: true, recursiveReadOnly: IfPossible, subPathExpr: $(A)}],
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
       env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}],
+      livenessProbe: {grpc: {port: 9, service: s}, terminationGracePeriodSeconds: 5}, startupProbe: {exec: {command: [a]}},
+      readinessProbe: {httpGet: {port: web, path: /a?b, scheme: HTTPS}, successThreshold: 3, initialDelaySeconds: 1},
       lifecycle: {postStart: {httpGet: {port: 80}}, preStop: {sleep: {seconds: 30}}, stopSignal: SIGRTMIN+3},
       resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
   assert.deepEqual(problems(done), []);
@@ -254,7 +291,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
     );
   }
   const inContainer: Array<[string, string]> = [
-    ["livenessProbe: {exec: {command: [a]}}", "livenessProbe"],
     ["resources: {limits: {ephemeral-storage: 1Gi}}", "resources.limits.ephemeral-storage"],
   ];
   for (const [fields, path] of inContainer) {

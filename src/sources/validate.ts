@@ -20,6 +20,7 @@ import {
 } from "./validate-container.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
+import { validateProbes } from "./validate-probes.ts";
 
 /**
  * Everything that makes a pod impossible, as the API server would say it (upstream: ValidatePodCreate), as far as a
@@ -88,6 +89,7 @@ function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldErro
       const here = [...path, kind, index];
       yield* validateContainer(container, here, pod);
       yield* validateLifecycle(container, kind, [...here, "lifecycle"], spec);
+      yield* validateProbes(container, kind, here);
       if (names.has(container.name) && container.name !== "") yield duplicate([...here, "name"], container.name);
       names.add(container.name);
       yield* hostPortConflicts(container.ports ?? [], ports, [...here, "ports"]);
