@@ -71,7 +71,7 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
 }
 
 async function operate(daemon: Daemon): Promise<void> {
-  const { ports, log, configuration, flags, told } = daemon;
+  const { ports, log, configuration, flags } = daemon;
   const settings = kubeletSettings(configuration);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
@@ -86,7 +86,11 @@ async function operate(daemon: Daemon): Promise<void> {
   using imageConnection = connectImages(configuration);
   const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
   const asking = withDeadlines(cri, ports.clock, settings.runtimeRequestTimeoutMs);
-  const runtime = await waitForRuntime(asking, ports.clock, log, endpoint, told);
+  const runtime = await waitForRuntime(asking, ports.clock, log, endpoint, lockFile.told).catch((error: unknown) => {
+    if (error === lockFile.told.reason) return undefined;
+    throw error;
+  });
+  if (runtime === undefined) return;
   const machine = await readMachineInfo(ports.files, ports.cgroups);
   const config = kubeletConfig({ nodeName, rootDirectory, hostIPs }, settings, machine, runtime);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {

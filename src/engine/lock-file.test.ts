@@ -14,10 +14,14 @@ const table = `1: FLOCK  ADVISORY  WRITE 100 fe:00:4242 0 EOF
 `;
 
 test("who waits for a lock of the file is seen in /proc/locks", () => {
-  assert.equal(hasWaiter(table, 4242), true);
-  assert.equal(hasWaiter(table, 88), false, "only held");
-  assert.equal(hasWaiter(table, 77), false, "another kind of lock");
-  assert.equal(hasWaiter("", 4242), false);
+  const device = 0xfe00;
+  assert.equal(hasWaiter(table, { device, inode: 4242 }), true);
+  assert.equal(hasWaiter(table, { device: 0xfe01, inode: 4242 }), false, "a file of another file system");
+  assert.equal(hasWaiter(table, { device, inode: 88 }), false, "only held");
+  assert.equal(hasWaiter(table, { device, inode: 77 }), false, "another kind of lock");
+  assert.equal(hasWaiter("", { device, inode: 4242 }), false);
+  const far = "9: -> FLOCK ADVISORY WRITE 1 103:12345:5 0 EOF";
+  assert.equal(hasWaiter(far, { device: 0x12310345, inode: 5 }), true, "minor numbers above 255");
 });
 
 test("the lock file is waited for", async () => {
@@ -39,13 +43,17 @@ test("contention ends what holds the lock, and so does being told to end", async
   await files.makeDirectory("/proc", 0o755);
   await files.write("/lock", "", 0o600);
   await files.write("/proc/locks", "", 0o444);
-  const inode = (await files.stat("/lock"))?.inode ?? 0;
+  const { inode, device } = (await files.stat("/lock")) ?? { inode: 0, device: 0 };
   const told = new AbortController();
   const first = lockFileContention({ clock, files, log: silentLog }, "/lock", told.signal);
   const second = lockFileContention({ clock, files, log: silentLog }, "/proc", told.signal);
   await clock.advance(3000);
   assert.equal(first.aborted, false);
-  await files.write("/proc/locks", table.replaceAll("4242", String(inode)), 0o444);
+  await files.write(
+    "/proc/locks",
+    table.replaceAll("fe:00:4242", `00:${device.toString(16).padStart(2, "0")}:${inode}`),
+    0o444,
+  );
   await clock.advance(1000);
   assert.match(String(first.reason), /another process waits for \/lock/);
   assert.equal(second.aborted, false);

@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import type { Files } from "../ports/files.ts";
+import type { FileInfo, Files } from "../ports/files.ts";
 import type { Locks } from "../ports/locks.ts";
 import type { Logger } from "../ports/log.ts";
 
@@ -53,17 +53,24 @@ export function lockFileContention(deps: LockFileDependencies, path: string, sig
 async function isContended({ files, log }: LockFileDependencies, path: string): Promise<boolean> {
   try {
     const [file, table] = await Promise.all([files.stat(path), files.read("/proc/locks", maxTableBytes)]);
-    return file === undefined || hasWaiter(new TextDecoder().decode(table), file.inode);
+    return file === undefined || hasWaiter(new TextDecoder().decode(table), file);
   } catch (error) {
     log.debug("can't see who waits for the lock file", { path, error: String(error) });
     return false;
   }
 }
 
-/** Whether somebody waits for a lock of the file (proc_locks(5): `1: -> FLOCK ADVISORY WRITE 42 fe:00:1234 0 EOF`). Pure. */
-export function hasWaiter(table: string, inode: number): boolean {
+/**
+ * Whether somebody waits for a lock of the file (proc_locks(5): `1: -> FLOCK ADVISORY WRITE 42 fe:00:1234 0 EOF`). On
+ * file systems whose files show another device than their mount (btrfs) nobody is ever seen. Pure.
+ */
+export function hasWaiter(table: string, { device, inode }: Pick<FileInfo, "device" | "inode">): boolean {
+  const hex = (part: number): string => part.toString(16).padStart(2, "0");
+  const major = Math.floor(device / 256) % 4096;
+  const minor = (device % 256) + Math.floor(device / 2 ** 20) * 256;
+  const place = `${hex(major)}:${hex(minor)}:${inode}`;
   return table.split("\n").some((line) => {
     const fields = line.trim().split(/\s+/u);
-    return fields[1] === "->" && fields[2] === "FLOCK" && fields[6]?.split(":").at(-1) === String(inode);
+    return fields[1] === "->" && fields[2] === "FLOCK" && fields[6] === place;
   });
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { runtimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import type { RunningCommand } from "../support/command.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
@@ -175,6 +177,7 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     const refused = await rival.ended;
     assert.equal(refused.exitCode, 3);
     assert.match(refused.stderr, /is used by another podwright/);
+    await rm(runtimeLayout(podwright.path("rival"), systemHashing).runDirectory, { recursive: true });
     const applied = await podwright.run(["run", "--detach", await podwright.manifest("run.yaml", sleeper("run", 5))]);
     assert.equal(applied.exitCode, 2);
     assert.match(applied.stderr, /takes no pods from podwright run/);
