@@ -66,6 +66,8 @@ test("another podwright uses the runtime that it was given; its private one conc
   assert.equal(await endpointOf("node /opt/podwright/dist/podwright.js run a.yaml"), undefined);
   assert.equal(await endpointOf("podwright kubelet --container-runtime-endpoint=unix:///h.sock"), "unix:///h.sock");
   assert.equal(await endpointOf("podwright kubelet"), containerd);
+  const files = new FakeFiles().put("/proc/7/root/etc/k.yaml", "containerRuntimeEndpoint: unix:///i.sock");
+  assert.equal(await endpointOf("podwright kubelet --config /etc/k.yaml", files), "unix:///i.sock");
   assert.equal(await endpointOf("podwright ps"), undefined);
 });
 

@@ -54,7 +54,7 @@ const nodeAgents: readonly NodeAgent[] = [
 export async function runtimeUsers(files: Files, processes: readonly ProcessInfo[]): Promise<RuntimeUser[]> {
   const users: RuntimeUser[] = [];
   for (const process of processes) {
-    const endpoint = (await nodeAgentEndpoint(files, process)) ?? podwrightEndpoint(process);
+    const endpoint = (await nodeAgentEndpoint(files, process)) ?? (await podwrightEndpoint(files, process));
     if (endpoint !== undefined) users.push({ process, endpoint });
   }
   return users;
@@ -77,14 +77,15 @@ async function nodeAgentEndpoint(files: Files, process: ProcessInfo): Promise<st
  * The runtime that another podwright was told to use. One that uses its private runtime is not looked for: nobody else
  * is offered that.
  */
-function podwrightEndpoint(process: ProcessInfo): string | undefined {
+async function podwrightEndpoint(files: Files, process: ProcessInfo): Promise<string | undefined> {
   const [command, ...rest] = process.arguments;
   const program = baseName(command ?? "");
   const isPodwright =
     program === "podwright" || (program === "node" && rest.some((word) => /(?:^|\/)podwright(?:\.m?js)?$/.test(word)));
   if (!isPodwright) return undefined;
   if (rest.includes("run")) return flagValue(rest, "--runtime-endpoint");
-  return rest.includes("kubelet") ? (flagValue(rest, "--container-runtime-endpoint") ?? CONTAINERD) : undefined;
+  if (!rest.includes("kubelet")) return undefined;
+  return flagValue(rest, "--container-runtime-endpoint") ?? (await configuredEndpoint(files, process)) ?? CONTAINERD;
 }
 
 /** `containerRuntimeEndpoint` of a kubelet's `--config` and `--config-dir` (KEP-3983: sorted `.conf` files, the last wins). */
