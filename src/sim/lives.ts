@@ -7,6 +7,7 @@ import { Invariants } from "./invariants.ts";
 import { type SimEntry, SimNode } from "./node.ts";
 import { SimRandom } from "./random.ts";
 import { RuntimeWorld, type SimContainer } from "./runtime-world.ts";
+import { volumeDisagreements, withVolumes } from "./volume-rules.ts";
 
 /** How one simulated life of a node and its pods ended. */
 export interface LifeResult {
@@ -38,11 +39,14 @@ class Life {
   readonly #node: SimNode;
   readonly #everWanted = new Map<string, Pod>();
   readonly #invariants: Invariants;
+  /** Of its own, so that what volumes draw moves nothing else of a life. */
+  readonly #volumeRandom: SimRandom;
   #nextPod = 0;
 
   constructor(seed: number) {
     this.#seed = seed;
     this.#random = new SimRandom(seed);
+    this.#volumeRandom = new SimRandom(~seed);
     this.#world = new RuntimeWorld(this.#clock);
     this.#world.images.add("busybox");
     this.#node = new SimNode(this.#clock, this.#world, this.#random.fork(), this.#drawFaults());
@@ -58,12 +62,14 @@ class Life {
     for (let step = 0; step < steps; step++) {
       await this.#clock.run(this.#clock.nowMs + this.#random.integer(0, 20_000));
       this.#disturb();
+      if (this.#volumeRandom.chance(0.3)) this.#node.changeObjects();
     }
     this.#node.setFaults({ ...noFaults, noEvents: this.#random.chance(0.3) });
     await this.#clock.run(this.#clock.nowMs + settleMs);
     const problems = [
       ...this.#invariants.broken.map(({ rule, detail, atMs }) => `${rule} (at ${atMs} ms): ${detail}`),
       ...(await this.#disagreements()),
+      ...(await volumeDisagreements(this.#node, this.#node.desired)),
     ];
     return { seed: this.#seed, problems, entries: this.#node.entries, simulatedMs: this.#clock.nowMs };
   }
@@ -105,8 +111,9 @@ class Life {
         containers: Array.from({ length: count }, (_, index) => this.#drawContainer(`c${index}`)),
       },
     };
-    this.#everWanted.set(uid, pod);
-    this.#node.add(pod);
+    const mounting = withVolumes(pod, this.#volumeRandom);
+    this.#everWanted.set(uid, mounting);
+    this.#node.add(mounting);
   }
 
   #drawContainer(name: string): Container {

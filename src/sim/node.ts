@@ -8,6 +8,7 @@ import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
 import { simNetworkProbes } from "./network-probes.ts";
 import { SimVolumeFiles } from "./volume-files.ts";
+import { SimObjects } from "./volume-rules.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 
@@ -80,6 +81,7 @@ export class SimNode {
   readonly files: MemoryFiles;
   readonly cgroups = new SimCgroups();
   readonly mounts = new SimMounts();
+  readonly objects = new SimObjects();
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
   readonly desired = new Map<string, Pod>();
@@ -125,7 +127,7 @@ export class SimNode {
         cri: connection.cri,
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
         log: silentLog,
-        objects: { configMap: () => undefined, secret: () => undefined },
+        objects: this.objects,
         features: { recursiveReadOnlyMounts: false },
         sourcesReady: () => true,
         owns: async () => true,
@@ -166,6 +168,13 @@ export class SimNode {
       pod,
       cause: { code: "ManifestRemoved", message: "its manifest was removed" },
     });
+  }
+
+  /** The ConfigMap of all pods changes; told to the node when it lives. */
+  changeObjects(): void {
+    this.objects.change();
+    const settings = { kind: "ConfigMap", namespace: "default", name: "settings" } as const;
+    this.#life?.kubelet.objectsChanged([settings], { code: "ObjectsChanged", message: "a ConfigMap changed" });
   }
 
   /** How many lives the node has had, this one included. */
