@@ -13,7 +13,7 @@ import { median } from "./support/statistics.ts";
 const goalRatio = 1.25;
 const parallelisms = [1, 2, 3, 4, 6, 8];
 /** Runs that differ by less than this are taken to be equal: the one with the earlier median pod is the better floor. */
-const noise = 1.03;
+const noise = 1.05;
 /** After each run: what was removed is cleaned up by the runtime's shims and the kernel, later than it says. */
 const settleMs = 1_000;
 

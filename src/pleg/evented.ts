@@ -2,7 +2,7 @@ import { errorMessage } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
-import type { ContainerEventResponse } from "../ports/gen/runtime/v1/api_pb.js";
+import { type ContainerEventResponse, ContainerEventType } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
 import { Label } from "../runtime/labels.ts";
 import type { Pleg } from "./pleg.ts";
@@ -18,6 +18,9 @@ const unsupportedRetryMs = 60_000;
  * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Their payload is never used: it may be stale,
  * repeated, out of order, or another subscriber may have taken it. The stream is always drained, because a runtime may
  * stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
+ *
+ * Only how soon to look depends on the event: what ended is looked at at once. What was created or started was so by a
+ * worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.
  *
  * Which way pods are watched is chosen by what works: while the stream is open PLEG lists seldom, whenever it is not
  * (unsupported, cut, runtime gone) PLEG lists every second.
@@ -40,7 +43,9 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
         for await (const event of cri.runtime.getContainerEvents({}, { signal })) {
           if (received++ === 0) works();
           const uid = eventPod(event);
-          if (uid !== undefined) pleg.hint(podUid(uid));
+          if (uid === undefined) continue;
+          if (isEnd(event)) pleg.hint(podUid(uid));
+          else pleg.hintThatCanWait();
         }
       } catch (error) {
         failure = error;
@@ -57,6 +62,10 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
       .catch(() => {});
     delayMs = Math.min(delayMs * 2, reconnectMaxMs);
   }
+}
+
+function isEnd({ containerEventType: type }: ContainerEventResponse): boolean {
+  return type !== ContainerEventType.CONTAINER_CREATED_EVENT && type !== ContainerEventType.CONTAINER_STARTED_EVENT;
 }
 
 function eventPod(event: ContainerEventResponse): string | undefined {

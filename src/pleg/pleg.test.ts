@@ -196,6 +196,30 @@ describe("PLEG with runtime events", () => {
     assert.deepEqual(await bench.pass(200), ["ContainerDied a"]);
   });
 
+  test("looks at what starts once for all pods, with the listing that comes within a second, not at each step", async () => {
+    let looks = 0;
+    const bench = new Bench({
+      wrap: (cri) => ({
+        ...cri,
+        runtime: {
+          ...cri.runtime,
+          listPodSandbox: (request, options) => {
+            looks++;
+            return cri.runtime.listPodSandbox(request, options);
+          },
+        },
+      }),
+    });
+    bench.start(true);
+    await bench.pass(3000);
+    looks = 0;
+    for (const uid of ["a", "b", "c"]) bench.pod(uid);
+    assert.deepEqual(await bench.pass(500), []);
+    assert.equal(looks, 0);
+    assert.equal((await bench.pass(700)).length, 6);
+    assert.equal(looks, 1 + 3, "one listing, which finds three pods to look at");
+  });
+
   test("an event that was lost is made good by the next listing", async () => {
     const bench = await evented();
     const container = bench.pod("a");

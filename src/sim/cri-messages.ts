@@ -80,9 +80,25 @@ export function containerStatus(container: SimContainer): pb.ContainerStatus {
   });
 }
 
+function eventType(type: WorldChange["type"]): pb.ContainerEventType {
+  switch (type) {
+    case "created":
+      return pb.ContainerEventType.CONTAINER_CREATED_EVENT;
+    case "exited":
+    case "sandboxStopped":
+      return pb.ContainerEventType.CONTAINER_STOPPED_EVENT;
+    case "removed":
+    case "sandboxRemoved":
+      return pb.ContainerEventType.CONTAINER_DELETED_EVENT;
+    default:
+      return pb.ContainerEventType.CONTAINER_STARTED_EVENT;
+  }
+}
+
 export function eventOf(change: WorldChange): pb.ContainerEventResponse {
   return create(pb.ContainerEventResponseSchema, {
     containerId: change.container?.id ?? change.sandbox?.id ?? "",
+    containerEventType: eventType(change.type),
     ...(change.sandbox && { podSandboxStatus: sandboxStatus(change.sandbox) }),
   });
 }
