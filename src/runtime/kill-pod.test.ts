@@ -220,7 +220,7 @@ test("killContainer runs the hook before the stop signal, within the grace that 
   assert.ok(container);
   const began = scene.clock.nowMs;
   const { signal } = new AbortController();
-  await scene.finish(killContainer(scene.deps, { ref, pod: scene.pod }, container, [], 5, cause, signal));
+  await scene.finish(killContainer(scene.deps, { ref, pod: scene.pod, ips: [] }, container, 5, cause, signal));
   assertAfter(scene.times("stopping", "app")[0], began, 1000);
   assertAfter(scene.times("exited", "app")[0], began, 5000);
 });
@@ -245,8 +245,8 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
         const scripts = drawn.map((one, index) => ({ ...one, name: `c${index}` }));
         const scene = new Scene(scripts);
         const killAtMs = await killTwice(scene, graceSeconds, shorter);
-        for (const { name, preStop } of scripts)
-          judge(scene, name, preStop !== undefined && graceSeconds > 0, killAtMs);
+        const mayRun = graceSeconds > 0;
+        for (const { name, preStop } of scripts) judge(scene, name, mayRun && preStop !== undefined, killAtMs);
         judgeOrder(scene, scripts, killAtMs);
       },
     ),

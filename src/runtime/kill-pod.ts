@@ -46,6 +46,11 @@ export interface KillTarget {
   readonly pod: Pod | undefined;
 }
 
+/** With the pod's addresses, the primary one first, for httpGet hooks. */
+export interface AddressedTarget extends KillTarget {
+  readonly ips: readonly string[];
+}
+
 /**
  * Stops all containers of a pod and then its sandboxes. Every preStop hook begins at once, and what it takes counts; a
  * sidecar is stopped when what has to end before it has ended ({@link terminationOrder}). Whoever still waits when the
@@ -63,13 +68,14 @@ export async function killPod(
   signal: AbortSignal,
 ): Promise<void> {
   const { containers, sandboxes } = remains;
-  const kill: Kill = { target, ips: podIPs(deps, target, sandboxes), ...timeOf(deps, graceSeconds), cause, signal };
+  const addressed = { ...target, ips: podIPs(deps, target, sandboxes) };
+  const kill: Kill = { target: addressed, ...timeOf(deps, graceSeconds), cause, signal };
   const order = terminationOrder(target.pod, new Set(containers.map(({ name }) => name)));
   const stops = containers.map((container) => ({ container, stopped: Promise.withResolvers<void>() }));
   const turnOf = async (name: string): Promise<void> => {
     const before = order.get(name) ?? [];
     await Promise.all(
-      stops.filter(({ container }) => before.includes(container.name)).map((stop) => stop.stopped.promise),
+      stops.filter(({ container }) => before.includes(container.name)).map(({ stopped }) => stopped.promise),
     );
   };
   await settleAll(
@@ -92,19 +98,17 @@ export async function killPod(
 /**
  * Stops one container: its preStop hook, its stop signal, and SIGKILL when the grace is over. Idempotent; one that is
  * gone is stopped.
- * @param ips the pod's addresses, for hooks
  * @param graceSeconds 0 or less: no hook begins
  */
 export async function killContainer(
   deps: KillDependencies,
-  target: KillTarget,
+  target: AddressedTarget,
   container: ContainerToStop,
-  ips: readonly string[],
   graceSeconds: number,
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
-  const kill: Kill = { target, ips, ...timeOf(deps, graceSeconds), cause, signal };
+  const kill: Kill = { target, ...timeOf(deps, graceSeconds), cause, signal };
   await preStop(deps, kill, container);
   await stop(deps, kill, container);
 }
@@ -112,8 +116,7 @@ export async function killContainer(
 type ContainerToStop = Pick<ContainerStatus, "id" | "name">;
 
 interface Kill {
-  readonly target: KillTarget;
-  readonly ips: readonly string[];
+  readonly target: AddressedTarget;
   readonly graceSeconds: number;
   /** Monotonic ms. */
   readonly killAtMs: number;
@@ -136,11 +139,11 @@ export function podIPs(
 
 /** Begins the hook, unless it has begun before, and waits for its end as long as the grace lasts. */
 async function preStop(deps: KillDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
-  const { target, ips, cause, signal } = kill;
+  const { target, cause, signal } = kill;
   if (kill.graceSeconds <= 0) return;
   const { preStop: handler, ports } = await hookOf(deps, target.pod, container, signal);
   if (handler === undefined) return;
-  const subject = { pod: target.ref, name: container.name, id: container.id, ports, ips };
+  const subject = { pod: target.ref, name: container.name, id: container.id, ports, ips: target.ips };
   const ended = deps.preStops.once(container.id, (life) => runPreStop(deps, subject, handler, cause, life));
   if (await untilGraceEnds(deps, kill, `preStop hook of container ${container.name}`, ended)) return;
   deps.journal.record({

@@ -241,14 +241,14 @@ async function create(
     data: { attempt: start.attempt, sandbox: sandbox.id },
   };
   // Not given the signal: a creation that is under way ends soon, and an unknown outcome would cost a look and a removal.
-  const { containerId } = await attempt("CreateContainerError", () =>
+  const { containerId: id } = await attempt("CreateContainerError", () =>
     perform(deps.journal, deps.clock, action, () =>
       deps.cri.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config }),
     ),
   );
   // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
   const honoured = await attempt("CreateContainerError", () =>
-    honoursStopSignal(deps.cri, start.container, containerId),
+    honoursStopSignal(deps.cri, start.container, id),
   );
   if (!honoured) {
     const wanted = start.container.lifecycle?.stopSignal;
@@ -257,7 +257,7 @@ async function create(
       `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`,
     );
   }
-  return containerId;
+  return id;
 }
 
 async function run(
@@ -323,9 +323,9 @@ async function postStart(
     const entry = deps.journal.record({ kind: "observation", what, message, pod: ref, container: name, cause });
     const failure: Cause = { code: what, message, entry };
     try {
-      const target = { ref, pod };
+      const target = { ref, pod, ips };
       const graceSeconds = containerGraceSeconds(pod, undefined);
-      await killContainer(deps, target, { id, name }, ips, graceSeconds, failure, signal);
+      await killContainer(deps, target, { id, name }, graceSeconds, failure, signal);
     } catch (killError) {
       signal.throwIfAborted();
       deps.log.warn("a container whose postStart hook failed could not be stopped", {

@@ -163,8 +163,8 @@ async function killOne(
   signal: AbortSignal,
 ): Promise<void> {
   const target = { ref: podRef(pod), pod };
-  const ips = podIPs(deps, target, [sandbox]);
-  await killContainer(deps, target, container, ips, containerGraceSeconds(pod, graceSeconds), cause, signal);
+  const addressed = { ...target, ips: podIPs(deps, target, [sandbox]) };
+  await killContainer(deps, addressed, container, containerGraceSeconds(pod, graceSeconds), cause, signal);
 }
 
 /** One that can't be started holds up no other. */

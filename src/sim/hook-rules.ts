@@ -82,12 +82,13 @@ export class HookRules {
   #started(container: SimContainer, uid: string): void {
     if ((container.config.metadata?.attempt ?? 0) > 0) return;
     const names = (this.#wanted.get(uid)?.spec.containers ?? []).map(({ name }) => name);
-    const before = names.slice(0, Math.max(0, names.indexOf(container.config.metadata?.name ?? "")));
+    const own = names.indexOf(container.config.metadata?.name ?? "");
+    const before = new Set(names.slice(0, Math.max(0, own)));
     for (const other of this.#world.containers.values()) {
       if (other.sandboxId !== container.sandboxId || other.state !== "running") continue;
       const hooked = this.#postStarts.get(other);
       const name = other.config.metadata?.name ?? "";
-      if (hooked?.life !== this.#life() || !before.includes(name)) continue;
+      if (hooked?.life !== this.#life() || !before.has(name)) continue;
       // A call that is told to have failed ends the wait, though the hook goes on.
       if ((other.config.metadata?.attempt ?? 0) === 0 && hooked.endsAtMs > this.#world.clock.nowMs + callMs) {
         this.#break("postStart is waited for", `${uid}: started while the hook of ${name} ran`);

@@ -175,9 +175,10 @@ test("a stop signal of the spec's own reaches the container, or a runtime that c
     const app = { name: "app", script, lifecycle: { stopSignal: "SIGUSR1" } };
     const manifest = pod("signal", { os: { name: "linux" }, terminationGracePeriodSeconds: 10 }, [app]);
     await podwright.run(["run", "--detach", "--wait", "none", await podwright.manifest("signal.yaml", manifest)]);
-    const [{ containers: [view] = [] } = {}] = await podwright.waitFor("a start or a refusal", ([one]) => {
+    const [refused] = await podwright.waitFor("a start or a refusal", ([one]) => {
       return one?.ready === true || one?.containers[0]?.reason === "CreateContainerConfigError";
     });
+    const view = refused?.containers[0];
     if (view?.reason === "CreateContainerConfigError") {
       assert.match(view.message, /runtime does not know lifecycle\.stopSignal .* with SIGUSR1$/);
       assert.deepEqual(await entriesOf(podwright, "signal", "StartContainer"), []);
