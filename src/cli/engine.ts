@@ -18,6 +18,7 @@ import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts"
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { type MachineFacts, preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
+import { watchPrivateRuntime } from "../private-runtime/watch.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
 
@@ -40,7 +41,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  const ended = await serve(ports, layout, endpoint, log);
+  const ended = await serve(ports, layout, endpoint, machine, log);
   if (machine !== undefined && ended === "idle") await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
 }
@@ -67,8 +68,14 @@ async function stopRuntime(ports: Ports, layout: RuntimeLayout, facts: MachineFa
 }
 
 /** Serves until idle or told to end; says which. */
-async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log: Logger): Promise<"idle" | "told"> {
-  const { files, cgroups, network } = ports;
+async function serve(
+  ports: Ports,
+  layout: RuntimeLayout,
+  endpoint: string,
+  machine: MachineFacts | undefined,
+  log: Logger,
+): Promise<"idle" | "told"> {
+  const { clock, files, cgroups, network } = ports;
   const told = terminationSignal();
   using cri = connectCri(endpoint);
   const runtime = await discoverRuntime(cri, told);
@@ -93,5 +100,11 @@ async function serve(ports: Ports, layout: RuntimeLayout, endpoint: string, log:
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     told,
     endsWhenIdle: true,
+    beside: async (_node, signal) => {
+      if (machine === undefined) return;
+      const ensure = (ensuring: AbortSignal): Promise<unknown> =>
+        ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);
+      await watchPrivateRuntime({ clock, log, runtime: cri.runtime, ensure }, signal);
+    },
   });
 }

@@ -60,10 +60,11 @@ test("the distributions that hold a kubelet inside are known, with their own run
 
 test("another podwright uses the runtime that it was given; its private one concerns nobody", async () => {
   assert.equal(
-    await endpointOf("node /opt/podwright/bin/podwright run --runtime-endpoint unix:///g.sock a.yaml"),
+    await endpointOf("node /opt/podwright/dist/podwright.js engine --state-dir /x --runtime-endpoint unix:///g.sock"),
     "unix:///g.sock",
   );
   assert.equal(await endpointOf("node /opt/podwright/dist/podwright.js run a.yaml"), undefined);
+  assert.equal(await endpointOf("podwright run --runtime-endpoint unix:///g.sock a.yaml"), undefined, "a client");
   assert.equal(await endpointOf("podwright kubelet --container-runtime-endpoint=unix:///h.sock"), "unix:///h.sock");
   assert.equal(await endpointOf("podwright kubelet"), containerd);
   const files = new FakeFiles().put("/proc/7/root/etc/k.yaml", "containerRuntimeEndpoint: unix:///i.sock");

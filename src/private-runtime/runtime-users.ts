@@ -83,7 +83,8 @@ async function podwrightEndpoint(files: Files, process: ProcessInfo): Promise<st
   const isPodwright =
     program === "podwright" || (program === "node" && rest.some((word) => /(?:^|\/)podwright(?:\.m?js)?$/.test(word)));
   if (!isPodwright) return undefined;
-  if (rest.includes("run")) return flagValue(rest, "--runtime-endpoint");
+  // `run` itself is a client: the engine behind it is what uses a runtime.
+  if (rest.includes("engine")) return flagValue(rest, "--runtime-endpoint");
   if (!rest.includes("kubelet")) return undefined;
   return flagValue(rest, "--container-runtime-endpoint") ?? (await configuredEndpoint(files, process)) ?? CONTAINERD;
 }

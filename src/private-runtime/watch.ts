@@ -1,0 +1,41 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CriRuntimeService } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+
+const periodMs = 5_000;
+const answerLimitMs = 10_000;
+/** So long it may be that somebody restarts it on purpose, as an upgrade does. */
+const patienceMs = 30_000;
+
+export interface WatchDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: Pick<CriRuntimeService, "version">;
+  /** Starts the private runtime when it does not run; rejects when it can't. */
+  readonly ensure: (signal: AbortSignal) => Promise<unknown>;
+}
+
+/**
+ * Starts a private runtime again that has gone away and stays away: nobody else looks after it. Its pods went on running
+ * meanwhile. Until the signal aborts; never rejects.
+ */
+export async function watchPrivateRuntime(
+  { clock, log, runtime, ensure }: WatchDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  let answeredMs = clock.monotonic();
+  while (!signal.aborted) {
+    try {
+      await clock.sleep("the next look at the private runtime", periodMs, signal);
+      await runtime.version({}, { signal, timeoutMs: answerLimitMs });
+      answeredMs = clock.monotonic();
+    } catch (error) {
+      if (signal.aborted || clock.monotonic() - answeredMs < patienceMs) continue;
+      log.warn("the private runtime is gone: starting it again", { error: errorMessage(error) });
+      await ensure(signal).catch((failure: unknown) => {
+        log.error("the private runtime could not be started again", { error: errorMessage(failure) });
+      });
+    }
+  }
+}
