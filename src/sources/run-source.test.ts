@@ -100,6 +100,18 @@ test("the same content keeps its UID, other content gets another", async () => {
   assert.deepEqual(fixture.uids, ["mine"]);
 });
 
+test("new and changed ConfigMaps and Secrets are told, those that stayed the same are not", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, configMaps: [configMap], secrets: [secret] });
+  assert.deepEqual(fixture.objectChanges, ["ConfigMap default/m", "Secret default/s"]);
+  const before = fixture.source.objects.configMap("default", "m");
+  await fixture.source.apply({ ...nothing, configMaps: [configMap], secrets: [secret] });
+  assert.equal(fixture.objectChanges.length, 2);
+  assert.equal(fixture.source.objects.configMap("default", "m"), before, "an unchanged object stays the same one");
+  await fixture.source.apply({ ...nothing, configMaps: [{ ...configMap, data: { k: "w" } }], secrets: [secret] });
+  assert.deepEqual(fixture.objectChanges.slice(2), ["ConfigMap default/m"]);
+});
+
 test("a removed pod is gone for good, with the grace that was asked for and what only it referred to", async () => {
   const fixture = await started();
   const reference = { name: "A", valueFrom: { secretKeyRef: { name: "s", key: "a" } } };
