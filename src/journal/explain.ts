@@ -130,12 +130,23 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
     .map(({ incarnation }) => incarnation);
 }
 
+/** Causes that only say that something was seen: why it came to that is told by the action before. */
+const seenCodes: ReadonlySet<string> = new Set([
+  "ContainerStarted",
+  "ContainerDied",
+  "ContainerRemoved",
+  "ContainerChanged",
+  "OperationMoved",
+  "StartupProbeSucceeded",
+  "ReadinessProbeSucceeded",
+]);
+
 function explainSubject(steps: readonly Step[]): Subject | undefined {
   const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
   const last = inOrder.findLast((step) => !isWait(step) && !isTidying(step)) ?? inOrder.at(-1);
   if (last === undefined) return undefined;
   const after =
-    last.kind === "observation" && last.causes.length === 0
+    last.kind === "observation" && last.causes.every(({ code }) => seenCodes.has(code))
       ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq)
       : undefined;
   return {

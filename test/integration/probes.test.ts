@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Container } from "../../src/api/container.ts";
+import { startHealthServer } from "../support/health-server.ts";
+import { podObject, type PodOptions, politeSleep } from "../support/manifests.ts";
+import { type Podwright, sleep, withPodwright } from "../support/podwright.ts";
+
+type Probes = Pick<Container, "livenessProbe" | "readinessProbe" | "startupProbe">;
+
+/** Writes the manifest of a pod whose container has these probes. */
+async function probed(
+  podwright: Podwright,
+  name: string,
+  script: string,
+  probes: Probes,
+  options: PodOptions & { readonly hostNetwork?: boolean } = {},
+): Promise<string> {
+  const pod = podObject(name, script, options) as { readonly spec: { readonly containers: readonly object[] } };
+  const containers = pod.spec.containers.map((container) => ({ ...container, ...probes }));
+  const spec = { ...pod.spec, containers, ...(options.hostNetwork === true && { hostNetwork: true }) };
+  return await podwright.manifest(`${name}.json`, JSON.stringify({ ...pod, spec }));
+}
+
+const deaf = "trap '' TERM; while true; do sleep 1; done";
+const every = { periodSeconds: 1, timeoutSeconds: 1 };
+
+test("a container that stops answering is killed and restarted, and why tells what its probe saw", async () => {
+  await withPodwright(async (podwright) => {
+    const dies = `mkdir /tmp/w; touch /tmp/w/healthz; httpd -p 8080 -h /tmp/w; sleep 3; rm /tmp/w/healthz; ${politeSleep}`;
+    const healthz = {
+      httpGet: { path: "/healthz", port: 8080 },
+      ...every,
+      initialDelaySeconds: 1,
+      failureThreshold: 2,
+    };
+    const nobody = { tcpSocket: { port: 9 }, ...every, failureThreshold: 2 };
+    await podwright.succeed(
+      "run",
+      "--detach",
+      "--wait",
+      "none",
+      await probed(podwright, "dies", dies, { livenessProbe: healthz }),
+      await probed(podwright, "once", politeSleep, { livenessProbe: nobody }, { restartPolicy: "Never" }),
+      await probed(
+        podwright,
+        "deaf",
+        deaf,
+        { livenessProbe: { ...nobody, terminationGracePeriodSeconds: 2 } },
+        { grace: 60 },
+      ),
+    );
+    await podwright.waitFor("each to be killed", (pods) =>
+      ["dies", "deaf"].every((name) => (pods.find((pod) => pod.name === name)?.containers[0]?.restartCount ?? 0) > 0),
+    );
+    const why = await podwright.succeed("why", "dies");
+    assert.match(
+      why.replaceAll(/\s+|\d\d:\d\d:\d\d\.\d+/g, " "),
+      /because liveness failed 2\/2 \(GET :8080\/healthz: HTTP +status 404\)/,
+    );
+    await podwright.waitFor("the one that is not restarted to end", (pods) =>
+      pods.some((pod) => pod.name === "once" && pod.state === "terminated"),
+    );
+    const entries = await podwright.journal();
+    const of = (name: string) => entries.filter((entry) => entry.pod?.name === name);
+    const once = of("once");
+    assert.equal(once.filter((entry) => entry.kind === "action" && entry.what === "StartContainer").length, 1);
+    const stop = once.find((entry) => entry.kind === "action" && entry.what === "StopContainer");
+    assert.equal(stop?.cause?.message, "liveness failed 2/2 (TCP :9: connection refused)");
+    const stopDeaf = of("deaf").find((entry) => entry.kind === "action" && entry.what === "StopContainer");
+    const killed = of("deaf").find((entry) => entry.what === "ContainerDied");
+    assert.ok(stopDeaf && killed && killed.time - stopDeaf.time < 10_000, "the probe's grace counts, not the pod's");
+  });
+});
+
+test("nothing else is probed before the start is, readiness is waited for, and a probe that hangs delays no other", async () => {
+  await withPodwright(async (podwright) => {
+    const hangs = "nc -ll -p 7000 -e sleep 1000 & while true; do sleep 1; done";
+    const slow = `sleep 3; touch /tmp/started; sleep 2; mkdir /tmp/w; httpd -p 8080 -h /tmp/w; ${politeSleep}`;
+    const hanging = await probed(podwright, "hanging", hangs, {
+      readinessProbe: { httpGet: { port: 7000 }, periodSeconds: 1, timeoutSeconds: 60 },
+      livenessProbe: { exec: { command: ["sleep", "60"] }, periodSeconds: 1, timeoutSeconds: 60 },
+    });
+    await podwright.succeed("run", "--detach", "--wait", "none", hanging);
+    const path = await probed(podwright, "slow", slow, {
+      startupProbe: { exec: { command: ["test", "-f", "/tmp/started"] }, ...every, failureThreshold: 30 },
+      livenessProbe: { exec: { command: ["test", "-f", "/tmp/started"] }, ...every, failureThreshold: 1 },
+      readinessProbe: { tcpSocket: { port: 8080 }, ...every },
+    });
+    const began = performance.now();
+    await podwright.succeed("run", "--detach", "--wait", "ready", path);
+    const tookMs = performance.now() - began;
+    assert.ok(tookMs > 4_800 && tookMs < 10_000, `ready after ${tookMs} ms`);
+    assert.equal((await podwright.container("slow", "app")).restartCount, 0);
+    assert.equal((await podwright.container("hanging", "app")).ready, false);
+    const entries = (await podwright.journal()).filter((entry) => entry.pod?.name === "slow");
+    const states = entries.filter((entry) => entry.what === "ContainerStateChanged").map(({ message }) => message);
+    assert.deepEqual(states.slice(-2), ["container app is running, not ready", "container app is running and ready"]);
+    assert.ok(entries.some(({ message }) => message.startsWith("startup failed 1/30 (exec test: exit code 1")));
+    assert.ok(!entries.some(({ message }) => message.startsWith("liveness failed")));
+  });
+});
+
+test("gRPC health makes a pod ready or not, and a restart of podwright flips nothing", async () => {
+  await using server = await startHealthServer();
+  await withPodwright(async (podwright) => {
+    const readinessProbe = { grpc: { port: server.port }, ...every, failureThreshold: 2 };
+    const path = await probed(podwright, "grpc", politeSleep, { readinessProbe }, { hostNetwork: true });
+    const isReady = async (ready: boolean): Promise<void> => {
+      await podwright.waitFor(`ready: ${ready}`, (pods) =>
+        pods.some((pod) => pod.name === "grpc" && pod.ready === ready),
+      );
+    };
+    await podwright.succeed("run", "--detach", "--wait", "ready", path);
+    server.serving = false;
+    await isReady(false);
+    server.serving = true;
+    await isReady(true);
+    const { uid } = await podwright.pod("grpc");
+
+    await podwright.kill(await podwright.enginePid());
+    const before = (await podwright.journal()).length;
+    await podwright.succeed("run", "--detach", "--wait", "ready", path);
+    await sleep(1500);
+    assert.equal((await podwright.pod("grpc")).uid, uid);
+    const since = (await podwright.journal()).slice(before).filter((entry) => entry.pod?.uid === uid);
+    const states = since.filter((entry) => entry.what === "ContainerStateChanged").map(({ message }) => message);
+    assert.deepEqual(
+      states.filter((message) => !message.endsWith("running and ready")),
+      [],
+    );
+    assert.ok(!since.some((entry) => entry.kind === "action"), "the running container is left alone");
+  });
+});
