@@ -39,7 +39,10 @@ export async function followPods<T>(
   const showEntries = async (): Promise<void> => {
     for await (const entry of session.follow(follow.sinceSeq, both)) {
       if (entry.what === lifeStarted) progress?.engineRestarted();
-      print(terminal, progress?.entry(entry) ?? []);
+      const lines = progress?.entry(entry) ?? [];
+      // What the lines say is over goes from the live region first: printing draws that anew.
+      if (progress !== undefined && lines.length > 0) terminal.live(progress.live(clock.now()));
+      print(terminal, lines);
       if (entry.pod !== undefined) hints.give();
     }
   };
