@@ -339,3 +339,46 @@ test("colours mark how things ended", () => {
   const text = renderTimeline(found, { ...options, paint: { ...plainPaint, bad: (bad) => `<${bad}>` } });
   assert.match(text, /<start → failed after 9 ms: no such file>/);
 });
+
+test("of a container that runs again, why tells what its restart came from", () => {
+  const app = { pod: web, container: "app" };
+  const entries = journal(
+    [0, { kind: "input", what: "PodAdded", message: "a manifest was added", pod: web }],
+    [
+      10,
+      {
+        kind: "action",
+        what: "StartContainer",
+        message: "start container app (5b3b)",
+        ...app,
+        cause: because(
+          "ContainerExited",
+          "container app exited with code 137",
+          undefined,
+          because("LivenessProbeFailed", "liveness failed 3/3 (GET :8080/healthz: no answer in 1 s)"),
+        ),
+      },
+    ],
+    [
+      20,
+      { kind: "outcome", what: "StartContainer", message: "started", ...app, of: 2, result: "done", durationMs: 10 },
+    ],
+    [30, { what: "ContainerStarted", message: "container app is running", ...app }],
+    [
+      31,
+      {
+        what: "ContainerStateChanged",
+        message: "container app is running and ready",
+        ...app,
+        cause: because("ContainerStarted", "container app is running", 4),
+      },
+    ],
+  );
+  const subject = why(entries, web)?.subjects.find(({ container }) => container === "app");
+  assert.equal(subject?.last.message, "container app is running and ready");
+  assert.equal(subject.after?.what, "StartContainer");
+  assert.deepEqual(
+    subject.causes.map(({ code }) => code),
+    ["ContainerExited", "LivenessProbeFailed"],
+  );
+});
