@@ -11,6 +11,7 @@ import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
+import { StartedStaticPods } from "./pods/started-static-pods.ts";
 import { StaticIdentity } from "./pods/static-identity.ts";
 import { type PodChange, SyncLoop } from "./pods/sync-loop.ts";
 import { matchesRunning } from "./sources/static-pod.ts";
@@ -91,7 +92,7 @@ export class Kubelet {
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
     const { ports, journal, log } = deps;
-    const { clock, random, files, mounts, volumeFiles, networkProbes, processes, cgroups } = ports;
+    const { clock, random, files, networkProbes, processes, cgroups } = ports;
     const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs);
     this.#deps = deps;
     this.#cri = cri;
@@ -100,34 +101,7 @@ export class Kubelet {
     this.#pleg = new Pleg({ clock, cri, cache: this.#cache, journal, log: log.child({ room: "pleg" }) }, config.pleg);
     this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), config.cgroups);
     this.#statuses = new StatusManager(journal);
-    const runtime: RuntimeDependencies = {
-      clock,
-      random,
-      files,
-      mounts,
-      cri,
-      journal,
-      log: log.child({ room: "runtime" }),
-      images: new ImageManager({ clock, images: cri.images, journal }, config.images),
-      podCgroups: this.#cgroups,
-      objects: deps.objects,
-      volumes: new VolumeManager({
-        clock,
-        random,
-        files,
-        volumeFiles,
-        mounts,
-        journal,
-        log: log.child({ room: "volumes" }),
-        objects: deps.objects,
-        node: config.node,
-        recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
-      }),
-      networkProbes,
-      preStops: this.#preStops,
-      node: config.node,
-      starts: new Semaphore(config.parallelStarts),
-    };
+    const runtime = runtimeDependencies(deps, config, cri, this.#cgroups, this.#preStops);
     this.#probes = new ProbeManager({
       clock,
       random,
@@ -167,6 +141,7 @@ export class Kubelet {
       {
         pleg: this.#pleg,
         cache: this.#cache,
+        started: new StartedStaticPods(files, log, `${config.node.rootDirectory}/podwright/static-pods`),
         journal,
         log: log.child({ room: "pods" }),
         matchesRunning,
@@ -276,4 +251,44 @@ const plegUnhealthyMs = 3 * 60_000;
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** What acting on pods needs, with the managers that belong to nobody else. */
+function runtimeDependencies(
+  deps: KubeletDependencies,
+  config: KubeletConfig,
+  cri: Cri,
+  podCgroups: PodCgroups,
+  preStops: PreStopHooks,
+): RuntimeDependencies {
+  const { ports, journal, log } = deps;
+  const { clock, random, files, mounts, volumeFiles, networkProbes } = ports;
+  return {
+    clock,
+    random,
+    files,
+    mounts,
+    cri,
+    journal,
+    log: log.child({ room: "runtime" }),
+    images: new ImageManager({ clock, images: cri.images, journal }, config.images),
+    podCgroups,
+    objects: deps.objects,
+    volumes: new VolumeManager({
+      clock,
+      random,
+      files,
+      volumeFiles,
+      mounts,
+      journal,
+      log: log.child({ room: "volumes" }),
+      objects: deps.objects,
+      node: config.node,
+      recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+    }),
+    networkProbes,
+    preStops,
+    node: config.node,
+    starts: new Semaphore(config.parallelStarts),
+  };
 }

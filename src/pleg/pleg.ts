@@ -152,6 +152,11 @@ export class Pleg {
     this.#inspect(uid, true);
   }
 
+  /** True when the runtime showed the pod when it was last listed or looked at. */
+  isListed(uid: PodUid): boolean {
+    return this.#listed.has(uid) || this.#records.has(uid);
+  }
+
   /** UIDs of the pods of that name that the runtime showed when it was last listed or looked at. */
   podsNamed(namespace: string, name: string): PodUid[] {
     return [...this.#listed].filter(([, pod]) => pod.namespace === namespace && pod.name === name).map(([uid]) => uid);

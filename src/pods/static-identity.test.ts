@@ -4,8 +4,11 @@ import { testContainer, testPod, testSandbox, testStatus } from "../../test/supp
 import type { Pod } from "../api/pod.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import { SimClock } from "../sim/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
+import { StartedStaticPods } from "./started-static-pods.ts";
 import { StaticIdentity } from "./static-identity.ts";
 import type { PodChange } from "./sync-loop.ts";
 
@@ -18,7 +21,10 @@ function staticTestPod(uid: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations: { "kubernetes.io/config.source": "file" } } };
 }
 
-function setUp(runtime: ReadonlyMap<PodUid, PodStatus>): {
+function setUp(
+  runtime: ReadonlyMap<PodUid, PodStatus>,
+  files = new MemoryFiles(new SimClock(0).incarnation()),
+): {
   identity: StaticIdentity;
   passed: PodChange[];
   listed: () => void;
@@ -27,7 +33,12 @@ function setUp(runtime: ReadonlyMap<PodUid, PodStatus>): {
   const listing = Promise.withResolvers<void>();
   const identity = new StaticIdentity(
     {
-      pleg: { firstListing: listing.promise, podsNamed: () => [...runtime.keys()] },
+      pleg: {
+        firstListing: listing.promise,
+        podsNamed: () => [...runtime.keys()],
+        isListed: (uid) => runtime.has(uid),
+      },
+      started: new StartedStaticPods(files, silentLog, "/var/lib/kubelet/podwright/static-pods"),
       cache: {
         getNewerThan: async (uid) => runtime.get(uid) ?? Promise.reject(new Error("the runtime hangs")),
       },
@@ -78,6 +89,20 @@ describe("static pod identity", () => {
     identity.handle({ op: "add", pod: staticTestPod(computed), cause });
     await turn();
     assert.deepEqual(uids(passed), [`add ${computed}`]);
+  });
+
+  test("a UID that podwright gave in an earlier life is not adopted: the manifest has changed since", async () => {
+    const files = new MemoryFiles(new SimClock(0).incarnation());
+    await files.makeDirectory("/var/lib/kubelet/podwright/static-pods", 0o700);
+    await files.write(`/var/lib/kubelet/podwright/static-pods/${running}`, "", 0o600);
+    await files.write("/var/lib/kubelet/podwright/static-pods/gone", "", 0o600);
+    const { identity, passed, listed } = setUp(asWanted, files);
+    listed();
+    identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+    await turn();
+    assert.deepEqual(uids(passed), [`add ${computed}`]);
+    const remembered = await files.list("/var/lib/kubelet/podwright/static-pods");
+    assert.deepEqual(new Set(remembered.map(({ name }) => name)), new Set([running, computed]));
   });
 
   test("a pod whose sandbox is not ready is not adopted", async () => {

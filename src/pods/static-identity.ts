@@ -8,10 +8,13 @@ import type { Pleg } from "../pleg/pleg.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import type { StartedStaticPods } from "./started-static-pods.ts";
 import type { PodChange } from "./sync-loop.ts";
 
 export interface StaticIdentityDependencies {
-  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed">;
+  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed" | "isListed">;
+  /** UIDs that podwright gave in this life or an earlier one. */
+  readonly started: Pick<StartedStaticPods, "has" | "add" | "keepOnly">;
   readonly cache: Pick<PodCache, "getNewerThan">;
   readonly journal: Recorder;
   readonly log: Logger;
@@ -38,6 +41,7 @@ export class StaticIdentity {
   readonly #adopted = new Map<string, string>();
   /** UIDs that were wanted in this life, while the runtime has them, by full name. */
   readonly #ownUids = new Map<string, ReadonlySet<string>>();
+  #pruned = false;
   #turn: Promise<void> = Promise.resolve();
   /** Changes that wait for their turn: while there are none, a change passes at once. */
   #queued = 0;
@@ -57,6 +61,8 @@ export class StaticIdentity {
     this.#queued++;
     this.#turn = this.#turn.then(async () => {
       if (mayAdopt && !known) await this.#adopt(change.pod);
+      if (mayAdopt && !this.#adopted.has(change.pod.metadata.uid))
+        await this.#deps.started.add(change.pod.metadata.uid);
       this.#queued--;
       this.#pass(change);
     });
@@ -70,16 +76,26 @@ export class StaticIdentity {
     this.#next({ ...change, pod });
   }
 
+  /** Once a life: what was started and is gone need not be remembered. */
+  async #prune(): Promise<void> {
+    if (this.#pruned) return;
+    this.#pruned = true;
+    await this.#deps.started.keepOnly((uid) => this.#deps.pleg.isListed(podUid(uid)));
+  }
+
   /** Never rejects: a pod that can't be looked at is not adopted. */
   async #adopt(pod: Pod): Promise<void> {
-    const { pleg, cache, journal, log, matchesRunning, observeLimitMs } = this.#deps;
+    const { pleg, cache, journal, log, matchesRunning, observeLimitMs, started } = this.#deps;
     await pleg.firstListing;
+    await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
     if (rivals.includes(podUid(pod.metadata.uid))) return;
     const own = this.#ownUids.get(fullName(pod)) ?? new Set();
     this.#ownUids.set(fullName(pod), own.intersection(new Set(rivals)));
     const found: PodUid[] = [];
     for (const uid of rivals.filter((rival) => !own.has(rival))) {
+      // Podwright computes the same UID for the same manifest: another one means that the manifest has changed.
+      if (await started.has(uid)) continue;
       try {
         const status = await cache.getNewerThan(uid, 0, observeLimitMs);
         if (status.sandboxes[0]?.ready === true && matchesRunning(pod, status)) found.push(uid);
