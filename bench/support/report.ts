@@ -3,8 +3,8 @@ export interface Goal {
   readonly name: string;
   readonly value: number;
   readonly atMost: number;
-  /** `×` (of the floor) or `ms`. */
-  readonly unit: "×" | "ms";
+  /** `×` (of the floor), `ms`, or `%` (of one processor core). */
+  readonly unit: "×" | "ms" | "%";
 }
 
 type Cell = string | number;
@@ -44,7 +44,14 @@ export function progress(text: string): void {
 }
 
 function withUnit(value: number, unit: Goal["unit"]): string {
-  return unit === "×" ? `${value.toFixed(2)} × the floor` : `${Math.round(value)} ms`;
+  switch (unit) {
+    case "×":
+      return `${value.toFixed(2)} × the floor`;
+    case "ms":
+      return `${Math.round(value)} ms`;
+    case "%":
+      return `${value.toFixed(1)} % of a core`;
+  }
 }
 
 function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
