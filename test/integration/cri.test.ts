@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { connectCri } from "../../src/cri/client.ts";
-import { discoverRuntime, eventsUnsupported } from "../../src/cri/features.ts";
+import { discoverRuntime, eventsUnsupported } from "../../src/runtime-service/features.ts";
 import { needsRoot, testDirectory, type TestDirectory } from "../../src/linux/testing.ts";
 import { isCriError, type Cri } from "../../src/ports/cri.ts";
 
