@@ -1,12 +1,12 @@
 import type { Pod } from "../api/pod.ts";
-import { eitherSignal, onAbort } from "../base/abort.ts";
+import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
-import { killPod, remainsOf } from "../runtime/kill-pod.ts";
+import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { removeContainer, removePod, surplusInstances } from "../runtime/remove-pod.ts";
@@ -17,11 +17,11 @@ import { PodOperations } from "./pod-operations.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
+import { StepSchedule } from "./step-schedule.ts";
 import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
-const manyCauses = 8;
 const rivalRetryMs = 1000;
 const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
 
@@ -41,10 +41,7 @@ export class PodWorker {
   #pod: Pod | undefined;
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
-  #causes: Cause[] = [];
-  #lastCause: Cause;
-  #wake: (() => void) | undefined;
-  #nextStepMs: number | undefined = 0;
+  readonly #schedule: StepSchedule;
   /** Everything that this worker did is seen by observations after this one. */
   #effects: Observation = 0;
   #stopsInARow = 0;
@@ -52,8 +49,6 @@ export class PodWorker {
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
   readonly #operations: PodOperations;
-  /** The causes of a look that nobody asked for. */
-  #timerCause: Cause = resync;
   #life: AbortSignal | undefined;
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
@@ -66,9 +61,8 @@ export class PodWorker {
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
-    this.#causes.push(cause);
-    this.#lastCause = cause;
     const { clock, log } = deps.runtime;
+    this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
@@ -132,16 +126,14 @@ export class PodWorker {
 
   /** Makes the worker look again, soon. */
   wake(cause: Cause): void {
-    if (this.#causes.length < manyCauses) this.#causes.push(cause);
-    this.#nextStepMs = 0;
-    this.#wake?.();
+    this.#schedule.wake(cause);
   }
 
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
     this.#life = signal;
     while (this.#state.kind !== "finished") {
-      await this.#pause(signal);
+      await this.#schedule.pause(this.#resyncMs(), signal);
       if (signal.aborted) return;
       this.#step = new AbortController();
       using either = eitherSignal(signal, this.#step.signal);
@@ -149,16 +141,16 @@ export class PodWorker {
         await this.#advance(either.signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (this.#step.signal.aborted) this.#stepAgain(this.#lastCause);
+        if (this.#step.signal.aborted) this.#schedule.by(0, this.#schedule.lastCause);
         else this.#failed(error);
       }
     }
   }
 
   async #advance(signal: AbortSignal): Promise<void> {
-    this.#nextStepMs = undefined;
+    this.#schedule.begin();
     const status = await this.#observe(signal);
-    const cause = this.#takeCause();
+    const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, status, state.kind !== "syncing");
     if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
@@ -206,7 +198,7 @@ export class PodWorker {
     }
     if (actions.killPod !== undefined && actions.createSandbox === undefined) {
       this.#enter(terminate(this.#state, actions.killPod, gracePeriodSeconds(pod), clock.monotonic()));
-      this.#stepAgain(actions.killPod);
+      this.#schedule.by(0, actions.killPod);
       return;
     }
     await this.#prune(status, signal);
@@ -218,15 +210,15 @@ export class PodWorker {
         wait.exited === undefined
           ? { code: "RetryDue", message: `time for another try to start container ${name}` }
           : { code: "BackOffExpired", message: `the back-off of container ${name} is over`, because: wait.cause };
-      this.#sleepUntil(wait.untilMs, over);
+      this.#schedule.by(wait.untilMs, over);
     }
     if (actions.sandboxWaitUntilMs !== undefined) {
-      this.#sleepUntil(actions.sandboxWaitUntilMs, {
+      this.#schedule.by(actions.sandboxWaitUntilMs, {
         code: "RetryDue",
         message: "time for another try to make the sandbox",
       });
     }
-    this.#sleepUntil(this.#resyncMs(), resync);
+    this.#schedule.by(this.#resyncMs(), resync);
   }
 
   /** `spec.activeDeadlineSeconds`: ends the pod when it is over, and otherwise looks again when it will be. */
@@ -234,7 +226,7 @@ export class PodWorker {
     const endsAtMs = this.#activeDeadline.endsAt(pod, status);
     if (endsAtMs === undefined) return false;
     if (endsAtMs > this.#deps.runtime.clock.monotonic()) {
-      this.#sleepUntil(endsAtMs, deadlineExceeded);
+      this.#schedule.by(endsAtMs, deadlineExceeded);
       return false;
     }
     this.terminate(deadlineExceeded, gracePeriodSeconds(pod));
@@ -247,7 +239,7 @@ export class PodWorker {
     if (rival === undefined) return false;
     this.#decisions.waitsFor(rival);
     const cause: Cause = { code: "RivalPod", message: `pod ${rival} of the same name was in the way` };
-    this.#sleepUntil(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
+    this.#schedule.by(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
     return true;
   }
 
@@ -293,21 +285,22 @@ export class PodWorker {
   }
 
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
-    const remains = remainsOf(status);
-    if (remains.containers.length === 0 && remains.sandboxes.length === 0) {
+    // Stopped at least once in any case: what ended by itself still has what it held.
+    const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
+    if (wasStopped && hasStopped(status)) {
       // A start that was called off may still be on its way to the runtime; its end is looked at once more.
       if (this.#operations.count > 0) return;
       this.#enter({ kind: "terminated", cause: state.cause });
-      this.#stepAgain(state.cause);
+      this.#schedule.by(0, state.cause);
       return;
     }
     const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
     this.#deps.publish(this.#view(status), state.cause);
     try {
       const target = { ref: this.ref, pod: this.#pod };
-      await killPod(this.#deps.runtime, target, remains, Math.ceil(leftMs / 1000), state.cause, signal);
-      if (++this.#stopsInARow > maxStopsInARow) this.#sleepUntil(this.#errorRetryMs(), state.cause);
-      else this.#stepAgain(state.cause);
+      await killPod(this.#deps.runtime, target, remainsOf(status), Math.ceil(leftMs / 1000), state.cause, signal);
+      if (++this.#stopsInARow > maxStopsInARow) this.#schedule.by(this.#errorRetryMs(), state.cause);
+      else this.#schedule.by(0, state.cause);
     } finally {
       this.#acted();
     }
@@ -344,34 +337,16 @@ export class PodWorker {
   }
 
   #failed(error: unknown): void {
-    this.#decisions.failed(errorMessage(error), this.#lastCause);
+    this.#decisions.failed(errorMessage(error), this.#schedule.lastCause);
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: errorMessage(error) });
     this.#deps.pleg.requestInspect(this.uid);
-    this.#sleepUntil(this.#errorRetryMs(), { code: "RetryDue", message: `another try after: ${errorMessage(error)}` });
+    this.#schedule.by(this.#errorRetryMs(), { code: "RetryDue", message: `another try after: ${errorMessage(error)}` });
   }
 
   #view(status: PodStatus): WorkerView {
     const nowMs = this.#deps.runtime.clock.monotonic();
     const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
     return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting };
-  }
-
-  #takeCause(): Cause {
-    this.#lastCause = this.#causes.at(-1) ?? this.#timerCause;
-    this.#causes = [];
-    this.#timerCause = resync;
-    return this.#lastCause;
-  }
-
-  #stepAgain(cause: Cause): void {
-    this.#sleepUntil(0, cause);
-  }
-
-  /** The next look at the latest; an earlier one, or a wake-up that came during the step, stands. */
-  #sleepUntil(atMs: number, cause: Cause): void {
-    if (this.#nextStepMs !== undefined && this.#nextStepMs <= atMs) return;
-    this.#nextStepMs = atMs;
-    this.#timerCause = cause;
   }
 
   #resyncMs(): number {
@@ -385,18 +360,6 @@ export class PodWorker {
   #jittered(ms: number): number {
     const { clock, random } = this.#deps.runtime;
     return clock.monotonic() + ms * (1 + random.uniform() / 2);
-  }
-
-  async #pause(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.runtime;
-    const delayMs = (this.#nextStepMs ?? this.#resyncMs()) - clock.monotonic();
-    if (delayMs <= 0 || signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    using _timer = clock.timer(`next look at pod ${this.ref.namespace}/${this.ref.name}`, delayMs, resolve);
-    using _abort = onAbort(signal, resolve);
-    await promise;
-    this.#wake = undefined;
   }
 }
 
