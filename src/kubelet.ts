@@ -126,7 +126,9 @@ export class Kubelet {
       { runtime, pleg: this.#pleg, cache: this.#cache, probes: this.#probes, config: config.worker, rivals, publish },
       (worker) => this.#gone(worker.uid),
     );
-    this.#probes.results.onChange(({ pod, cause }) => this.#workers.get(podUid(pod.uid))?.wake(cause));
+    this.#probes.results.onChange(({ pod, result, cause }) => {
+      this.#workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
+    });
     this.#syncLoop = new SyncLoop({
       runtime,
       pleg: this.#pleg,
@@ -202,6 +204,7 @@ export class Kubelet {
     const now = this.#deps.ports.clock.monotonic();
     const last = this.#pleg.lastRelistMs;
     const oldest = this.#cri.outstanding()[0];
+    const { activity } = this.#probes;
     const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
     const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
     return [
@@ -215,6 +218,7 @@ export class Kubelet {
         ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
         detail: call ?? "no call under way",
       },
+      { name: "probes", ok: true, detail: `${activity.workers} probes, ${activity.probing} under way` },
     ];
   }
 

@@ -124,6 +124,15 @@ export class PodWorker {
     this.wake(cause);
   }
 
+  /**
+   * A probe changed its mind. A container that has just ended answers no probe either: before it is stopped and run
+   * again for that, the runtime is asked whether it still runs.
+   */
+  probed(cause: Cause, failed: boolean): void {
+    if (failed) this.#acted();
+    this.wake(cause);
+  }
+
   /** Makes the worker look again, soon. */
   wake(cause: Cause): void {
     this.#schedule.wake(cause);

@@ -1,93 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { port, ProbeWorld as World, wallStart } from "../../test/support/probe-world.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
-import type { PodSpec } from "../api/pod.ts";
 import { containerId } from "../base/ids.ts";
-import type { Cause, JournalInput } from "../journal/entry.ts";
-import { CriError } from "../ports/cri.ts";
-import { type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
-import type { ContainerStatus } from "../runtime/pod-status.ts";
-import { MemoryFiles } from "../sim/files.ts";
-import { silentLog } from "../sim/machine.ts";
-import { ProbeManager } from "./probe-manager.ts";
-
-const wallStart = Date.UTC(2026, 10, 20, 14, 0, 0);
-const port = (number: number) => ({ tcpSocket: { port: number } });
-
-/** Where TCP probes go to: by port, what it answers now. Each probe is noted as `port at ms`. */
-class FakeNetwork implements NetworkProbes {
-  readonly probes: string[] = [];
-  readonly down = new Set<number>();
-  readonly hanging = new Set<number>();
-  readonly #clock: ManualClock;
-  readonly #startMs: number;
-
-  constructor(clock: ManualClock) {
-    this.#clock = clock;
-    this.#startMs = clock.monotonic();
-  }
-
-  tcpConnect(_host: string, number: number, signal: AbortSignal): Promise<void> {
-    this.probes.push(`${number} at ${this.#clock.monotonic() - this.#startMs}`);
-    if (this.hanging.has(number)) {
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("called off"))));
-    }
-    return this.down.has(number) ? Promise.reject(new ProbeTargetError("connection refused")) : Promise.resolve();
-  }
-
-  httpGet = () => Promise.reject(new Error("not used here"));
-  grpcHealth = () => Promise.reject(new Error("not used here"));
-}
-
-class World {
-  readonly clock = new ManualClock(wallStart);
-  readonly network = new FakeNetwork(this.clock);
-  readonly entries: JournalInput[] = [];
-  readonly changes: string[] = [];
-  readonly files: MemoryFiles;
-  readonly manager: ProbeManager;
-
-  constructor(files?: MemoryFiles) {
-    this.files = files ?? new MemoryFiles(this.clock);
-    this.manager = new ProbeManager({
-      clock: this.clock,
-      random: { uniform: () => 0.5, bytes: () => new Uint8Array() },
-      files: this.files,
-      commands: { execSync: () => Promise.reject(new CriError("Internal", "ExecSync", "not used here")) },
-      networkProbes: this.network,
-      journal: { record: (entry) => this.entries.push(entry) },
-      log: silentLog,
-      node: { hostIPs: ["192.0.2.1"], rootDirectory: "/var/lib/kubelet" },
-    });
-    this.manager.results.onChange(({ container, type, result }) => this.changes.push(`${container} ${type} ${result}`));
-  }
-
-  /** What a pod's worker tells of a pod with this one container, which started `agoMs` ago. */
-  see(container: Partial<Container>, change: Partial<ContainerStatus> = {}, options: SeeOptions = {}): void {
-    const { agoMs = 0, ending = false, spec = {} } = options;
-    const startedAt = BigInt(this.clock.now() - agoMs) * 1_000_000n;
-    const pod = testPod({ containers: [{ name: "c", image: "busybox", ...container }], ...spec });
-    const instance = testContainer({ id: containerId("c-0"), startedAt, ...change });
-    this.manager.observe(pod, testStatus([testSandbox()], [instance]), ending);
-  }
-
-  /** `ready`, `started` and what speaks against the instance. */
-  state(container: Partial<Container>, id = "c-0") {
-    const full: Container = { name: "c", image: "busybox", ...container };
-    const instance = testContainer({ id: containerId(id) });
-    const status = testStatus([testSandbox()], [instance]);
-    const { ready, started } = this.manager.states(testPod({ containers: [full] }), status).get("c") ?? {};
-    return { ready, started, unhealthy: this.manager.unhealthy(full, instance) };
-  }
-}
-
-interface SeeOptions {
-  readonly agoMs?: number;
-  readonly ending?: boolean;
-  readonly spec?: Partial<PodSpec>;
-}
+import type { Cause } from "../journal/entry.ts";
 
 function chain(cause: Cause | undefined): string[] {
   return cause === undefined ? [] : [cause.message, ...chain(cause.because)];

@@ -124,7 +124,7 @@ export class ProbeManager implements PodProbes {
     return undefined;
   }
 
-  hasStarted(container: Container, { id }: ContainerStatus): boolean {
+  hasStarted(container: Container, { id }: Pick<ContainerStatus, "id">): boolean {
     return container.startupProbe === undefined || this.results.get(id, "startup")?.result === "success";
   }
 
@@ -167,7 +167,7 @@ export class ProbeManager implements PodProbes {
           container,
           probe,
           target,
-          started: this.#started(container, target),
+          started: target !== undefined && this.hasStarted(container, target),
           ending: known.ending,
         };
         const worker = workers.get(key) ?? new ProbeWorker(this.#workerDeps, known.ref, type, view);
@@ -179,11 +179,6 @@ export class ProbeManager implements PodProbes {
       workers.get(key)?.stop();
       workers.delete(key);
     }
-  }
-
-  #started(container: Container, target: ProbeTarget | undefined): boolean {
-    if (target === undefined) return false;
-    return container.startupProbe === undefined || this.results.get(target.id, "startup")?.result === "success";
   }
 
   #target({ pod, status }: ProbedPod, container: Container): ProbeTarget | undefined {

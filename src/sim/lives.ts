@@ -5,6 +5,7 @@ import { SimClock } from "./clock.ts";
 import { type CriFaults, noFaults } from "./cri.ts";
 import { Invariants } from "./invariants.ts";
 import { type SimEntry, SimNode } from "./node.ts";
+import { mayBeKilled, probeProblems, readinessDisagreements, withProbes } from "./probe-rules.ts";
 import { SimRandom } from "./random.ts";
 import { RuntimeWorld, type SimContainer } from "./runtime-world.ts";
 import { volumeDisagreements, withVolumes } from "./volume-rules.ts";
@@ -41,12 +42,14 @@ class Life {
   readonly #invariants: Invariants;
   /** Of its own, so that what volumes draw moves nothing else of a life. */
   readonly #volumeRandom: SimRandom;
+  readonly #probeRandom: SimRandom;
   #nextPod = 0;
 
   constructor(seed: number) {
     this.#seed = seed;
     this.#random = new SimRandom(seed);
     this.#volumeRandom = new SimRandom(~seed);
+    this.#probeRandom = new SimRandom(seed ^ 0x5555_5555);
     this.#world = new RuntimeWorld(this.#clock);
     this.#world.images.add("busybox");
     this.#node = new SimNode(this.#clock, this.#world, this.#random.fork(), this.#drawFaults());
@@ -68,6 +71,8 @@ class Life {
     await this.#clock.run(this.#clock.nowMs + settleMs);
     const problems = [
       ...this.#invariants.broken.map(({ rule, detail, atMs }) => `${rule} (at ${atMs} ms): ${detail}`),
+      ...probeProblems(this.#node.probes, this.#node.entries, this.#everWanted),
+      ...readinessDisagreements(this.#node.pods(), this.#clock.wallMs),
       ...(await this.#disagreements()),
       ...(await volumeDisagreements(this.#node, this.#node.desired)),
     ];
@@ -111,9 +116,9 @@ class Life {
         containers: Array.from({ length: count }, (_, index) => this.#drawContainer(`c${index}`)),
       },
     };
-    const mounting = withVolumes(pod, this.#volumeRandom);
-    this.#everWanted.set(uid, mounting);
-    this.#node.add(mounting);
+    const complete = withProbes(withVolumes(pod, this.#volumeRandom), this.#probeRandom);
+    this.#everWanted.set(uid, complete);
+    this.#node.add(complete);
   }
 
   #drawContainer(name: string): Container {
@@ -222,7 +227,8 @@ class Life {
         return running === 0 ? [] : [`${uid}/${container.name} runs after the pod's deadline`];
       }
       const hookFails = parseHook(container.lifecycle?.postStart?.exec?.command ?? [])?.exitCode === 1;
-      const endless = exitAfterMs === undefined && !unstartable && !hookFails && container.image !== "missing:1";
+      const canRun = !unstartable && !hookFails && container.image !== "missing:1" && !mayBeKilled(container);
+      const endless = exitAfterMs === undefined && canRun;
       const mayRest = (policy === "Never" && this.#everExited(pod)) || !canInitialize(pod);
       if (endless && !mayRest && running !== 1) {
         return [`${uid}/${container.name} should run, and ${running} instances do`];

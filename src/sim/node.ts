@@ -6,7 +6,7 @@ import type { SimClock } from "./clock.ts";
 import { type CriFaults, SimConnection } from "./cri.ts";
 import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
-import { simNetworkProbes } from "./network-probes.ts";
+import { SimNetworkProbes, type SimProbe } from "./network-probes.ts";
 import { SimVolumeFiles } from "./volume-files.ts";
 import { SimObjects } from "./volume-rules.ts";
 import type { SimRandom } from "./random.ts";
@@ -83,6 +83,8 @@ export class SimNode {
   readonly mounts = new SimMounts();
   readonly objects = new SimObjects();
   readonly entries: SimEntry[] = [];
+  /** Every probe of every life. */
+  readonly probes: SimProbe[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
   readonly desired = new Map<string, Pod>();
   readonly #clock: SimClock;
@@ -122,7 +124,7 @@ export class SimNode {
           mounts: this.mounts,
           volumeFiles: new SimVolumeFiles(this.files),
           cgroups: this.cgroups,
-          networkProbes: simNetworkProbes,
+          networkProbes: new SimNetworkProbes(this.#world, clock, this.#lives + 1, this.probes),
         },
         cri: connection.cri,
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
