@@ -8,6 +8,7 @@ import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import { openCgroups } from "../linux/cgroups.ts";
 import { systemClock } from "../linux/clock.ts";
+import { systemCompression } from "../linux/compression.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
@@ -30,6 +31,7 @@ export async function openPorts(): Promise<Ports> {
     clock: systemClock,
     random: systemRandom,
     files: systemFiles,
+    compression: systemCompression,
     processes: systemProcesses,
     mounts: systemMounts,
     volumeFiles: systemVolumeFiles,

@@ -22,8 +22,8 @@ test("a pod that initializes says how far it is, and what holds it up", () => {
   const word = (...initContainers: (typeof init)[]): string =>
     podStatusWord(podView({ phase: "Pending", ready: false, initContainers }));
   assert.equal(word(done, init), "Init:1/2");
-  assert.equal(word({ ...init, state: "waiting" as never, reason: "PodInitializing" }), "Init:0/1");
-  assert.equal(word({ ...init, state: "waiting" as never, reason: "CrashLoopBackOff" }), "Init:CrashLoopBackOff");
+  assert.equal(word({ ...init, state: "waiting", reason: "PodInitializing" }), "Init:0/1");
+  assert.equal(word({ ...init, state: "waiting", reason: "CrashLoopBackOff" }), "Init:CrashLoopBackOff");
   assert.equal(podStatusWord(podView({ initContainers: [done] })), "Running");
 });
 
