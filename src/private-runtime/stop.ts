@@ -2,7 +2,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Cgroups } from "../ports/cgroups.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { PrivateRuntimeDeps } from "./containerd.ts";
-import { endContainerd, findContainerd, findShims } from "./containerd-process.ts";
+import { endContainerd, endShims, findContainerd, findShims } from "./containerd-process.ts";
 import type { RuntimeLayout } from "./layout.ts";
 import { releaseSubnet, removeBridge } from "./pod-network.ts";
 
@@ -38,6 +38,7 @@ export async function stopPrivateRuntime(
   const sandboxes = await countSandboxes(deps, layout, signal);
   if (sandboxes > 0) return { stopped: false, sandboxes };
   await endContainerd(deps, layout);
+  await endShims(deps.processes, layout);
 
   const leftovers: string[] = [];
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
