@@ -5,6 +5,7 @@ import { type PodUid, podUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
+import { LogRotation, type LogRotationConfig } from "./logs/rotation.ts";
 import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
@@ -22,6 +23,9 @@ import { ProbeManager } from "./prober/probe-manager.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
 import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
+import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
+import type { PodStatus } from "./runtime/pod-status.ts";
+import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
 import { PreStopHooks } from "./runtime/pre-stop.ts";
@@ -39,6 +43,8 @@ export interface KubeletConfig {
   /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
   readonly parallelStarts: number;
   readonly housekeepingPeriodMs: number;
+  readonly logRotation: LogRotationConfig;
+  readonly garbage: NodeGarbageConfig;
   /** Deadline of most CRI calls (runtimeRequestTimeout). */
   readonly runtimeRequestTimeoutMs: number;
   /** `containerd`: prefix of container ids in statuses. */
@@ -88,6 +94,8 @@ export class Kubelet {
   readonly #probes: ProbeManager;
   readonly #views = new Map<string, WorkerView>();
   readonly #preStops = new PreStopHooks();
+  readonly #logRotation: LogRotation;
+  readonly #garbage: NodeGarbage;
   readonly #onPodGone: (uid: string) => void;
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
@@ -139,6 +147,26 @@ export class Kubelet {
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
     });
+    this.#logRotation = new LogRotation(
+      {
+        ...ports,
+        runtime: cri.runtime,
+        journal,
+        log: log.child({ room: "logs" }),
+        running: () => this.#observed().flatMap((status) => runningLogs(status, config.node.podLogsRoot)),
+      },
+      config.logRotation,
+    );
+    this.#garbage = new NodeGarbage(
+      {
+        runtime,
+        cgroupUids: () => this.#cgroups.podUids(),
+        ready: () => deps.sourcesReady() && this.#pleg.lastRelistMs !== undefined,
+        pods: () => this.#observed(),
+        known: (uid) => this.#isKnown(podUid(uid)),
+      },
+      config.garbage,
+    );
     this.#identity = new StaticIdentity(
       {
         pleg: this.#pleg,
@@ -177,6 +205,8 @@ export class Kubelet {
       this.#pleg.run(signal),
       runEvented(this.#cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
       this.#syncLoop.run(signal),
+      this.#logRotation.run(signal),
+      this.#garbage.run(signal),
     ]);
     await this.#probes.close();
   }
@@ -190,6 +220,7 @@ export class Kubelet {
         state: worker.state,
         status: this.#cache.get(worker.uid).status,
         waiting: new Map(),
+        terminationMessages: new Map(),
       };
       return { view: { ...view, state: worker.state }, status: this.#statuses.get(worker.uid) };
     });
@@ -242,6 +273,15 @@ export class Kubelet {
     log.info("pods found in the runtime", { pods: running.length, wanted: this.#workers.list().length });
   }
 
+  /** What this node's pods are, as last observed. */
+  #observed(): PodStatus[] {
+    return this.#workers.list().map(({ uid }) => this.#cache.get(uid).status);
+  }
+
+  #isKnown(uid: PodUid): boolean {
+    return this.#workers.get(uid) !== undefined || this.#cache.uids().includes(uid);
+  }
+
   #gone(uid: PodUid): void {
     this.#views.delete(uid);
     this.#statuses.remove(uid);
@@ -266,11 +306,12 @@ function runtimeDependencies(
   preStops: PreStopHooks,
 ): RuntimeDependencies {
   const { ports, journal, log } = deps;
-  const { clock, random, files, mounts, volumeFiles, networkProbes } = ports;
+  const { clock, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
     clock,
     random,
     files,
+    compression,
     mounts,
     cri,
     journal,

@@ -25,7 +25,6 @@ const noApi = "serves no kubelet API on a port yet";
 const noCluster = "does not join clusters yet";
 const noImageGc = "does not remove unused images yet";
 const noEviction = "does not evict pods yet";
-const noLogRotation = "does not rotate container logs yet";
 const noReservation = "does not reserve resources for the system yet";
 const noShutdown = "does not watch for a shutdown of the node yet";
 const noPullSecrets = "pulls images without credentials so far";
@@ -129,10 +128,10 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   featureGates: as("unknown and locked gates are errors, gates without effect here are warned of"),
   failSwapOn: honoured,
   memorySwap: ignored("lets containers use no swap", { swapBehavior: "NoSwap" }, { swapBehavior: "" }),
-  containerLogMaxSize: ignored(noLogRotation),
-  containerLogMaxFiles: ignored(noLogRotation),
-  containerLogMaxWorkers: ignored(noLogRotation),
-  containerLogMonitorInterval: ignored(noLogRotation),
+  containerLogMaxSize: as("negative: no rotation"),
+  containerLogMaxFiles: honoured,
+  containerLogMaxWorkers: as("how many rotated files are packed at a time; renaming waits for nobody"),
+  containerLogMonitorInterval: honoured,
   configMapAndSecretChangeDetectionStrategy: ignored(noCluster),
   systemReserved: ignored(noReservation),
   kubeReserved: ignored(noReservation),

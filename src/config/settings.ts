@@ -1,6 +1,8 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { defaultImageLimits, type ImageManagerLimits } from "../images/image-manager.ts";
+import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
+import { parseQuantity } from "../resources/quantity.ts";
 import { isIpAddress } from "../sources/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { parseGoDuration } from "./go-duration.ts";
@@ -27,6 +29,7 @@ export interface KubeletSettings {
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;
   readonly images: ImageManagerLimits;
+  readonly logRotation: LogRotationConfig;
 }
 
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
@@ -62,7 +65,25 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
       registryBurst: configuration.registryBurst,
       requestTimeoutMs: runtimeRequestTimeoutMs,
     },
+    logRotation: {
+      maxSizeBytes: logSize(configuration.containerLogMaxSize),
+      maxFiles: configuration.containerLogMaxFiles,
+      maxWorkers: configuration.containerLogMaxWorkers,
+      monitorIntervalMs: milliseconds(configuration.containerLogMonitorInterval),
+    },
   };
+}
+
+/** Upstream finds this one wrong only when it makes its log manager, and does not start either. */
+function logSize(text: string): number {
+  try {
+    return Number(parseQuantity(text).nanos / 1_000_000_000n);
+  } catch (error) {
+    const field = "containerLogMaxSize (--container-log-max-size)";
+    throw new PodwrightError(ExitCode.badInput, `invalid configuration: ${field}: ${errorMessage(error)}`, {
+      remedy: "give a number of bytes like 10Mi, or a negative one for no rotation",
+    });
+  }
 }
 
 /** A duration of a configuration, which is known to be one. */

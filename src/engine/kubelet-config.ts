@@ -1,7 +1,11 @@
 import type { KubeletSettings } from "../config/settings.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import type { MachineInfo } from "./machine.ts";
+
+/** As upstream (ContainerGCPeriod). */
+const garbagePeriodMs = 60_000;
 
 /** What the node is called and where things are. */
 export interface NodeIdentity {
@@ -57,7 +61,10 @@ export function kubeletConfig(
       // A call may hang for its whole time before a fresh look is possible.
       observeLimitMs: settings.runtimeRequestTimeoutMs + 30_000,
       maxContainerRestartPeriodMs: settings.maxContainerRestartPeriodMs,
+      garbage: defaultGarbagePolicy,
     },
+    logRotation: settings.logRotation,
+    garbage: { ...defaultGarbagePolicy, periodMs: garbagePeriodMs },
     images: settings.images,
     // Measured: a few at a time finish as early as all at once, and half of them twice as soon.
     parallelStarts: processors + 2,

@@ -71,12 +71,7 @@ export interface RotationPlan {
  * What a rotation does to the files of a log; pure. Afterwards there are at most `maxFiles`: the one that is written, the
  * newest rotated one as it is, so that readers and collectors may finish it, and packed older ones.
  */
-export function planRotation(
-  names: readonly string[],
-  logName: string,
-  maxFiles: number,
-  nowMs: number,
-): RotationPlan {
+export function planRotation(names: readonly string[], logName: string, maxFiles: number, nowMs: number): RotationPlan {
   const rotated = rotatedLogs(names, logName);
   const excess = rotated.slice(0, Math.max(0, rotated.length - Math.max(0, maxFiles - 2)));
   const kept = rotated.slice(excess.length);

@@ -137,8 +137,7 @@ test("a container whose runtime call hangs, or whose log is a link, holds up no 
   await scene.files.write("/secret", "s".repeat(200), 0o600);
   await scene.files.symlink("/secret", link.path);
   const released = Promise.withResolvers<void>();
-  scene.reopen = ({ container, path }) =>
-    container === "a" ? released.promise : scene.files.append(path, "", 0o640);
+  scene.reopen = ({ container, path }) => (container === "a" ? released.promise : scene.files.append(path, "", 0o640));
   scene.rotation.look(signal);
   scene.rotation.look(signal);
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,16 +1,18 @@
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
-import { type PodUid, podUid } from "../base/ids.ts";
+import { type ContainerId, type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
+import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
-import { removeContainer, removePod, surplusInstances } from "../runtime/remove-pod.ts";
+import { removePod } from "../runtime/remove-pod.ts";
 import { syncPod } from "../runtime/sync-pod.ts";
+import { readTerminationMessages } from "../runtime/termination-messages.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
@@ -44,6 +46,8 @@ export class PodWorker {
   readonly #schedule: StepSchedule;
   /** Everything that this worker did is seen by observations after this one. */
   #effects: Observation = 0;
+  /** What the containers that the last look showed as ended left. */
+  #messages: ReadonlyMap<ContainerId, string> = new Map();
   #stopsInARow = 0;
   /** The latest decision, for what waits. */
   #actions: PodActions | undefined;
@@ -170,10 +174,16 @@ export class PodWorker {
 
   /** What the runtime shows, seen after all that this worker has done: also what came to an end while it waited. */
   async #observe(signal: AbortSignal): Promise<PodStatus> {
-    const { cache, config } = this.#deps;
+    const { cache, config, runtime } = this.#deps;
     for (;;) {
       const effects = this.#effects;
       const status = await cache.getNewerThan(this.uid, effects, config.observeLimitMs, signal);
+      this.#messages = await readTerminationMessages(
+        { logs: runtime, node: runtime.node },
+        this.ref,
+        status,
+        this.#messages,
+      );
       if (effects === this.#effects) return status;
     }
   }
@@ -280,17 +290,10 @@ export class PodWorker {
     this.wake({ code: "OperationMoved", message: `podwright got on with it: ${operation}` });
   }
 
-  /** Dead instances beyond those that are kept. Failing to remove one holds nothing up. */
+  /** What is left of the pod's earlier containers and sandboxes. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
-    const cause: Cause = { code: "ContainerGC", message: "one dead instance of each container is kept" };
-    for (const container of surplusInstances(status)) {
-      try {
-        await removeContainer(this.#deps.runtime, this.ref, container, cause, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        this.#deps.runtime.log.warn("removing a dead container failed", { ...this.ref, error: errorMessage(error) });
-      }
-    }
+    const { runtime, config } = this.#deps;
+    if (await collectGarbage(runtime, this.ref, status, config.garbage, signal)) this.#acted();
   }
 
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
@@ -320,6 +323,7 @@ export class PodWorker {
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
       await this.#deps.runtime.volumes.unmount(this.ref, cause, signal);
+      await this.#prune(status, signal);
       return;
     }
     try {
@@ -355,7 +359,8 @@ export class PodWorker {
   #view(status: PodStatus): WorkerView {
     const nowMs = this.#deps.runtime.clock.monotonic();
     const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
-    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting };
+    const terminationMessages = this.#messages;
+    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting, terminationMessages };
   }
 
   #resyncMs(): number {

@@ -1,10 +1,11 @@
 import type { Pod } from "../api/pod.ts";
-import type { PodUid } from "../base/ids.ts";
+import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { GarbagePolicy } from "../runtime/garbage.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -18,6 +19,7 @@ export interface WorkerConfig {
   readonly observeLimitMs: number;
   /** Longest crash-loop back-off (crashLoopBackOff.maxContainerRestartPeriod). */
   readonly maxContainerRestartPeriodMs: number;
+  readonly garbage: GarbagePolicy;
 }
 
 /** What a worker tells of its pod after each step; publishing only reads it. */
@@ -28,6 +30,8 @@ export interface WorkerView {
   readonly state: WorkerState;
   readonly status: PodStatus;
   readonly waiting: ReadonlyMap<string, Waiting>;
+  /** What containers that have ended left as termination message, by container id. */
+  readonly terminationMessages: ReadonlyMap<ContainerId, string>;
 }
 
 export interface WorkerDependencies {

@@ -1,5 +1,6 @@
 import type { Cgroups } from "./cgroups.ts";
 import type { Clock } from "./clock.ts";
+import type { Compression } from "./compression.ts";
 import type { Files } from "./files.ts";
 import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
@@ -13,6 +14,7 @@ export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  readonly compression: Compression;
   readonly processes: Processes;
   readonly mounts: Mounts;
   readonly volumeFiles: VolumeFiles;

@@ -4,6 +4,7 @@ import type { Semaphore } from "../base/semaphore.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Compression } from "../ports/compression.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -69,6 +70,8 @@ export interface RuntimeDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  /** For logs that were rotated. */
+  readonly compression: Compression;
   readonly mounts: Mounts;
   readonly cri: Cri;
   readonly journal: Recorder;

@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
+import { removeLogLinks } from "./log-links.ts";
 import { podLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
 
@@ -47,7 +48,8 @@ export async function makeTerminationLog(
 }
 
 /**
- * Removes a pod's directory and logs. Mounts below it are unmounted first: what is mounted there belongs to somebody
+ * Removes a pod's logs, the links to them, and its directory, which goes last: as long as it is there, a later life knows
+ * that the rest is this node's to remove. Mounts below it are unmounted first: what is mounted there belongs to somebody
  * else and must survive. A mount that can't be unmounted leaves the directory in place.
  */
 export async function removePodDirectories(
@@ -59,6 +61,7 @@ export async function removePodDirectories(
   const directory = podDirectory(node, pod.uid);
   const below = (await mounts.list()).filter((mount) => mount.target.startsWith(`${directory}/`));
   for (const mount of below.reverse()) await mounts.unmount(mount.target);
-  await files.removeTree(directory);
+  await removeLogLinks(files, node, pod);
   await files.removeTree(`${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`);
+  await files.removeTree(directory);
 }

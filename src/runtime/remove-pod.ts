@@ -7,24 +7,10 @@ import { removePodDirectories } from "./pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 
-/** Dead instances that are kept of each container, for `logs --previous` (maximum-dead-containers-per-container). */
-const keptDeadInstances = 1;
-
 /**
- * Dead container instances that are one too many: of each name the newest {@link keptDeadInstances} dead ones stay.
- * Pure.
+ * Removes one dead container with its log and the link to that. The container goes last: as long as it is there, a later
+ * life finds what has to be removed.
  */
-export function surplusInstances(status: PodStatus): ContainerStatus[] {
-  const kept = new Map<string, number>();
-  return status.containers.filter((container) => {
-    if (container.state !== "exited") return false;
-    const count = kept.get(container.name) ?? 0;
-    kept.set(container.name, count + 1);
-    return count >= keptDeadInstances;
-  });
-}
-
-/** Removes one dead container with its log and the link to that. */
 export async function removeContainer(
   deps: RuntimeDependencies,
   pod: PodRef,
@@ -41,8 +27,8 @@ export async function removeContainer(
     data: { id: container.id },
   };
   await perform(deps.journal, deps.clock, action, async () => {
-    await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: container.id }, { signal }));
     await removeContainerLog(deps, pod, container);
+    await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: container.id }, { signal }));
   });
   deps.preStops.forget(container.id);
 }

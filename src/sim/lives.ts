@@ -7,7 +7,7 @@ import { Invariants } from "./invariants.ts";
 import { type SimEntry, SimNode } from "./node.ts";
 import { mayBeKilled, probeProblems, readinessDisagreements, withProbes } from "./probe-rules.ts";
 import { SimRandom } from "./random.ts";
-import { RuntimeWorld, type SimContainer } from "./runtime-world.ts";
+import { RuntimeWorld, type SimContainer, type SimSandbox } from "./runtime-world.ts";
 import { volumeDisagreements, withVolumes } from "./volume-rules.ts";
 
 /** How one simulated life of a node and its pods ended. */
@@ -212,7 +212,9 @@ class Life {
         if (uid !== undefined && !this.#node.desired.has(uid)) problems.push(`${directory}/${name} is still there`);
       }
     }
-    for (const pod of this.#node.desired.values()) problems.push(...this.#disagreementsOf(pod));
+    for (const pod of this.#node.desired.values()) {
+      problems.push(...this.#disagreementsOf(pod), ...this.#staleSandboxes(pod.metadata.uid));
+    }
     return problems;
   }
 
@@ -233,10 +235,27 @@ class Life {
       if (endless && !mayRest && running !== 1) {
         return [`${uid}/${container.name} should run, and ${running} instances do`];
       }
-      const dying = instances.filter((instance) => instance.state !== "running").length;
-      if (dying > 2) return [`${uid}/${container.name} has ${dying} dead instances`];
+      const longDead = instances.filter((instance) => instance.state === "exited" && this.#isLongDead(instance));
+      if (longDead.length > 1) return [`${uid}/${container.name} has ${longDead.length} dead instances`];
       return [];
     });
+  }
+
+  /** Longer than it takes to be noticed. */
+  #isLongDead({ finishedAt }: SimContainer): boolean {
+    const collectedWithinMs = 30_000;
+    return Number(finishedAt / 1_000_000n) + collectedWithinMs < this.#clock.wallMs;
+  }
+
+  /** Of a pod's dead and empty sandboxes only the newest stays. */
+  #staleSandboxes(uid: string): string[] {
+    const attemptOf = (sandbox: SimSandbox): number => sandbox.config.metadata?.attempt ?? 0;
+    const sandboxes = [...this.#world.sandboxes.values()].filter(({ config }) => config.metadata?.uid === uid);
+    const newest = Math.max(...sandboxes.map(attemptOf));
+    const used = new Set([...this.#world.containers.values()].map(({ sandboxId }) => sandboxId));
+    return sandboxes
+      .filter((sandbox) => !sandbox.ready && !used.has(sandbox.id) && attemptOf(sandbox) !== newest)
+      .map((sandbox) => `sandbox ${sandbox.id} of ${uid} is dead, empty and not the newest`);
   }
 
   #instances(uid: string, name: string): SimContainer[] {

@@ -2,7 +2,9 @@ import type { Pod } from "../api/pod.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
+import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import type { SimClock } from "./clock.ts";
+import { simCompression } from "./compression.ts";
 import { type CriFaults, SimConnection } from "./cri.ts";
 import { MemoryFiles } from "./files.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "./machine.ts";
@@ -65,10 +67,13 @@ const config: KubeletConfig = {
     errorBackOffMs: 10_000,
     observeLimitMs: 120_000,
     maxContainerRestartPeriodMs: 300_000,
+    garbage: defaultGarbagePolicy,
   },
   images: defaultImageLimits,
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
+  logRotation: { maxSizeBytes: 10 << 20, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
+  garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
   runtimeRequestTimeoutMs: 120_000,
   runtimeName: "sim",
 };
@@ -120,6 +125,7 @@ export class SimNode {
           clock,
           random: this.#random.fork(),
           files: this.files,
+          compression: simCompression(this.files),
           processes: simProcesses,
           mounts: this.mounts,
           volumeFiles: new SimVolumeFiles(this.files),

@@ -37,7 +37,7 @@ export function publishStatus(
     runtimeName: node.runtimeName,
     podIsTerminal: ended !== undefined,
     ...(failure === undefined ? {} : { failure }),
-    terminationMessages: new Map(),
+    terminationMessages: view.terminationMessages,
     probes: node.probes(pod, view.status),
     recursiveReadOnlyMounts: false,
   });
