@@ -5,7 +5,7 @@ import { type PodUid, podUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
 import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
-import { LogRotation, type LogRotationConfig } from "./logs/rotation.ts";
+import { LogRotation, type LogRotationConfig, type RunningLog } from "./logs/rotation.ts";
 import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
@@ -147,26 +147,8 @@ export class Kubelet {
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
     });
-    this.#logRotation = new LogRotation(
-      {
-        ...ports,
-        runtime: cri.runtime,
-        journal,
-        log: log.child({ room: "logs" }),
-        running: () => this.#observed().flatMap((status) => runningLogs(status, config.node.podLogsRoot)),
-      },
-      config.logRotation,
-    );
-    this.#garbage = new NodeGarbage(
-      {
-        runtime,
-        cgroupUids: () => this.#cgroups.podUids(),
-        ready: () => deps.sourcesReady() && this.#pleg.lastRelistMs !== undefined,
-        pods: () => this.#observed(),
-        known: (uid) => this.#isKnown(podUid(uid)),
-      },
-      config.garbage,
-    );
+    this.#logRotation = this.#makeLogRotation(config);
+    this.#garbage = this.#makeGarbage(runtime, config.garbage);
     this.#identity = new StaticIdentity(
       {
         pleg: this.#pleg,
@@ -271,6 +253,28 @@ export class Kubelet {
     const message = `found ${running.length} of ${this.#workers.list().length} wanted pods in the runtime, ${took} after the start`;
     journal.record({ kind: "note", what: "PodsFound", message });
     log.info("pods found in the runtime", { pods: running.length, wanted: this.#workers.list().length });
+  }
+
+  #makeLogRotation(config: KubeletConfig): LogRotation {
+    const { ports, journal, log } = this.#deps;
+    const running = (): RunningLog[] =>
+      this.#observed().flatMap((status) => runningLogs(status, config.node.podLogsRoot));
+    const { runtime } = this.#cri;
+    return new LogRotation(
+      { ...ports, runtime, journal, log: log.child({ room: "logs" }), running },
+      config.logRotation,
+    );
+  }
+
+  #makeGarbage(runtime: RuntimeDependencies, config: NodeGarbageConfig): NodeGarbage {
+    const deps = {
+      runtime,
+      cgroupUids: () => this.#cgroups.podUids(),
+      ready: () => this.#deps.sourcesReady() && this.#pleg.lastRelistMs !== undefined,
+      pods: () => this.#observed(),
+      known: (uid: string) => this.#isKnown(podUid(uid)),
+    };
+    return new NodeGarbage(deps, config);
   }
 
   /** What this node's pods are, as last observed. */

@@ -73,3 +73,10 @@ test("why a pod is not ready names each container that is not, with control char
   ]);
   assert.equal(containerText(containerView({ ready: false })), "runs but is not ready");
 });
+
+test("of a container's long last message the begin and the end are shown", () => {
+  const message = `begin${"x".repeat(4000)}end`;
+  const text = containerText(containerView({ state: "terminated", exitCode: 1, reason: "Error", message }));
+  assert.match(text, /begin.* … .*end/);
+  assert.ok(text.length < 400);
+});

@@ -124,9 +124,16 @@ export function notReadyLines(pod: PodView): string[] {
   return lines.length > 0 ? lines : [`the pod is ${pod.phase}`];
 }
 
+/** What a container left as its last message may be as long as a page: its begin and its end say most. */
+function shortened(message: string): string {
+  const [begin, end] = [100, 200];
+  return message.length <= begin + end ? message : `${message.slice(0, begin)} … ${message.slice(-end)}`;
+}
+
 /** `is waiting: ImagePullBackOff: …`, `ended with exit code 3 (Error)`, `runs but is not ready`. */
 export function containerText(container: ContainerView): string {
-  const detail = printable([container.reason, container.message].filter(Boolean).join(": "));
+  const message = container.state === "terminated" ? shortened(container.message) : container.message;
+  const detail = printable([container.reason, message].filter(Boolean).join(": "));
   switch (container.state) {
     case "waiting":
       return detail === "" ? "is waiting" : `is waiting: ${detail}`;

@@ -171,10 +171,10 @@ export class LogCursor implements AsyncDisposable {
     const unpacking = this.#unpacking;
     try {
       for (;;) {
-        const { done, value } = await unpacking.pieces.next();
-        if (done === true) return { kind: "rotated", stamp, complete: true };
-        const bytes = value.subarray(unpacking.skip);
-        unpacking.skip -= value.length - bytes.length;
+        const next: IteratorResult<Uint8Array, unknown> = await unpacking.pieces.next();
+        if (next.done === true) return { kind: "rotated", stamp, complete: true };
+        const bytes = next.value.subarray(unpacking.skip);
+        unpacking.skip -= next.value.length - bytes.length;
         this.#offset += bytes.length;
         if (bytes.length > 0) return { kind: "bytes", bytes };
       }

@@ -99,8 +99,8 @@ export async function findTail(
       const textEnd = bytes[end - 1] === NEWLINE ? end - 1 : end;
       const newline = textEnd === 0 ? -1 : bytes.lastIndexOf(NEWLINE, textEnd - 1);
       if (newline < 0 && position > 0) break;
-      if (!scanner.take(bytes.subarray(newline + 1, textEnd)))
-        return { offset: start, skip: scanner.skip, found: scanner.found };
+      const needed = scanner.take(bytes.subarray(newline + 1, textEnd));
+      if (!needed) return { offset: start, skip: scanner.skip, found: scanner.found };
       start = position + newline + 1;
       end = newline + 1;
     }

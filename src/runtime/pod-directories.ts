@@ -55,7 +55,7 @@ export async function makeTerminationLog(
 export async function removePodDirectories(
   files: Files,
   mounts: Mounts,
-  node: NodeContext,
+  node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
   pod: { readonly uid: string; readonly namespace: string; readonly name: string },
 ): Promise<void> {
   const directory = podDirectory(node, pod.uid);

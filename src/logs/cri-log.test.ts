@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CriLogDecoder, type LogLine, parseCriLine } from "./cri-log.ts";
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const textOf = (line: LogLine): string => new TextDecoder().decode(line.text);
+const raw = (text: string, tag = "F", stream = "stdout"): string =>
+  `2026-11-20T14:00:00.000000001Z ${stream} ${tag} ${text}\n`;
+
+test("a CRI line is read into its parts", () => {
+  const entry = parseCriLine(bytesOf("2026-11-20T14:00:00.123456789+01:00 stderr F a  b "));
+  assert.ok(entry);
+  assert.equal(entry.time, "2026-11-20T14:00:00.123456789+01:00");
+  assert.equal(entry.stream, "stderr");
+  assert.equal(entry.partial, false);
+  assert.equal(new TextDecoder().decode(entry.text), "a  b ");
+});
+
+test("an empty line and further tags are accepted", () => {
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout F "))?.text.length, 0);
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout F"))?.text.length, 0);
+  assert.equal(parseCriLine(bytesOf("2026-11-20T14:00:00Z stdout P:x y"))?.partial, true);
+});
+
+test("text in another format is no CRI line", () => {
+  for (const text of [
+    "",
+    "hello",
+    "2026-11-20T14:00:00Z stdin F x",
+    "2026-11-20T14:00:00Z stdout",
+    "x".repeat(25) + " stdout F x",
+  ]) {
+    assert.equal(parseCriLine(bytesOf(text)), undefined, text);
+  }
+});
+
+test("partial lines are joined for each stream, however the bytes are cut", () => {
+  const text = raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
+  for (const size of [1, 7, 1000]) {
+    const decoder = new CriLogDecoder();
+    const bytes = bytesOf(text);
+    const lines: LogLine[] = [];
+    for (let at = 0; at < bytes.length; at += size) lines.push(...decoder.push(bytes.subarray(at, at + size)));
+    assert.deepEqual(
+      lines.map((line) => [line.stream, textOf(line)]),
+      [
+        ["stderr", "err"],
+        ["stdout", "one two"],
+        ["stdout", "torn"],
+        ["stdout", "three"],
+      ],
+    );
+  }
+});
+
+test("a line without an end is given in bounded pieces", () => {
+  const decoder = new CriLogDecoder();
+  const lines: LogLine[] = [];
+  const piece = bytesOf(raw("x".repeat(16_000), "P"));
+  for (let count = 0; count < 200; count++) lines.push(...decoder.push(piece));
+  lines.push(...decoder.end());
+  assert.equal(
+    lines.reduce((sum, line) => sum + line.text.length, 0),
+    200 * 16_000,
+  );
+  assert.deepEqual(
+    lines.map((line) => [line.start, line.end]),
+    [
+      [true, false],
+      [false, false],
+      [false, false],
+      [false, false],
+    ].slice(0, lines.length),
+  );
+});
+
+test("bytes that are not UTF-8 come through unchanged", () => {
+  const decoder = new CriLogDecoder();
+  const bytes = Buffer.concat([
+    bytesOf("2026-11-20T14:00:00Z stdout F "),
+    Buffer.from([0xff, 0xfe, 0x1b, 0x00]),
+    bytesOf("\n"),
+  ]);
+  const [line] = decoder.push(bytes);
+  assert.deepEqual([...(line?.text ?? [])], [0xff, 0xfe, 0x1b, 0x00]);
+});
