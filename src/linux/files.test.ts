@@ -136,6 +136,9 @@ test("directories are made with their parents and the exact mode; existing ones 
   await files.makeDirectory(directory.join("link"), 0o700);
   writeFileSync(directory.join("file"), "");
   await rejectsWith("EEXIST", files.makeDirectory(directory.join("file"), 0o700));
+  await rejectsWith("ENOENT", files.makeDirectory("/proc/podwright/state", 0o700));
+  symlinkSync(directory.join("nowhere"), directory.join("dangling"));
+  await rejectsWith("ENOENT", files.makeDirectory(directory.join("dangling", "a"), 0o700));
 });
 
 test("a listing names entries and their types, and is empty for a missing directory", async () => {

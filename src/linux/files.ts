@@ -154,16 +154,21 @@ async function writeInPlace(path: string, data: string | Uint8Array, mode: numbe
 
 async function makeDirectory(path: string, mode: number): Promise<void> {
   try {
+    await makeOneDirectory(path, mode);
+  } catch (error) {
+    const parent = dirname(path);
+    if (errnoOf(error) !== "ENOENT" || parent === path) throw error;
+    await makeDirectory(parent, mode);
+    // Once more only: below /proc, or where a link leads nowhere, ENOENT is not about the parent.
+    await makeOneDirectory(path, mode);
+  }
+}
+
+async function makeOneDirectory(path: string, mode: number): Promise<void> {
+  try {
     await mkdir(path, mode);
   } catch (error) {
-    const code = errnoOf(error);
-    const parent = dirname(path);
-    if (code === "ENOENT" && parent !== path) {
-      await makeDirectory(parent, mode);
-      await makeDirectory(path, mode);
-      return;
-    }
-    if (code === "EEXIST" && (await stat(path)).isDirectory()) return;
+    if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
     throw error;
   }
   await chmod(path, mode);

@@ -6,14 +6,9 @@ import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { connectCri } from "../../src/cri/client.ts";
-import { openCgroups } from "../../src/linux/cgroups.ts";
 import { systemClock } from "../../src/linux/clock.ts";
-import { systemDaemons } from "../../src/linux/daemons.ts";
-import { systemFiles } from "../../src/linux/files.ts";
 import { systemHashing } from "../../src/linux/hashing.ts";
-import { systemLocks } from "../../src/linux/lock.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemNetwork } from "../../src/linux/network.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { PodSandboxState } from "../../src/ports/gen/runtime/v1/api_pb.js";
@@ -24,20 +19,7 @@ import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
 import type { MachineFacts } from "../../src/private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
-import type { StopDeps } from "../../src/private-runtime/stop.ts";
-
-const deps: StopDeps = {
-  cgroups: await openCgroups(systemClock),
-  clock: systemClock,
-  connect: connectCri,
-  daemons: systemDaemons,
-  files: systemFiles,
-  hashing: systemHashing,
-  locks: systemLocks,
-  mounts: systemMounts,
-  network: systemNetwork,
-  processes: systemProcesses,
-};
+import { machine } from "../support/machine.ts";
 
 /** Directories with a containerd each: the system's, and what scripts/fetch-runtimes.sh brought. */
 const root = resolve(import.meta.dirname, "../..");
@@ -56,7 +38,7 @@ interface Fixture {
 async function prepare(t: TestContext, searchPath: readonly string[] = []): Promise<Fixture> {
   const directory = await mkdtemp(join(tmpdir(), "podwright-runtime-"));
   const layout = runtimeLayout(directory, systemHashing);
-  const result = await preflight({ ...deps, layout, searchPath });
+  const result = await preflight({ ...machine, layout, searchPath });
   const facts = requireReady(result);
   t.after(async () => {
     await removeAllSandboxes(layout).catch(() => {});
@@ -65,7 +47,7 @@ async function prepare(t: TestContext, searchPath: readonly string[] = []): Prom
         systemProcesses.kill(pid, "SIGKILL");
       }
     }
-    await stopPrivateRuntime(deps, layout, facts.programs.busybox);
+    await stopPrivateRuntime(machine, layout, facts.programs.busybox);
     await rm(layout.runDirectory, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
   });
@@ -110,16 +92,16 @@ async function traces({
     .map(({ target }) => `mount ${target}`);
   const interfaces = (await readdir("/sys/class/net")).filter((name) => name === cni.bridge);
   const paths = [runDirectory, `${SUBNET_CLAIM_DIRECTORY}/${instance}`].filter((path) => existsSync(path));
-  const cgroups = (await deps.cgroups.exists(cgroupRoot)) ? [`cgroup ${cgroupRoot}`] : [];
+  const cgroups = (await machine.cgroups.exists(cgroupRoot)) ? [`cgroup ${cgroupRoot}`] : [];
   return [...processes, ...mounts, ...interfaces, ...paths, ...cgroups];
 }
 
 for (const { suite, searchPath } of runtimes) {
   test(`a private containerd (${suite}) starts, runs a pod from its own images, and stops without a trace`, async (t) => {
     const { layout, facts } = await prepare(t, searchPath);
-    const first = await ensurePrivateRuntime(deps, layout, facts);
+    const first = await ensurePrivateRuntime(machine, layout, facts);
     assert.equal(first.started, true);
-    const again = await ensurePrivateRuntime(deps, layout, facts);
+    const again = await ensurePrivateRuntime(machine, layout, facts);
     assert.deepEqual(again, { ...first, started: false });
 
     using cri = connectCri(first.endpoint);
@@ -144,18 +126,24 @@ for (const { suite, searchPath } of runtimes) {
     assert.equal(exitCode, 0);
     assert.match(Buffer.from(stdout).toString(), /^root\n1777\n$/);
 
-    assert.deepEqual(await stopPrivateRuntime(deps, layout, facts.programs.busybox), { stopped: false, sandboxes: 1 });
+    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+      stopped: false,
+      sandboxes: 1,
+    });
     assert.equal(systemProcesses.isAlive(first.pid), true);
 
     await removeSandbox(cri, id);
-    assert.deepEqual(await stopPrivateRuntime(deps, layout, facts.programs.busybox), { stopped: true, leftovers: [] });
+    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+      stopped: true,
+      leftovers: [],
+    });
     assert.deepEqual(await traces(layout), []);
   });
 }
 
 test("containerd leads its own session, so that a signal to podwright's terminal does not reach it", async (t) => {
   const { layout, facts } = await prepare(t);
-  const { pid } = await ensurePrivateRuntime(deps, layout, facts);
+  const { pid } = await ensurePrivateRuntime(machine, layout, facts);
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const [, , processGroup, session, terminal] = stat
     .slice(stat.lastIndexOf(")") + 2)
@@ -166,14 +154,14 @@ test("containerd leads its own session, so that a signal to podwright's terminal
 
 test("after containerd was killed its pods keep it from being cleaned up, and the next start adopts them", async (t) => {
   const { layout, facts } = await prepare(t);
-  const { endpoint, pid } = await ensurePrivateRuntime(deps, layout, facts);
+  const { endpoint, pid } = await ensurePrivateRuntime(machine, layout, facts);
   using cri = connectCri(endpoint);
   const { id } = await runSandbox(cri, layout);
   systemProcesses.kill(pid, "SIGKILL");
   while (systemProcesses.isAlive(pid)) await systemClock.sleep("death", 10);
 
-  assert.deepEqual(await stopPrivateRuntime(deps, layout, facts.programs.busybox), { stopped: false, sandboxes: 1 });
-  const second = await ensurePrivateRuntime(deps, layout, facts);
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), { stopped: false, sandboxes: 1 });
+  const second = await ensurePrivateRuntime(machine, layout, facts);
   assert.equal(second.started, true);
   const { items } = await cri.runtime.listPodSandbox({ filter: { state: { state: PodSandboxState.SANDBOX_READY } } });
   assert.deepEqual(
@@ -181,15 +169,15 @@ test("after containerd was killed its pods keep it from being cleaned up, and th
     [id],
   );
   await removeSandbox(cri, id);
-  assert.deepEqual(await stopPrivateRuntime(deps, layout, facts.programs.busybox), { stopped: true, leftovers: [] });
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), { stopped: true, leftovers: [] });
 });
 
 test("two state directories run side by side on subnets of their own", async (t) => {
   const [left, right] = [await prepare(t), await prepare(t)];
-  await Promise.all([left, right].map(({ layout, facts }) => ensurePrivateRuntime(deps, layout, facts)));
+  await Promise.all([left, right].map(({ layout, facts }) => ensurePrivateRuntime(machine, layout, facts)));
   const subnets = await Promise.all([left, right].map(({ layout }) => readFile(layout.cni.subnetFile, "utf8")));
   assert.notEqual(subnets[0], subnets[1]);
-  const stopped = await stopPrivateRuntime(deps, left.layout, left.facts.programs.busybox);
+  const stopped = await stopPrivateRuntime(machine, left.layout, left.facts.programs.busybox);
   assert.deepEqual(stopped, { stopped: true, leftovers: [] });
   using cri = connectCri(right.layout.containerd.endpoint);
   assert.ok((await cri.runtime.version({})).runtimeName);
@@ -198,14 +186,14 @@ test("two state directories run side by side on subnets of their own", async (t)
 test("a containerd that ends while starting is reported at once with the end of its log", async (t) => {
   const { layout, facts } = await prepare(t);
   const broken = join(layout.stateDirectory, "containerd-broken", "containerd");
-  await deps.files.makeDirectory(dirname(broken), 0o755);
+  await machine.files.makeDirectory(dirname(broken), 0o755);
   await writeFile(broken, "#!/bin/sh\necho 'containerd: cannot find the moon' >&2\nexit 1\n");
   await chmod(broken, 0o755);
   const programs = { ...facts.programs, containerd: broken };
   await assert.rejects(
-    ensurePrivateRuntime(deps, layout, { ...facts, programs }),
+    ensurePrivateRuntime(machine, layout, { ...facts, programs }),
     /did not become ready: it ended\n {2}containerd: cannot find the moon/,
   );
-  assert.deepEqual(await stopPrivateRuntime(deps, layout, programs.busybox), { stopped: true, leftovers: [] });
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, programs.busybox), { stopped: true, leftovers: [] });
   assert.deepEqual(await traces(layout), []);
 });

@@ -2,35 +2,15 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { connectCri } from "../../src/cri/client.ts";
-import { systemClock } from "../../src/linux/clock.ts";
-import { systemDaemons } from "../../src/linux/daemons.ts";
-import { systemFiles } from "../../src/linux/files.ts";
-import { systemHashing } from "../../src/linux/hashing.ts";
-import { systemLocks } from "../../src/linux/lock.ts";
-import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemNetwork } from "../../src/linux/network.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
+import { machine } from "./machine.ts";
 import { Podwright, sleep } from "./podwright.ts";
-import { journaledUids, machineCgroups, tracesOf } from "./traces.ts";
-
-const machine = {
-  cgroups: machineCgroups,
-  clock: systemClock,
-  connect: connectCri,
-  daemons: systemDaemons,
-  files: systemFiles,
-  hashing: systemHashing,
-  locks: systemLocks,
-  mounts: systemMounts,
-  network: systemNetwork,
-  processes: systemProcesses,
-};
+import { journaledUids, tracesOf } from "./traces.ts";
 
 /** A `podwright kubelet` on a containerd, a configuration, a cgroup and a directory of static pods of its own. */
 export class KubeletNode {

@@ -7,13 +7,10 @@ import type { JournalEntry } from "../../src/journal/entry.ts";
 import { defaultJournalLimits } from "../../src/journal/journal.ts";
 import { SegmentLog } from "../../src/journal/segments.ts";
 import { connectCri } from "../../src/cri/client.ts";
-import { systemClock } from "../../src/linux/clock.ts";
 import { systemDaemons } from "../../src/linux/daemons.ts";
 import { systemFiles } from "../../src/linux/files.ts";
 import { systemHashing } from "../../src/linux/hashing.ts";
-import { systemLocks } from "../../src/linux/lock.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemNetwork } from "../../src/linux/network.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { findContainerd } from "../../src/private-runtime/containerd-process.ts";
@@ -21,8 +18,9 @@ import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/lay
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { ContainerView, PodView } from "../../src/server/engine.ts";
 import { type CommandEnd, RunningCommand } from "./command.ts";
+import { machine } from "./machine.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
-import { journaledUids, machineCgroups, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
+import { journaledUids, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const prefix = "podwright-it-";
@@ -30,6 +28,12 @@ const prefix = "podwright-it-";
 const ownEndMs = 30_000;
 /** Those that a signal to this process has to take along. */
 const open = new Set<Podwright>();
+
+interface CommandOptions {
+  readonly stdin?: string;
+  /** A command that is given podwright's command line and runs it, e.g. as another user. */
+  readonly through?: readonly string[];
+}
 
 /** The real podwright on a state directory of its own: commands as child processes, an engine, a private containerd. */
 export class Podwright {
@@ -62,9 +66,11 @@ export class Podwright {
     return path;
   }
 
-  start(arguments_: readonly string[], options: { readonly stdin?: string } = {}): RunningCommand {
+  start(arguments_: readonly string[], options: CommandOptions = {}): RunningCommand {
     const { NO_COLOR: _noColor, PATH = "", ...inherited } = process.env;
-    const child = spawn(process.execPath, [join(root, "src/cli/main.ts"), ...arguments_], {
+    const main = [process.execPath, join(root, "src/cli/main.ts")];
+    const [program = process.execPath, ...words] = [...(options.through ?? []), ...main, ...arguments_];
+    const child = spawn(program, words, {
       cwd: root,
       env: {
         ...inherited,
@@ -78,7 +84,7 @@ export class Podwright {
     return command;
   }
 
-  async run(arguments_: readonly string[], options: { readonly stdin?: string } = {}): Promise<CommandEnd> {
+  async run(arguments_: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
     return this.start(arguments_, options).ended;
   }
 
@@ -261,19 +267,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
   if ((await findContainerd(systemProcesses, layout)) !== undefined) await removeSandboxes(layout);
   for (const { pid } of await processesOf(layout)) systemProcesses.kill(pid, "SIGKILL");
   await until("processes to end", async () => (await processesOf(layout)).length === 0).catch(() => {});
-  const deps = {
-    cgroups: machineCgroups,
-    clock: systemClock,
-    connect: connectCri,
-    daemons: systemDaemons,
-    files: systemFiles,
-    hashing: systemHashing,
-    locks: systemLocks,
-    mounts: systemMounts,
-    network: systemNetwork,
-    processes: systemProcesses,
-  };
-  await stopPrivateRuntime(deps, layout, "/bin/busybox");
+  await stopPrivateRuntime(machine, layout, "/bin/busybox");
   for (const target of (await mountsOf(layout)).toReversed()) await systemMounts.unmount(target, { lazy: true });
   await removeLogs(uids);
   await rm(layout.runDirectory, { recursive: true, force: true });

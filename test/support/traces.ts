@@ -1,15 +1,13 @@
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openCgroups } from "../../src/linux/cgroups.ts";
-import { systemClock } from "../../src/linux/clock.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
+import { machine } from "./machine.ts";
 
 const podLogs = "/var/log/pods";
 const logLinks = "/var/log/containers";
-export const machineCgroups = await openCgroups(systemClock);
 
 /** Processes that were started for a state directory: by their arguments, or because they are in its pods' cgroup. */
 export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number; command: string }[]> {
@@ -22,7 +20,7 @@ export async function processesOf(layout: RuntimeLayout): Promise<{ pid: number;
 }
 
 async function podProcesses(layout: RuntimeLayout): Promise<number[]> {
-  return (await machineCgroups.exists(layout.cgroupRoot)) ? machineCgroups.pids(layout.cgroupRoot) : [];
+  return (await machine.cgroups.exists(layout.cgroupRoot)) ? machine.cgroups.pids(layout.cgroupRoot) : [];
 }
 
 export async function mountsOf(layout: RuntimeLayout): Promise<string[]> {
@@ -46,7 +44,7 @@ export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>)
   const found: string[] = [];
   for (const { pid, command } of await processesOf(layout)) found.push(`process ${pid} ${command}`);
   for (const target of await mountsOf(layout)) found.push(`mount ${target}`);
-  if (await machineCgroups.exists(layout.cgroupRoot)) found.push(`cgroup ${layout.cgroupRoot}`);
+  if (await machine.cgroups.exists(layout.cgroupRoot)) found.push(`cgroup ${layout.cgroupRoot}`);
   for (const name of await namesIn("/sys/class/net")) if (name === layout.cni.bridge) found.push(`interface ${name}`);
   for (const line of await firewallRules(layout)) found.push(`iptables rule ${line}`);
   for (const path of await pathsLeft(layout, uids)) found.push(`path ${path}`);
