@@ -61,8 +61,9 @@ export class StaticIdentity {
     this.#queued++;
     this.#turn = this.#turn.then(async () => {
       if (mayAdopt && !known) await this.#adopt(change.pod);
-      if (mayAdopt && !this.#adopted.has(change.pod.metadata.uid))
-        {await this.#deps.started.add(change.pod.metadata.uid);}
+      if (mayAdopt && !this.#adopted.has(change.pod.metadata.uid)) {
+        await this.#deps.started.add(change.pod.metadata.uid);
+      }
       this.#queued--;
       this.#pass(change);
     });

@@ -247,9 +247,7 @@ async function create(
     ),
   );
   // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
-  const honoured = await attempt("CreateContainerError", () =>
-    honoursStopSignal(deps.cri, start.container, id),
-  );
+  const honoured = await attempt("CreateContainerError", () => honoursStopSignal(deps.cri, start.container, id));
   if (!honoured) {
     const wanted = start.container.lifecycle?.stopSignal;
     throw new StartError(
