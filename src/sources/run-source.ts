@@ -31,6 +31,9 @@ type RunSourceDependencies = SourceDependencies & {
 /** A pod as it is kept: the manifest without defaults and with its UID. */
 type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
 
+/** Waiting for the disk goes on side by side, and the file system writes what waits in one go. */
+const savesAtOnce = 16;
+
 /**
  * Pods that `podwright run` was given, with their ConfigMaps and Secrets. They are kept on disk, so that the next life
  * of podwright wants the same pods under the same UIDs. Names stay as they are; a pod without a namespace is in
@@ -92,14 +95,12 @@ export class RunSource {
       ...configMaps.filter(({ manifest }) => this.#takeConfigMap(manifest)).map(changedObject("ConfigMap")),
       ...secrets.filter(({ manifest }) => this.#takeSecret(manifest)).map(changedObject("Secret")),
     ];
-    const applied: AppliedPod[] = [];
     try {
-      for (const { manifest } of pods) applied.push(await this.#applyPod(manifest));
+      return await this.#takePods(pods.map(({ manifest }) => manifest));
     } finally {
       this.#deliver();
       this.#tellOfChanges(changed);
     }
-    return applied;
   }
 
   /**
@@ -143,19 +144,35 @@ export class RunSource {
     return { ...prepared, pods };
   }
 
-  async #applyPod(manifest: PodManifest): Promise<AppliedPod> {
-    const key = objectKey(manifest.metadata);
+  /** Pods are wanted in the order in which they came, whichever of their files is on disk first. */
+  async #takePods(manifests: readonly PodManifest[]): Promise<AppliedPod[]> {
+    const pods = manifests.map((manifest) => this.#identify(manifest));
+    const places = new Semaphore(savesAtOnce);
+    const saves = await Promise.allSettled(
+      pods.map(async ({ pod, change }) => {
+        if (change === "unchanged") return;
+        using _place = await places.acquire();
+        await this.#store.save(pod);
+      }),
+    );
+    for (const [index, { pod }] of pods.entries()) {
+      if (saves[index]?.status === "fulfilled") this.#pods.set(objectKey(pod.metadata), pod);
+    }
+    for (const save of saves) if (save.status === "rejected") throw save.reason;
+    return pods.map(({ pod: { metadata }, change }) => {
+      return { namespace: metadata.namespace || "default", name: metadata.name, uid: metadata.uid, change };
+    });
+  }
+
+  /** The pod under the UID that it has, or gets, and what a manifest changes about it. */
+  #identify(manifest: PodManifest): { readonly pod: RunPod; readonly change: AppliedPod["change"] } {
+    const before = this.#pods.get(objectKey(manifest.metadata));
+    if (before !== undefined && sameContent(before, manifest)) return { pod: before, change: "unchanged" };
     const namespace = manifest.metadata.namespace || "default";
     const name = manifest.metadata.name ?? "";
-    const before = this.#pods.get(key);
-    if (before !== undefined && sameContent(before, manifest)) {
-      return { namespace, name, uid: before.metadata.uid, change: "unchanged" };
-    }
     const uid = manifest.metadata.uid || randomUuid(this.#deps.random);
     const pod: RunPod = { ...manifest, metadata: { ...manifest.metadata, name, namespace, uid } };
-    await this.#store.save(pod);
-    this.#pods.set(key, pod);
-    return { namespace, name, uid, change: before === undefined ? "added" : "replaced" };
+    return { pod, change: before === undefined ? "added" : "replaced" };
   }
 
   #takePod(manifest: PodManifest, file: string, problems: string[]): void {
