@@ -7,12 +7,14 @@ import type { JournalEntry } from "../../src/journal/entry.ts";
 import { defaultJournalLimits } from "../../src/journal/journal.ts";
 import { SegmentLog } from "../../src/journal/segments.ts";
 import { connectCri } from "../../src/cri/client.ts";
+import { EngineClient } from "../../src/cli/engine-client.ts";
 import { systemDaemons } from "../../src/linux/daemons.ts";
 import { systemFiles } from "../../src/linux/files.ts";
 import { systemHashing } from "../../src/linux/hashing.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import type { Cri } from "../../src/ports/cri.ts";
+import { unixTransport } from "../../src/linux/unix-client.ts";
 import { findContainerd } from "../../src/private-runtime/containerd-process.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
@@ -125,8 +127,21 @@ export class Podwright {
     return last;
   }
 
-  /** All journal entries, from the files: also when no engine runs. */
-  async journal(): Promise<JournalEntry[]> {
+  /** All journal entries: the engine's, or, when none runs, those that it left. */
+  async journal(): Promise<readonly JournalEntry[]> {
+    if ((await this.enginePid()) !== undefined) {
+      const { engineSocket, stateDirectory } = this.layout;
+      return new EngineClient(unixTransport(engineSocket), stateDirectory).entries({});
+    }
+    return this.#journalOnDisk();
+  }
+
+  /** The number of the newest journal entry; 0 when there is none. */
+  async lastSeq(): Promise<number> {
+    return (await this.journal()).at(-1)?.seq ?? 0;
+  }
+
+  async #journalOnDisk(): Promise<readonly JournalEntry[]> {
     if (!existsSync(this.layout.journal)) return [];
     const log = new SegmentLog(systemFiles, this.layout.journal, defaultJournalLimits);
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
@@ -207,7 +222,7 @@ export class Podwright {
       const text = await readFile(path, "utf8").catch(() => "");
       return text === "" ? "" : `--- ${path}\n${text.slice(-3000)}`;
     };
-    const entries = (await this.journal()).slice(-40);
+    const entries = (await this.#journalOnDisk()).slice(-40);
     const lines = entries.map(({ time, what, pod, container = "", message }) => {
       return `${new Date(time).toISOString().slice(11, 23)} ${pod?.name ?? ""} ${container} ${what}: ${message}`;
     });

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import type { JournalEntry } from "../../src/journal/entry.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import type { PodView } from "../../src/server/engine.ts";
+import { podManifest, politeSleep } from "./manifests.ts";
+import { type Podwright, sleep, until } from "./podwright.ts";
+
+/** Ids and restart counts: what an outage must not change. */
+export function instances(pods: readonly PodView[]): string[] {
+  return pods.flatMap((pod) =>
+    pod.containers.map(({ name, id, restartCount }) => `${pod.name}/${name} ${id} ${restartCount}`),
+  );
+}
+
+/** What was asked of the runtime after that entry, as `StartContainer web/app`. */
+export function actionsSince(entries: readonly JournalEntry[], seq: number): string[] {
+  return entries
+    .filter((entry) => entry.seq > seq && entry.kind === "action")
+    .map(({ what, pod, container = "" }) => `${what} ${pod?.name ?? ""}/${container}`);
+}
+
+/** {@link actionsSince}, but only what brings something into being. */
+export function startsSince(entries: readonly JournalEntry[], seq: number): string[] {
+  return actionsSince(entries, seq).filter((action) =>
+    /^(?:RunPodSandbox|CreateContainer|StartContainer) /.test(action),
+  );
+}
+
+/** How a runtime goes away, and how it comes back. */
+export interface Outage {
+  readonly begin: () => Promise<void>;
+  readonly end: () => Promise<void>;
+}
+
+/** containerd is killed, and started again by the same command line. */
+export async function killed(podwright: Podwright): Promise<Outage> {
+  const pid = await podwright.containerdPid();
+  const commandLine = (await systemProcesses.list()).find((process) => process.pid === pid)?.arguments ?? [];
+  return { begin: async () => podwright.kill(pid), end: async () => podwright.startContainerd(commandLine) };
+}
+
+/** containerd takes calls but answers none, and then goes on. */
+export async function hung(podwright: Podwright): Promise<Outage> {
+  const pid = await podwright.containerdPid();
+  assert.ok(pid !== undefined);
+  return {
+    begin: async () => void process.kill(pid, "SIGSTOP"),
+    end: async () => void process.kill(pid, "SIGCONT"),
+  };
+}
+
+/**
+ * Runs two pods, takes the runtime away, kills a container of one of them meanwhile, and brings the runtime back: `ps`
+ * answers all the time, the other pod is not touched, and what died is restarted exactly once.
+ */
+export async function surviveOutage(
+  podwright: Podwright,
+  outageOf: (podwright: Podwright) => Promise<Outage>,
+  outageMs: number,
+): Promise<void> {
+  const paths = await Promise.all(
+    ["calm", "victim"].map((name) => podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep))),
+  );
+  await podwright.succeed("run", "--detach", ...paths);
+  const before = await podwright.pods();
+  const engine = await podwright.enginePid();
+  const [calm, victim] = await Promise.all(before.map((pod) => podwright.firstProcess(pod.containers[0]?.id ?? "")));
+  assert.ok(calm !== undefined && victim !== undefined);
+  const seq = await podwright.lastSeq();
+
+  const outage = await outageOf(podwright);
+  await outage.begin();
+  try {
+    await podwright.kill(victim);
+    for (const over = Date.now() + outageMs; Date.now() < over; await sleep(1_000)) {
+      const names = (await podwright.pods()).map((pod) => pod.name);
+      assert.deepEqual(names, ["calm", "victim"]);
+    }
+    assert.ok(systemProcesses.isAlive(calm), "the pod goes on without its runtime");
+  } finally {
+    await outage.end();
+  }
+
+  const after = await podwright.waitFor("the victim's restart", (pods) =>
+    pods.some((pod) => pod.name === "victim" && pod.ready && pod.containers[0]?.restartCount === 1),
+  );
+  // Twice the period of listings: what is started wrongly would be by now.
+  await sleep(2_500);
+  assert.deepEqual(instances(after.slice(0, 1)), instances(before.slice(0, 1)));
+  assert.equal(await podwright.firstProcess(before[0]?.containers[0]?.id ?? ""), calm);
+  assert.equal(await podwright.enginePid(), engine);
+  assert.deepEqual(startsSince(await podwright.journal(), seq), [
+    "CreateContainer victim/app",
+    "StartContainer victim/app",
+  ]);
+  await until(
+    "the event stream to be back",
+    async () => (await podwright.succeed("doctor")).includes(" runtime events,"),
+    15_000,
+  );
+}
