@@ -158,14 +158,18 @@ async function logSince(context: CommandContext, path: string, offset: number): 
   return new TextDecoder().decode(bytes);
 }
 
-/** The engine's own last error line when it has one (the same form as this command's), the end of its log otherwise. */
+const remedyMark = "  → ";
+
+/** The engine's own last error and its remedy when it has one (the same form as this command's), the end of its log otherwise. */
 export function engineFailure(log: string, logPath: string): PodwrightError {
   const lines = log.split("\n").filter((line) => line.trim() !== "");
   const own = lines.findLastIndex((line) => line.startsWith("podwright: "));
   const exitCode = own >= 0 ? ExitCode.environment : ExitCode.failed;
-  const shown = own >= 0 ? lines.slice(own).join("\n").slice("podwright: ".length) : lines.slice(-5).join("\n");
-  const detail = shown.split("\n").map(printable).join("\n  ");
-  return new PodwrightError(exitCode, `the engine did not start${detail === "" ? "" : `: ${detail}`}`, {
-    remedy: `see ${logPath}`,
+  const told = own >= 0 ? lines.slice(own) : lines.slice(-5);
+  const remedy = own >= 0 ? told.find((line) => line.startsWith(remedyMark)) : undefined;
+  const shown = told.filter((line) => line !== remedy).map((line) => printable(line.replace(/^podwright: /, "")));
+  const message = ["the engine did not start", ...(shown.length > 0 ? [shown.join("\n  ")] : [])].join(": ");
+  return new PodwrightError(exitCode, message, {
+    remedy: remedy === undefined ? `see ${logPath}` : printable(remedy.slice(remedyMark.length)),
   });
 }

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { ExitCode } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
@@ -11,6 +11,7 @@ import { systemDaemons } from "../linux/daemons.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { createLogger } from "../linux/log-sink.ts";
+import { isCriError } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { ensurePrivateRuntime } from "../private-runtime/containerd.ts";
@@ -78,7 +79,13 @@ async function serve(
   const { clock, files, cgroups, network } = ports;
   const told = terminationSignal();
   using cri = connectCri(endpoint);
-  const runtime = await discoverRuntime(cri, told);
+  const runtime = await discoverRuntime(cri, told).catch((error: unknown) => {
+    if (!isCriError(error)) throw error;
+    throw new PodwrightError(ExitCode.environment, `no container runtime answers: ${error.message}`, {
+      cause: error,
+      remedy: "start the runtime, or leave --runtime-endpoint out to use podwright's own",
+    });
+  });
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
   const settings = {
     ...kubeletSettings(withDefaults({})),

@@ -27,8 +27,9 @@ export async function findLog(
   container: string | undefined,
   previous: boolean,
 ): Promise<LogTarget> {
+  let pod: PodView;
   try {
-    return await logOfView(context, await context.engine.pod(selector), container, previous);
+    pod = await context.engine.pod(selector);
   } catch (error) {
     const gone = error instanceof EngineGone;
     const unknown = error instanceof PodwrightError && error.exitCode === ExitCode.badInput;
@@ -38,6 +39,7 @@ export async function findLog(
     if (gone) sayNoEngine(context, `reading ${found.path}`);
     return found;
   }
+  return logOfView(context, pod, container, previous);
 }
 
 async function logOfView(

@@ -17,9 +17,9 @@ test("an engine that does not start is told in its own words, or with the end of
     '{"level":"info"}\npodwright: the runtime is used by kubelet 12\n  → stop it\n',
     "/s/engine.log",
   );
-  assert.equal(own.message, "the engine did not start: the runtime is used by kubelet 12\n  → stop it");
+  assert.equal(own.message, "the engine did not start: the runtime is used by kubelet 12");
   assert.equal(own.exitCode, 3);
-  assert.equal(own.remedy, "see /s/engine.log");
+  assert.equal(own.remedy, "stop it");
   const crash = engineFailure("a\nb\nc\nd\ne\nError: boom\u001b[2J\n", "/s/engine.log");
   assert.equal(
     crash.message,

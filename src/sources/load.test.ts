@@ -42,6 +42,12 @@ test("files, directories, URLs and standard input are read, each in its place", 
   assert.deepEqual(names(loaded), ["one", "three", "two", "remote", "stdin"]);
 });
 
+test("an empty name is an error, not the working directory", async () => {
+  const loaded = await load([""], { "a.yaml": podYaml("one") });
+  assert.deepEqual(messages(loaded), ['"": an empty name; give . for the working directory']);
+  assert.deepEqual(names(loaded), []);
+});
+
 test("of a directory of 100 manifests of which 5 are broken 95 are loaded, with 5 errors", async () => {
   const contents = Object.fromEntries(
     Array.from({ length: 100 }, (_, index) => {

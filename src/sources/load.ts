@@ -94,7 +94,10 @@ async function* readTexts(
   signal: AbortSignal,
 ): AsyncIterable<Text | ManifestError> {
   signal.throwIfAborted();
-  if (path === "-") {
+  if (path === "") {
+    // Most often a variable of a script that is not set; the working directory would be a surprise.
+    yield new ManifestError({ file: '""' }, "an empty name; give . for the working directory");
+  } else if (path === "-") {
     const name = "<standard input>";
     yield await attempt(name, async () => ({ name, bytes: await deps.readStandardInput(maxManifestBytes) }));
   } else if (/^https?:\/\//iu.test(path)) {
