@@ -106,6 +106,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     },
     { ...parts, version },
   );
+  await node.load();
   const server = await serveUnix(layout.engineSocket, engineRoutes(node.engine), {
     onError: (error, request) => log.error("request failed", { ...request, error: String(error) }),
   });

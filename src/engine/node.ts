@@ -115,9 +115,16 @@ export class Node {
     return this.#kubelet.health();
   }
 
+  /**
+   * Reads what `podwright run` was given in earlier lives. To be called before anybody may ask the engine for anything:
+   * it would take the pods that it has for new ones.
+   */
+  async load(): Promise<void> {
+    await this.#run?.load();
+  }
+
   /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#run?.load();
     await Promise.all([this.#kubelet.run(signal), ...this.#watched.map((source) => source.run(signal))]);
   }
 
