@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import { withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
@@ -43,7 +43,8 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
   const ended = await serve(ports, layout, endpoint, machine, log);
-  if (machine !== undefined && ended === "idle") await stopRuntime(ports, layout, machine, log);
+  if (ended === "idle" && machine !== undefined) await stopRuntime(ports, layout, machine, log);
+  if (ended === "idle" && machine === undefined) await removeCgroup(ports, layout, log);
   return ExitCode.done;
 }
 
@@ -66,6 +67,13 @@ async function stopRuntime(ports: Ports, layout: RuntimeLayout, facts: MachineFa
   } else if (outcome.leftovers.length > 0) {
     log.warn("stopping the private runtime left something", { leftovers: outcome.leftovers });
   }
+}
+
+/** Of somebody else's runtime only the pods' parent cgroup is podwright's. */
+async function removeCgroup({ cgroups }: Ports, { cgroupRoot }: RuntimeLayout, log: Logger): Promise<void> {
+  await cgroups.remove(cgroupRoot).catch((error: unknown) => {
+    log.warn("the pods' cgroup could not be removed", { cgroup: cgroupRoot, error: errorMessage(error) });
+  });
 }
 
 /** Serves until idle or told to end; says which. */

@@ -126,9 +126,13 @@ test("a changed manifest replaces its pod: the old one ends before the new one s
   });
 });
 
-test("a pod whose sandbox dies gets a new one, and its containers with it", async () => {
+test("a pod whose sandbox dies gets a new one, its containers with it, and its host port leads there", async () => {
   await withPodwright(async (podwright) => {
-    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", podManifest("web", politeSleep)));
+    const script = "trap 'exit 0' TERM; echo here > /tmp/index.html; httpd -f -p 80 -h /tmp & wait $!";
+    const path = await podwright.manifest("web.yaml", podManifest("web", script, { hostPort: 18_433 }));
+    await podwright.succeed("run", "--detach", path);
+    const answer = async (): Promise<string> => (await fetch("http://127.0.0.1:18433")).text();
+    assert.equal(await answer(), "here\n");
     const before = await podwright.pod("web");
     using cri = podwright.connect();
     const [sandbox] = (await cri.runtime.listPodSandbox({})).items;
@@ -137,7 +141,8 @@ test("a pod whose sandbox dies gets a new one, and its containers with it", asyn
       return pod?.ready === true && pod.containers[0]?.id !== before.containers[0]?.id;
     });
     assert.deepEqual([pods[0]?.uid, pods[0]?.containers[0]?.restartCount], [before.uid, 1]);
-    assert.notEqual(pods[0]?.ips[0], undefined);
+    assert.notEqual(pods[0]?.ips[0], before.ips[0]);
+    assert.equal(await answer(), "here\n");
     assert.match(await podwright.succeed("timeline", "web"), /create the sandbox, attempt 1/);
   });
 });
