@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { appendFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Blame } from "../../src/journal/blame.ts";
 import { CommandBench, withEngine } from "../support/command.ts";
 import { containerView, podView } from "../support/pod-views.ts";
 
@@ -34,6 +35,37 @@ test("why and timeline answer for a pod, as text and as JSON", async () => {
     assert.equal(unknown.exitCode, 2);
     assert.match(unknown.stderr, /there is no pod "wep"\n.*did you mean web\?/);
   });
+});
+
+test("blame tells what a start-up is spent on, as text and as JSON, also without an engine", async () => {
+  await withEngine({}, async (bench, engine, path) => {
+    await bench.run(["run", "--detach", path]);
+    const blame = await bench.run(["blame", "web"]);
+    assert.equal(blame.exitCode, 0, blame.stderr);
+    assert.match(blame.stdout, /^default\/web [^]*not ready yet, so far[^]*12 ms +app +start\n[^]*app +not ready yet/);
+    engine.record({
+      kind: "observation",
+      what: "ContainerStateChanged",
+      message: "container app is running and ready",
+      pod: engine.pod("web"),
+      container: "app",
+      data: { ready: true },
+    });
+    const { outcome, phases } = JSON.parse((await bench.run(["blame", "--json", "web"])).stdout) as Blame;
+    assert.equal(outcome, "ready");
+    assert.deepEqual(
+      phases.filter(({ kind }) => kind !== "gap").map(({ kind, container }) => `${kind} ${container}`),
+      ["start app", "ready app"],
+    );
+    assert.equal((await bench.run(["blame", "wep"])).exitCode, 2);
+  });
+  await using bench = await CommandBench.open();
+  const entry = { kind: "input", what: "PodAdded", message: "m", pod: { namespace: "a", name: "old", uid: "u" } };
+  await mkdir(bench.layout.journal, { recursive: true });
+  await writeFile(join(bench.layout.journal, "journal-1.jsonl"), `${JSON.stringify({ ...entry, seq: 1, time: 5 })}\n`);
+  const recorded = await bench.run(["blame", "old"]);
+  assert.match(recorded.stdout, /^a\/old [^]*so far 0 ms/);
+  assert.match(recorded.stderr, /no engine runs/);
 });
 
 test("stop stops what it can and tells of the rest", async () => {
@@ -86,8 +118,8 @@ test("logs -f follows over rotation and ends with the pod", async () => {
     engine.views.set("uid-web", podView({ containers: [logs] }));
     assert.equal(
       (await bench.run(["logs", "--previous", "web"])).stdout,
-      "two\n",
-      "the log of an instance that is gone",
+      "one\ntwo\n",
+      "the log of an instance that is gone, with what was rotated away",
     );
     engine.views.delete("uid-web");
     assert.deepEqual(await command.ended, { exitCode: 0, stdout: "one\ntwo\nthree\nfour\n", stderr: "" });
