@@ -40,6 +40,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addStop(define);
   addWhy(define);
   addTimeline(define);
+  addBlame(define);
   addDoctor(define);
   addKubelet(define);
   addEngine(define);
@@ -215,6 +216,24 @@ function addTimeline(define: Define): void {
     .action(
       withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
         return (await import("./timeline.ts")).timelineCommand(context, pod, options);
+      }),
+    );
+}
+
+function addBlame(define: Define): void {
+  define.program
+    .command("blame")
+    .summary("tell what a pod's start-up was spent on")
+    .description(
+      "Every part of the start-up with its time, until the pod was first ready; marked is the chain that delayed it.",
+    )
+    .addArgument(podArgument())
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright blame hello")
+    .action(
+      withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
+        return (await import("./blame.ts")).blameCommand(context, pod, options);
       }),
     );
 }

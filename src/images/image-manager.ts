@@ -190,7 +190,7 @@ export class ImageManager {
     const { imageRef, image, pullMs } = pulled;
     const sizeBytes = image?.size ?? 0n;
     const message = pullMessages.pulled(request.image, pullMs, this.#clock.monotonic() - began, sizeBytes);
-    outcome({ result: "done", message, data: { imageRef, sizeBytes: Number(sizeBytes), event: "Pulled" } });
+    outcome({ result: "done", message, data: { imageRef, sizeBytes: Number(sizeBytes), pullMs, event: "Pulled" } });
     return { imageRef, pulled: true, user: userOf(image) };
   }
 

@@ -71,7 +71,15 @@ function joined(lines: readonly string[], older: readonly Incarnation[], style: 
   return `${all.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-function header({ pod, firstTime }: Incarnation, { paint, format }: Style): string {
+/** The first line of every answer about a pod: which one it is. */
+export function renderHeader(
+  incarnation: Incarnation,
+  { paint = plainPaint, timeZone }: Pick<RenderOptions, "paint" | "timeZone">,
+): string {
+  return header(incarnation, { paint, format: timeFormat(timeZone) });
+}
+
+function header({ pod, firstTime }: Incarnation, { paint, format }: Pick<Style, "paint" | "format">): string {
   const name = paint.strong(printable(`${pod.namespace}/${pod.name}`));
   return `${name}  ${paint.faint(`uid ${printable(pod.uid)}, first seen ${format.date(firstTime)} ${format.time(firstTime)}`)}`;
 }

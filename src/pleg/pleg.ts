@@ -371,8 +371,10 @@ function describe(event: PodLifecycleEvent, status: PodStatus): string {
 function eventData(
   event: PodLifecycleEvent,
   status: PodStatus,
-): { data: { id: string; exitCode?: number; reason?: string } } {
+): { data: { id: string; exitCode?: number; reason?: string; ranMs?: number } } {
   const container = status.containers.find((candidate) => candidate.id === event.id);
   if (event.type !== "ContainerDied" || container === undefined) return { data: { id: event.id } };
-  return { data: { id: event.id, exitCode: container.exitCode, reason: container.reason } };
+  const { exitCode, reason, startedAt, finishedAt } = container;
+  const ran = startedAt > 0n && finishedAt >= startedAt ? { ranMs: Number((finishedAt - startedAt) / 1_000_000n) } : {};
+  return { data: { id: event.id, exitCode, reason, ...ran } };
 }

@@ -80,10 +80,12 @@ async function createAndRun(
   signal: AbortSignal,
 ): Promise<ContainerId> {
   // Pulls and hooks are unlimited in time, starts are not in number: the place is held while the runtime works.
+  const asked = deps.clock.monotonic();
   using _place = await deps.starts.acquire(signal, "first");
+  const queuedMs = deps.clock.monotonic() - asked;
   const config = await containerConfig(deps, pod, sandbox, start, parts, signal);
   await removeLeftover(deps, pod, start, signal);
-  const id = await create(deps, pod, sandbox, start, config, signal);
+  const id = await create(deps, pod, sandbox, start, { config, queuedMs }, signal);
   await run(deps, pod, start, id, signal);
   await linkLog(deps, pod, start, id);
   return containerId(id);
@@ -228,7 +230,7 @@ async function create(
   pod: Pod,
   sandbox: StartSandbox,
   start: ContainerToStart,
-  config: ContainerConfig,
+  { config, queuedMs }: { readonly config: ContainerConfig; readonly queuedMs: number },
   signal: AbortSignal,
 ): Promise<string> {
   signal.throwIfAborted();
@@ -238,7 +240,7 @@ async function create(
     pod: podRef(pod),
     container: start.container.name,
     cause: start.cause,
-    data: { attempt: start.attempt, sandbox: sandbox.id },
+    data: { attempt: start.attempt, sandbox: sandbox.id, queuedMs },
   };
   // Not given the signal: a creation that is under way ends soon, and an unknown outcome would cost a look and a removal.
   const { containerId: id } = await attempt("CreateContainerError", () =>
@@ -274,7 +276,7 @@ async function run(
     pod: podRef(pod),
     container: start.container.name,
     cause: because,
-    data: { id, attempt: start.attempt },
+    data: { id, attempt: start.attempt, kind: start.kind },
   };
   await attempt("RunContainerError", () =>
     perform(deps.journal, deps.clock, action, () => deps.cri.runtime.startContainer({ containerId: id })),

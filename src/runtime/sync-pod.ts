@@ -200,7 +200,9 @@ async function createSandbox(
   cause: Cause,
   signal: AbortSignal,
 ): Promise<StartSandbox> {
+  const asked = deps.clock.monotonic();
   using _place = await deps.starts.acquire(signal, "later");
+  const queuedMs = deps.clock.monotonic() - asked;
   await makePodDirectories(deps.files, deps.node, pod);
   await deps.podCgroups.ensure(pod);
   const config = await sandboxConfig(deps, pod, attempt);
@@ -209,7 +211,7 @@ async function createSandbox(
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
     pod: podRef(pod),
     cause,
-    data: { attempt },
+    data: { attempt, queuedMs },
   };
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
     deps.cri.runtime.runPodSandbox({ config, runtimeHandler: "" }, { signal }),

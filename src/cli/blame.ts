@@ -1,0 +1,22 @@
+import { ExitCode } from "../base/errors.ts";
+import { blame } from "../journal/blame.ts";
+import { renderBlame } from "../journal/render-blame.ts";
+import type { CommandContext } from "./context.ts";
+import { readJournal, selectPod } from "./journal-source.ts";
+
+/** `podwright blame POD`: what the pod's start-up was spent on, and which of it delayed the first Ready. */
+export async function blameCommand(
+  context: CommandContext,
+  selector: string,
+  options: { readonly json?: true },
+): Promise<ExitCode> {
+  const { terminal, clock } = context;
+  const { entries, engineRuns } = await readJournal(context);
+  // Without an engine nothing goes on: what it last recorded is as far as anybody knows.
+  const now = engineRuns ? clock.now() : (entries.at(-1)?.time ?? 0);
+  const startUp = blame(entries, selectPod(entries, selector), now);
+  if (startUp === undefined) return ExitCode.failed;
+  if (options.json === true) terminal.print(JSON.stringify(startUp, undefined, 2));
+  else terminal.print(renderBlame(startUp, { paint: terminal.paint }).trimEnd());
+  return ExitCode.done;
+}

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { blame, type Blame } from "./blame.ts";
+import type { JournalEntry, JournalInput } from "./entry.ts";
+import { renderBlame } from "./render-blame.ts";
+
+const pod = { namespace: "default", name: "web", uid: "u1" };
+const cause = { code: "Test", message: "a test" };
+
+/** A journal of one pod, written by a clock that the test moves. */
+class Story {
+  readonly entries: JournalEntry[] = [];
+  time = 0;
+
+  at(time: number): this {
+    this.time = time;
+    return this;
+  }
+
+  say(what: string, more: Partial<JournalInput> = {}): number {
+    const seq = this.entries.length + 1;
+    this.entries.push({ kind: "observation", message: what, what, pod, ...more, seq, time: 1_000_000 + this.time });
+    return seq;
+  }
+
+  /** An action that takes so long; the clock stands at its end afterwards. */
+  does(what: string, ms: number, more: Partial<JournalInput> = {}, outcome: Partial<JournalInput> = {}): this {
+    const of = this.say(what, { ...more, kind: "action", cause });
+    this.time += ms;
+    const { container } = more;
+    const same = container === undefined ? {} : { container };
+    this.say(what, { ...same, kind: "outcome", of, result: "done", durationMs: ms, ...outcome });
+    return this;
+  }
+
+  state(container: string, ready: boolean): this {
+    this.say("ContainerStateChanged", { container, data: { ready } });
+    return this;
+  }
+
+  starts(container: string, ms: number, kind = "regular"): this {
+    this.does("CreateContainer", 10, { container, data: { attempt: 0 } });
+    return this.does("StartContainer", ms, { container, data: { attempt: 0, kind } });
+  }
+
+  blame(now = this.time): Blame {
+    const found = blame(this.entries, { name: "web" }, 1_000_000 + now);
+    assert.ok(found);
+    return found;
+  }
+}
+
+/** `label@offset+duration`, with a star in front when it is on the chain and two when it is the longest of it. */
+function brief({ phases }: Blame): string[] {
+  return phases.map(({ container, label, offsetMs, durationMs, critical, longest }) => {
+    const mark = longest ? "**" : critical ? "*" : "";
+    return `${mark}${container === undefined ? "" : `${container} `}${label}@${offsetMs}+${durationMs}`;
+  });
+}
+
+function wholeStartUp(): Story {
+  const story = new Story();
+  story.say("PodAdded", { kind: "input" });
+  story.state("prep", false).state("app", false).state("side", false);
+  const slow = story.at(5).say("MountVolume", { kind: "action", cause, data: { volume: "slow", type: "secret" } });
+  story.does("MountVolume", 5, { data: { volume: "fast", type: "emptyDir" } });
+  story.at(25).say("MountVolume", { kind: "outcome", of: slow, result: "done", durationMs: 20 });
+  story.at(40).does("RunPodSandbox", 100, { data: { attempt: 0, queuedMs: 15 } });
+  story.does("PullImage", 500, { container: "prep", data: { image: "i" } }, { data: { pullMs: 200 } });
+  story.starts("prep", 50, "init").at(1000);
+  story.say("ContainerDied", { container: "prep", data: { exitCode: 0, ranMs: 200 } });
+  story.say("ImagePresent", { container: "app", kind: "decision" });
+  story.starts("app", 40).does("PostStartHook", 60, { container: "app" });
+  story.say("ImagePresent", { container: "side", kind: "decision" });
+  story.starts("side", 20).state("side", true).at(3000).state("app", true);
+  return story;
+}
+
+test("a start-up is told phase by phase, and its critical chain without what went on beside it", () => {
+  const startUp = wholeStartUp().blame();
+  assert.deepEqual([startUp.outcome, startUp.totalMs], ["ready", 3000]);
+  assert.deepEqual(brief(startUp), [
+    "*volume slow (secret)@5+20",
+    "volume fast (emptyDir)@5+5",
+    "*sandbox@25+115",
+    "*prep pull i@140+500",
+    "*prep create@640+10",
+    "*prep start@650+50",
+    "*prep ran, exit code 0@700+200",
+    "*prep until its end was noticed@900+100",
+    "*app image is there@1000+0",
+    "*app create@1000+10",
+    "*app start@1010+40",
+    "*app postStart hook@1050+60",
+    "**app until ready@1110+1890",
+    "side image is there@1110+0",
+    "side create@1110+10",
+    "side start@1120+20",
+    "side until ready@1140+0",
+  ]);
+  const queued = startUp.phases.flatMap(({ label, queuedMs }) => (queuedMs === undefined ? [] : [[label, queuedMs]]));
+  assert.deepEqual(queued, [
+    ["sandbox", 15],
+    ["pull i", 300],
+  ]);
+});
+
+test("what comes after the first Ready is no part of the start-up", () => {
+  const story = wholeStartUp();
+  const before = brief(story.blame());
+  story.at(9000).state("app", false);
+  story.does("StopContainer", 50, { container: "app" }).starts("app", 10);
+  assert.deepEqual(brief(story.blame(60_000)), before);
+});
+
+test("a crash-loop and a failed pull before the first Ready are on the chain with their waits", () => {
+  const story = new Story();
+  story.say("PodAdded", { kind: "input" });
+  story.state("app", false).does("PullImage", 30, { container: "app" }, { result: "failed" });
+  story.say("ImagePullBackOff", { kind: "decision", container: "app", until: 1 });
+  story.say("StartRetry", { kind: "decision", container: "app", until: 1 });
+  story.at(10_030).does("PullImage", 20, { container: "app" }).starts("app", 10).at(10_500);
+  story.say("ContainerDied", { container: "app", data: { exitCode: 3 } });
+  story.say("BackOff", { kind: "decision", container: "app", until: 1 });
+  story.at(20_500).starts("app", 10).state("app", true);
+  assert.deepEqual(brief(story.blame()), [
+    "*app pull @0+30",
+    "**app image pull back-off@30+10000",
+    "*app pull @10030+20",
+    "*app create@10050+10",
+    "*app start@10060+10",
+    "*app ran, exit code 3@10070+430",
+    "*app crash-loop back-off@10500+10000",
+    "*app create@20500+10",
+    "*app start@20510+10",
+    "*app until ready@20520+0",
+  ]);
+  assert.deepEqual(
+    story
+      .blame()
+      .phases.filter(({ result }) => result === "failed")
+      .map(({ label }) => label),
+    ["pull ", "ran, exit code 3"],
+  );
+});
+
+test("a pod that is not ready yet shows what goes on, up to now", () => {
+  const story = new Story();
+  story.say("PodWaits", { kind: "decision" });
+  assert.deepEqual(brief(story.blame(700)), ["**waited for the pod of the same name to go@0+700"]);
+  story.at(800).say("RunPodSandbox", { kind: "action", cause });
+  const startUp = story.blame(1000);
+  assert.equal(startUp.outcome, "starting");
+  assert.deepEqual(brief(startUp), ["**waited for the pod of the same name to go@0+800", "*sandbox@800+200"]);
+  assert.equal(startUp.phases[1]?.result, "running");
+});
+
+test("a pod that ran to its end without being ready is blamed up to its end", () => {
+  const story = new Story();
+  story.state("job", false).starts("job", 10).at(500);
+  story.say("ContainerDied", { container: "job", data: { exitCode: 0 } });
+  story.say("PodPhaseChanged", { data: { to: "Succeeded" } });
+  story.at(9000).does("RemoveContainer", 10, { container: "job" });
+  const startUp = story.blame(60_000);
+  assert.deepEqual([startUp.outcome, startUp.totalMs], ["ended", 500]);
+  assert.deepEqual(brief(startUp), ["*job create@0+10", "*job start@10+10", "**job ran, exit code 0@20+480"]);
+});
+
+test("of several pods of one name the newest is blamed, and of a stranger nothing is known", () => {
+  const story = wholeStartUp();
+  story.at(5000).say("PodAdded", { kind: "input", pod: { ...pod, uid: "u2" } });
+  assert.equal(story.blame().incarnation.pod.uid, "u2");
+  assert.deepEqual(story.blame().phases, []);
+  assert.equal(blame(story.entries, { name: "stranger" }, 0), undefined);
+});
+
+test("the text is aligned, marks the longest and lets no control character through", () => {
+  const story = wholeStartUp();
+  const lines = renderBlame(story.blame(), { timeZone: "UTC" }).split("\n");
+  assert.equal(lines[0], "default/web  uid u1, first seen 1970-01-01 00:16:40.000");
+  assert.equal(lines[1], "ready for the first time after 3.0 s");
+  assert.equal(lines[3], "│        +5 ms       20 ms        volume slow (secret)");
+  assert.equal(lines[5], "│       +25 ms      115 ms        sandbox (queued 15 ms)");
+  assert.equal(lines[6], "│      +140 ms      500 ms  prep  pull i (queued 300 ms)");
+  assert.equal(lines[15], "│       +1.1 s       1.9 s  app   until ready  ← longest");
+  const hostile = new Story();
+  hostile.does("PullImage", 1, { container: "app", data: { image: "\u001b[2J" } });
+  assert.doesNotMatch(renderBlame(hostile.blame()), /\u001b/u);
+});

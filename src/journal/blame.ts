@@ -1,0 +1,244 @@
+import type { JournalEntry, Json, PodRef } from "./entry.ts";
+import { type Incarnation, incarnations } from "./explain.ts";
+import { criticalChain } from "./critical-chain.ts";
+import { type Ending, endSeq, type Step, stepsOf } from "./steps.ts";
+
+/** What a part of a start-up was spent on. `gap`: on the chain, between two phases that the journal tells of. */
+export type PhaseKind =
+  | "wait"
+  | "volume"
+  | "sandbox"
+  | "image"
+  | "create"
+  | "start"
+  | "hook"
+  | "run"
+  | "ready"
+  | "other"
+  | "gap";
+
+/** One part of a start-up. */
+export interface Phase {
+  readonly kind: PhaseKind;
+  readonly label: string;
+  readonly container?: string;
+  /** Milliseconds since the pod's first entry. */
+  readonly offsetMs: number;
+  /** With `queuedMs`; of what goes on: so far. */
+  readonly durationMs: number;
+  /** The part of it that was spent waiting for a place among the starts or the pulls. */
+  readonly queuedMs?: number;
+  readonly result: Ending["result"];
+}
+
+export interface BlamedPhase extends Phase {
+  /** On the critical chain: had it been shorter, the pod would have been up sooner. */
+  readonly critical: boolean;
+  /** The longest of the critical chain. */
+  readonly longest: boolean;
+}
+
+/** What a pod's start-up was spent on, until it was ready for the first time. JSON-able. */
+export interface Blame {
+  readonly incarnation: Incarnation;
+  /** How the start-up ended; ended: it ran to its end or was stopped without ever being ready. */
+  readonly outcome: "ready" | "ended" | "starting";
+  /** From the pod's first entry to that, or so far. */
+  readonly totalMs: number;
+  /** In order of begin. */
+  readonly phases: readonly BlamedPhase[];
+}
+
+/** The first moment at which nothing more of the entries belongs to the start-up. */
+interface End {
+  readonly outcome: Blame["outcome"];
+  readonly time: number;
+  readonly seq: number;
+}
+
+type Data = NonNullable<JournalEntry["data"]>;
+
+/**
+ * What the newest pod that `pod` names (a UID, or namespace and name) spent its start-up on. Undefined when no entry is
+ * about such a pod.
+ * @param entries in ascending order
+ * @param now wall-clock milliseconds up to which what has not ended goes on
+ */
+export function blame(entries: readonly JournalEntry[], pod: Partial<PodRef>, now: number): Blame | undefined {
+  const [incarnation] = incarnations(entries, pod);
+  if (incarnation === undefined) return undefined;
+  const all = entries.filter((entry) => entry.pod?.uid === incarnation.pod.uid);
+  const end = endOf(all) ?? { outcome: "starting", time: now, seq: Number.POSITIVE_INFINITY };
+  const own = all.filter((entry) => entry.seq <= end.seq);
+  const phases = new StartUp(entries, own, incarnation.firstTime, end.time).phases();
+  const totalMs = Math.max(0, end.time - incarnation.firstTime);
+  return { incarnation, outcome: end.outcome, totalMs, phases: criticalChain(phases, totalMs) };
+}
+
+/** When the pod was ready for the first time, or else when it was clear that it would not be. */
+function endOf(own: readonly JournalEntry[]): End | undefined {
+  const kinds = containerKinds(own);
+  const ready = new Map<string, boolean>();
+  for (const entry of own) {
+    const { what, container, data, time, seq } = entry;
+    const hasEnded = what === "PodPhaseChanged" && (data?.["to"] === "Succeeded" || data?.["to"] === "Failed");
+    if (hasEnded || what === "PodTerminating") return { outcome: "ended", time, seq };
+    if (what !== "ContainerStateChanged" || container === undefined) continue;
+    const kind = kinds.get(container);
+    if (kind === "init" || kind === "ephemeral") continue;
+    ready.set(container, data?.["ready"] === true);
+    if ([...ready.values()].every(Boolean)) return { outcome: "ready", time, seq };
+  }
+  return undefined;
+}
+
+/** `init`, `sidecar`, `regular` or `ephemeral`, of the containers that were ever started. */
+function containerKinds(own: readonly JournalEntry[]): ReadonlyMap<string, Json> {
+  const starts = own.filter(({ kind, what }) => kind === "action" && what === "StartContainer");
+  return new Map(starts.map(({ container = "", data }) => [container, data?.["kind"] ?? "regular"]));
+}
+
+/** Reads the phases of a start-up out of its entries. */
+class StartUp {
+  readonly #own: readonly JournalEntry[];
+  readonly #bySeq: ReadonlyMap<number, JournalEntry>;
+  readonly #steps: readonly Step[];
+  readonly #kinds: ReadonlyMap<string, Json>;
+  readonly #firstTime: number;
+  readonly #endTime: number;
+
+  /** @param entries also those of the node: they tell of podwright's lives */
+  constructor(entries: readonly JournalEntry[], own: readonly JournalEntry[], firstTime: number, endTime: number) {
+    this.#own = own;
+    this.#bySeq = new Map(own.map((entry) => [entry.seq, entry]));
+    this.#steps = stepsOf(entries).filter(({ seq }) => this.#bySeq.has(seq));
+    this.#kinds = containerKinds(own);
+    this.#firstTime = firstTime;
+    this.#endTime = endTime;
+  }
+
+  phases(): Phase[] {
+    const waited = new Set<string>();
+    const found = this.#steps.flatMap((step): readonly Phase[] => {
+      if (step.kind === "action") return [this.#action(step), ...this.#life(step)];
+      if (step.what === "ImagePresent") return [this.#phase("image", "image is there", step, 0, "done")];
+      const wait = this.#wait(step, waited);
+      return wait === undefined ? [] : [wait];
+    });
+    return found.toSorted((a, b) => a.offsetMs - b.offsetMs);
+  }
+
+  #action(step: Step): Phase {
+    const { ending } = step;
+    const data: Data = this.#bySeq.get(step.seq)?.data ?? {};
+    // An outcome that came after the end of the start-up belongs to what follows it.
+    const isIn = ending?.seq !== undefined && this.#bySeq.has(ending.seq);
+    const ranMs = isIn ? Math.round(ending.durationMs ?? 0) : this.#endTime - step.time;
+    const result = isIn || ending?.result === "interrupted" ? ending.result : "running";
+    const { kind, label } = wordsFor(step, data);
+    const pullMs =
+      isIn && ending.seq !== undefined ? numberOf(this.#bySeq.get(ending.seq)?.data?.["pullMs"]) : undefined;
+    if (pullMs !== undefined) {
+      // The pull's own time is told by its outcome; what came before was the wait for a place.
+      return { ...this.#phase(kind, label, step, ranMs, result), ...queued(ranMs - pullMs) };
+    }
+    const before = Math.round(numberOf(data["queuedMs"]) ?? 0);
+    const phase = this.#phase(kind, label, step, ranMs + before, result);
+    return { ...phase, offsetMs: Math.max(0, phase.offsetMs - before), ...queued(before) };
+  }
+
+  /** What a container that was started then did, until it was ready or ended. */
+  #life(start: Step): readonly Phase[] {
+    const { container = "", ending } = start;
+    if (start.what !== "StartContainer" || ending?.result !== "done" || ending.time === undefined) return [];
+    const isOfIt = (entry: JournalEntry): boolean => entry.container === container && entry.seq > endSeq(start);
+    const later = this.#own.filter(isOfIt);
+    const died = later.find(({ what }) => what === "ContainerDied");
+    const ready = later.find(({ what, data }) => what === "ContainerStateChanged" && data?.["ready"] === true);
+    const isInit = this.#kinds.get(container) === "init";
+    if (died !== undefined && (isInit || ready === undefined || died.seq < ready.seq)) {
+      const seenMs = died.time - ending.time;
+      const ranMs = Math.min(seenMs, numberOf(died.data?.["ranMs"]) ?? seenMs);
+      const label = `ran, exit code ${numberOf(died.data?.["exitCode"]) ?? "unknown"}`;
+      const result = died.data?.["exitCode"] === 0 ? "done" : "failed";
+      return [this.#phase("run", label, { container, time: ending.time }, ranMs, result)];
+    }
+    const hook = this.#steps.find((step) => {
+      return step.what === "PostStartHook" && step.container === container && step.seq > endSeq(start);
+    });
+    // While its hook runs nothing is expected of it.
+    if (hook !== undefined && (hook.ending?.time === undefined || hook.ending.result !== "done")) return [];
+    const since = hook?.ending?.time ?? ending.time;
+    const untilMs = (ready?.time ?? this.#endTime) - since;
+    const label = isInit ? "runs" : ready === undefined ? "not ready yet" : "until ready";
+    const result = ready === undefined ? "running" : "done";
+    return [this.#phase(isInit ? "run" : "ready", label, { container, time: since }, untilMs, result)];
+  }
+
+  /** @param waited ends of the waits that are known: a second word on the same wait is no second wait */
+  #wait(step: Step, waited: Set<string>): Phase | undefined {
+    const label = waits.get(step.what);
+    if (step.kind !== "decision" || label === undefined) return undefined;
+    const next = this.#steps.find((other) => {
+      return other.kind === "action" && other.seq > step.seq && (step.container ?? other.container) === other.container;
+    });
+    const key = `${step.container ?? ""} ${next?.seq ?? "none"}`;
+    if (waited.has(key)) return undefined;
+    waited.add(key);
+    const untilMs = (next?.time ?? this.#endTime) - step.time;
+    return this.#phase("wait", label, step, untilMs, next === undefined ? "running" : "done");
+  }
+
+  #phase(
+    kind: PhaseKind,
+    label: string,
+    { container, time }: Pick<Step, "container" | "time">,
+    durationMs: number,
+    result: Phase["result"],
+  ): Phase {
+    const offsetMs = Math.max(0, time - this.#firstTime);
+    const of = container === undefined ? {} : { container };
+    return { kind, label, ...of, offsetMs, durationMs: Math.max(0, Math.round(durationMs)), result };
+  }
+}
+
+/** Decisions to wait, by their word in the journal. */
+const waits: ReadonlyMap<string, string> = new Map([
+  ["PodWaits", "waited for the pod of the same name to go"],
+  ["BackOff", "crash-loop back-off"],
+  ["StartRetry", "waited before another try"],
+  ["ImagePullBackOff", "image pull back-off"],
+]);
+
+function wordsFor({ what, message }: Step, data: Data): Pick<Phase, "kind" | "label"> {
+  const again = numberOf(data["attempt"]) ?? 0;
+  const attempt = again === 0 ? "" : `, attempt ${again}`;
+  switch (what) {
+    case "MountVolume":
+      return { kind: "volume", label: `volume ${textOf(data["volume"])} (${textOf(data["type"])})` };
+    case "RunPodSandbox":
+      return { kind: "sandbox", label: `sandbox${attempt}` };
+    case "PullImage":
+      return { kind: "image", label: `pull ${textOf(data["image"])}` };
+    case "CreateContainer":
+      return { kind: "create", label: `create${attempt}` };
+    case "StartContainer":
+      return { kind: "start", label: `start${attempt}` };
+    case "PostStartHook":
+      return { kind: "hook", label: "postStart hook" };
+    default:
+      return { kind: "other", label: message };
+  }
+}
+
+function queued(ms: number): { queuedMs?: number } {
+  return ms >= 1 ? { queuedMs: Math.round(ms) } : {};
+}
+
+function numberOf(value: Json | undefined): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
