@@ -20,7 +20,10 @@ test("hello comes up, answers, is explained, and stops without a trace", async (
     );
     const follow = podwright.start(["logs", "-f", "hello", "client"]);
     await follow.prints(/Hello from hello\.\n(?:.*\n)*Hello from hello\.\n/);
-    assert.match(await podwright.succeed("why", "hello"), /because +ContainerStarted for container client/);
+    assert.match(
+      await podwright.succeed("why", "hello"),
+      /after +start container client [^]*because +container client has not been started yet/,
+    );
     const timeline = await podwright.succeed("timeline", "hello");
     for (const step of ["PodAdded", "RunPodSandbox", "CreateContainer", "StartContainer", "PodPhaseChanged"]) {
       assert.match(timeline, new RegExp(`\\b${step}\\b`));
