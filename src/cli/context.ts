@@ -46,7 +46,13 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
     import("../linux/unix-client.ts"),
   ]);
   const environment = process.env;
-  const asked = options.stateDir ?? environment["PODWRIGHT_STATE_DIR"] ?? DEFAULT_STATE_DIRECTORY;
+  // An empty variable is one that is not set; an empty flag is a mistake that would mean the working directory.
+  const asked = options.stateDir ?? (environment["PODWRIGHT_STATE_DIR"] || DEFAULT_STATE_DIRECTORY);
+  if (asked === "") {
+    throw new PodwrightError(ExitCode.badInput, "--state-dir is empty", {
+      remedy: "name a directory, or leave it out",
+    });
+  }
   const stateDirectory = await canonicalPath(files.systemFiles, resolve(asked));
   const layout = runtimeLayout(stateDirectory, hashing.systemHashing);
   return {

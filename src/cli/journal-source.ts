@@ -3,6 +3,7 @@ import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { incarnations } from "../journal/explain.ts";
 import { defaultJournalLimits } from "../journal/journal.ts";
 import { SegmentLog } from "../journal/segments.ts";
+import { FileError } from "../ports/files.ts";
 import { didYouMean } from "../sources/suggest.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
@@ -35,12 +36,23 @@ export function sayNoEngine({ terminal, layout }: JournalContext, consequence: s
   terminal.warn(terminal.warnPaint.faint(`  ${startRemedy(stateDirectory)}`));
 }
 
-/** Entries that the last engine wrote; empty when there never was one. */
+/**
+ * Entries that the last engine wrote; empty when there never was one.
+ * @throws PodwrightError (environment) when they can't be read
+ */
 export async function readJournalFromDisk({ files, layout }: JournalContext): Promise<readonly JournalEntry[]> {
-  // Opening a journal would create its directory: a reader leaves no trace.
-  if ((await files.stat(layout.journal)) === undefined) return [];
-  const log = new SegmentLog(files, layout.journal, defaultJournalLimits);
-  return (await log.open(defaultJournalLimits.maxEntries)).entries;
+  try {
+    // Opening a journal would create its directory: a reader leaves no trace.
+    if ((await files.stat(layout.journal)) === undefined) return [];
+    const log = new SegmentLog(files, layout.journal, defaultJournalLimits);
+    return (await log.open(defaultJournalLimits.maxEntries)).entries;
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    throw new PodwrightError(ExitCode.environment, `the journal can't be read: ${error.message}`, {
+      cause: error,
+      ...(error.code === "EACCES" && { remedy: "run this command as root" }),
+    });
+  }
 }
 
 /**

@@ -35,6 +35,9 @@ async function readAll(input: NodeJS.ReadStream, maxBytes: number, signal: Abort
       if (length > maxBytes) throw new Error(`is longer than ${maxBytes} bytes`);
       chunks.push(bytes);
     }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
   }

@@ -16,6 +16,13 @@ test("a pod's status word is what its container waits for", () => {
   assert.equal(podStatusWord(podView({ phase: "Failed", containers: [ended] })), "ExitCode:3");
 });
 
+test("a rejected pod tells why it was rejected, not what its containers would wait for", () => {
+  const containers = [containerView({ state: "waiting", ready: false, reason: "ContainerCreating" })];
+  const rejected = podView({ phase: "Failed", reason: "NodePorts", message: "host port is taken", containers });
+  assert.equal(podStatusWord(rejected), "NodePorts");
+  assert.deepEqual(notReadyLines(rejected), ["NodePorts: host port is taken"]);
+});
+
 test("a pod that initializes says how far it is, and what holds it up", () => {
   const init = { ...containerView({ name: "i", ready: false }), sidecar: false, done: false };
   const done = { ...init, state: "terminated" as const, exitCode: 0, reason: "Completed", done: true };

@@ -12,6 +12,7 @@ export function podStatusWord(pod: PodView): string {
   let running = false;
   for (const container of pod.containers.toReversed()) {
     if (container.state === "running") running = true;
+    else if (neverStarts(pod, container)) continue;
     else if (container.reason !== "") word = container.reason;
     else if (container.state === "terminated") word = `ExitCode:${container.exitCode ?? "?"}`;
   }
@@ -37,6 +38,11 @@ function lastingContainers(pod: PodView): readonly ContainerView[] {
 /** True when the pod has ended by itself and will not run again. */
 export function hasEnded(pod: PodView): boolean {
   return pod.phase === "Succeeded" || pod.phase === "Failed";
+}
+
+/** In a pod that was rejected, say, a container's waiting tells nothing: it is over. */
+function neverStarts(pod: PodView, container: ContainerView): boolean {
+  return hasEnded(pod) && container.state === "waiting";
 }
 
 /** `web`, or `tools/web` outside the namespace default. */
@@ -117,7 +123,7 @@ function bracketed(host: string): string {
 export function notReadyLines(pod: PodView): string[] {
   const blocking = pod.initContainers.filter((container) => !container.done);
   const lines = [...blocking, ...pod.containers]
-    .filter((container) => !container.ready)
+    .filter((container) => !container.ready && !neverStarts(pod, container))
     .map((container) => `container ${container.name} ${containerText(container)}`);
   const own = printable([pod.reason, pod.message].filter(Boolean).join(": "));
   if (own !== "") lines.unshift(own);

@@ -34,7 +34,7 @@ export async function psCommand(context: CommandContext, options: PsOptions): Pr
 async function showRecorded(context: CommandContext, json: boolean): Promise<void> {
   const entries = await readJournalFromDisk(context);
   const last = lastEntries(entries);
-  const what = last.length === 0 ? "and none has recorded a pod" : "its pods may still run; the last record of each";
+  const what = last.length === 0 ? "and none has left a pod" : "its pods may still run; the last record of each";
   sayNoEngine(context, what);
   if (json) context.terminal.print(JSON.stringify({ engine: false, pods: [], recorded: last }, undefined, 2));
   else if (last.length > 0) context.terminal.print(recordedTable(last, context.clock.now(), context).join("\n"));
@@ -51,11 +51,19 @@ function recordedTable(
   return formatTable([["NAMESPACE", "NAME", "WHEN", "LAST RECORD"], ...rows], terminal.paint);
 }
 
-/** The newest entry of each pod, by namespace and name. */
-function lastEntries(entries: readonly JournalEntry[]): JournalEntry[] {
+/** The newest entry of each pod that was not removed, by namespace and name. */
+export function lastEntries(entries: readonly JournalEntry[]): JournalEntry[] {
   const last = new Map<string, JournalEntry>();
+  const removed = new Set<string>();
   for (const entry of entries) {
-    if (entry.pod !== undefined) last.set(`${entry.pod.namespace}/${entry.pod.name}`, entry);
+    const { pod, what } = entry;
+    if (pod === undefined) continue;
+    // The runtime's last observations of a removed pod come later than its end.
+    if (what === "PodAdded") removed.delete(pod.uid);
+    if (what === "PodFinished") removed.add(pod.uid);
+    const key = `${pod.namespace}/${pod.name}`;
+    if (!removed.has(pod.uid)) last.set(key, entry);
+    else if (last.get(key)?.pod?.uid === pod.uid) last.delete(key);
   }
   return [...last].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
 }

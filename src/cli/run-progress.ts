@@ -1,7 +1,7 @@
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration, printable } from "../journal/text.ts";
 import type { PodView } from "../server/engine.ts";
-import { addressLines, containerText, hasEnded, notReadyLines, podLabel } from "./pod-text.ts";
+import { addressLines, hasEnded, notReadyLines, podLabel } from "./pod-text.ts";
 import type { Painter } from "./terminal.ts";
 
 /** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */
@@ -149,10 +149,8 @@ export class RunProgress {
       case "ended": {
         const well = pod.phase === "Succeeded";
         const colour = well ? paint.good : paint.bad;
-        const containers = pod.containers.map(
-          (container) => `  container ${container.name} ${containerText(container)}`,
-        );
-        return [`${colour("●")} ${name} ${colour(well ? "succeeded" : "failed")}`, ...(well ? [] : containers)];
+        const reasons = well ? [] : notReadyLines(pod).map((line) => `  ${line}`);
+        return [`${colour("●")} ${name} ${colour(well ? "succeeded" : "failed")}`, ...reasons];
       }
       case "starting":
       case "gone":

@@ -136,7 +136,8 @@ async function detached(run: Run): Promise<ExitCode> {
     );
   }
   if (result.state === "reached") return ExitCode.done;
-  await explainMissing(run, result.missing);
+  const waitedMs = options.timeout - Math.max(deadline - clock.monotonic(), 0);
+  await explainMissing(run, result.missing, waitedMs);
   return ExitCode.failed;
 }
 
@@ -150,12 +151,13 @@ function leftRunning(pods: readonly PodRef[]): PodwrightError {
 async function explainMissing(
   { context, options, session }: Run,
   missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[],
+  waitedMs: number,
 ): Promise<void> {
   const { terminal, clock } = context;
   const entries = await session.call((engine) => engine.entries({}));
   for (const { ref, view } of missing) {
     const failed = view?.phase === "Failed";
-    const problem = failed ? "failed" : `is not ${options.wait} after ${formatDuration(options.timeout)}`;
+    const problem = failed ? "failed" : `is not ${options.wait} after ${formatDuration(waitedMs)}`;
     const reasons = view === undefined ? ["the engine does not list it"] : notReadyLines(view);
     terminal.warn(`${terminal.warnPaint.bad("podwright:")} ${podLabel(ref)} ${problem}: ${reasons.join("; ")}`);
     const explanation = why(entries, { uid: ref.uid });

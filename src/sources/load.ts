@@ -100,6 +100,7 @@ async function* readTexts(
   } else if (path === "-") {
     const name = "<standard input>";
     yield await attempt(name, async () => ({ name, bytes: await deps.readStandardInput(maxManifestBytes) }));
+    signal.throwIfAborted();
   } else if (/^https?:\/\//iu.test(path)) {
     yield await attempt(displayUrl(path), () => fetchText(path, deps, signal));
     signal.throwIfAborted();
