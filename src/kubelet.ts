@@ -11,6 +11,7 @@ import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
+import type { WorkerPlan } from "./pods/worker-plan.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { StartedStaticPods } from "./pods/started-static-pods.ts";
 import { StaticIdentity } from "./pods/static-identity.ts";
@@ -210,6 +211,11 @@ export class Kubelet {
 
   pod(uid: string): Pod | undefined {
     return this.#workers.list().find((worker) => worker.uid === uid)?.pod;
+  }
+
+  /** What would be done next for each pod. */
+  async plans(): Promise<readonly WorkerPlan[]> {
+    return await this.#workers.plans();
   }
 
   /** What each subsystem last managed to do and what it waits for. */

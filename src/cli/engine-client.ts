@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { answeredError } from "../linux/api-errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine.ts";
+import type { AppliedPod, ApplyRequest, Health, Plan, PodView } from "../server/engine.ts";
 
 /**
  * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers or the
@@ -52,6 +52,11 @@ export class EngineClient {
 
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
     return (await this.#call("POST", "/v1/apply", JSON.stringify(request))) as readonly AppliedPod[];
+  }
+
+  async plan(request: ApplyRequest | undefined): Promise<Plan> {
+    if (request === undefined) return (await this.#call("GET", "/v1/plan")) as Plan;
+    return (await this.#call("POST", "/v1/plan", JSON.stringify(request))) as Plan;
   }
 
   async pods(signal?: AbortSignal): Promise<readonly PodView[]> {

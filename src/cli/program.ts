@@ -41,6 +41,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addWhy(define);
   addTimeline(define);
   addBlame(define);
+  addPlan(define);
   addDoctor(define);
   addKubelet(define);
   addEngine(define);
@@ -234,6 +235,24 @@ function addBlame(define: Define): void {
     .action(
       withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
         return (await import("./blame.ts")).blameCommand(context, pod, options);
+      }),
+    );
+}
+
+function addPlan(define: Define): void {
+  define.program
+    .command("plan")
+    .summary("tell what would be done next, without doing it")
+    .description(
+      "What the next look at each pod would do, and why. With manifests: what they would add or replace as well.",
+    )
+    .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")
+    .addOption(jsonOption())
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright plan\n  podwright plan web.yaml config/")
+    .action(
+      withContext<JsonOptions>(define, async (context, options, files) => {
+        return (await import("./plan.ts")).planCommand(context, files, options);
       }),
     );
 }

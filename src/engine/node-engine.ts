@@ -3,9 +3,10 @@ import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { AppliedPod, ApplyRequest, Engine, Health, PodSelector, PodView } from "../server/engine.ts";
+import type { AppliedPod, ApplyRequest, Engine, Health, Plan, PodSelector, PodView } from "../server/engine.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
+import { planPods } from "./plan-pods.ts";
 import { podView } from "./pod-view.ts";
 
 export interface EngineIdentity {
@@ -57,7 +58,21 @@ export class NodeEngine implements Engine {
   }
 
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
-    if (this.#deps.run !== undefined) return await this.#deps.run.apply(request);
+    return await this.#runSource().apply(request);
+  }
+
+  async plan(request: ApplyRequest | undefined): Promise<Plan> {
+    const { clock, kubelet, mux } = this.#deps;
+    const preview = request === undefined ? { pods: [], objects: [] } : this.#runSource().preview(request);
+    const wanted = mux.pods();
+    return {
+      pods: planPods(await kubelet.plans(), preview, wanted, clock.now() - clock.monotonic()),
+      objects: preview.objects,
+    };
+  }
+
+  #runSource(): RunSource {
+    if (this.#deps.run !== undefined) return this.#deps.run;
     throw new PodwrightError(ExitCode.badInput, "the kubelet that runs here takes no pods from podwright run", {
       remedy: "put the manifest into its staticPodPath, or choose another --state-dir",
     });

@@ -105,6 +105,25 @@ test("a start-up is told phase by phase, and its critical chain without what wen
   ]);
 });
 
+test("a container waits for no sibling to be ready, but for a sidecar that comes before it", () => {
+  const story = new Story();
+  story.state("proxy", false).state("web", false).state("client", false);
+  story.starts("proxy", 10, "sidecar").at(100).state("proxy", true);
+  story.starts("web", 10).at(125).state("web", true);
+  story.at(126).starts("client", 10).at(160).state("client", true);
+  assert.deepEqual(brief(story.blame()), [
+    "*proxy create@0+10",
+    "*proxy start@10+10",
+    "**proxy until ready@20+80",
+    "*web create@100+10",
+    "*web start@110+10",
+    "web until ready@120+5",
+    "*client create@126+10",
+    "*client start@136+10",
+    "*client until ready@146+14",
+  ]);
+});
+
 test("what comes after the first Ready is no part of the start-up", () => {
   const story = wholeStartUp();
   const before = brief(story.blame());

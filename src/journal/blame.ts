@@ -155,7 +155,8 @@ class StartUp {
     const later = this.#own.filter(isOfIt);
     const died = later.find(({ what }) => what === "ContainerDied");
     const ready = later.find(({ what, data }) => what === "ContainerStateChanged" && data?.["ready"] === true);
-    const isInit = this.#kinds.get(container) === "init";
+    const kind = this.#kinds.get(container);
+    const isInit = kind === "init";
     if (died !== undefined && (isInit || ready === undefined || died.seq < ready.seq)) {
       const seenMs = died.time - ending.time;
       const ranMs = Math.min(seenMs, numberOf(died.data?.["ranMs"]) ?? seenMs);
@@ -172,7 +173,10 @@ class StartUp {
     const untilMs = (ready?.time ?? this.#endTime) - since;
     const label = isInit ? "runs" : ready === undefined ? "not ready yet" : "until ready";
     const result = ready === undefined ? "running" : "done";
-    return [this.#phase(isInit ? "run" : "ready", label, { container, time: since }, untilMs, result)];
+    // Others wait for a sidecar as for an init container.
+    return [
+      this.#phase(isInit || kind === "sidecar" ? "run" : "ready", label, { container, time: since }, untilMs, result),
+    ];
   }
 
   /** @param waited ends of the waits that are known: a second word on the same wait is no second wait */

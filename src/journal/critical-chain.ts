@@ -15,7 +15,8 @@ export function criticalChain(phases: readonly Phase[], endMs: number): BlamedPh
   let begin = endMs;
   let container: string | undefined;
   for (;;) {
-    const rest = phases.filter((phase) => !chain.has(phase));
+    // That a container became ready is what the end waited for, and nothing before it.
+    const rest = phases.filter((phase) => !chain.has(phase) && (chain.size === 0 || phase.kind !== "ready"));
     const before = predecessor(rest, begin, container);
     if (before === undefined) break;
     chain.add(before);

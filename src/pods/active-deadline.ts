@@ -35,6 +35,11 @@ export class ActiveDeadline {
       this.#looked = true;
       this.#startedMs = Math.min(this.#startedMs, this.#clock.monotonic() - ageMs(status, this.#clock.now()));
     }
+    return this.lastKnown(pod);
+  }
+
+  /** The same by what the first look at the pod showed, without looking. */
+  lastKnown(pod: Pod): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;
     return seconds === undefined ? undefined : this.#startedMs + seconds * 1000;
   }

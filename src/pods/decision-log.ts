@@ -2,6 +2,7 @@ import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import { shortId } from "../runtime/sandbox-actions.ts";
+import { awaited, describeActions } from "./describe-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
@@ -28,11 +29,10 @@ export class DecisionLog {
     }
     for (const wait of actions.waits) {
       const waitMs = wait.untilMs - this.#clock.monotonic();
-      const what = wait.exited === undefined ? "next try" : "next restart";
       this.#journal.record({
         kind: "decision",
         what: wait.exited === undefined ? "StartRetry" : "BackOff",
-        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${what}`,
+        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${awaited(wait)}`,
         pod: this.#pod,
         container: wait.container.name,
         cause: wait.cause,
@@ -84,18 +84,7 @@ const stateText = {
 
 /** Every part of the decision with what makes it different from the one before, but no times that pass. */
 function describe(actions: PodActions): string[] {
-  const parts: string[] = [];
-  if (actions.killPod !== undefined) parts.push(`stop the pod: ${actions.killPod.message}`);
-  if (actions.restartAll !== undefined) parts.push(`restart all containers: ${actions.restartAll.cause.message}`);
-  for (const { container, cause } of actions.containersToKill) {
-    parts.push(`stop container ${container.name} (${shortId(container.id)}): ${cause.message}`);
-  }
-  if (actions.createSandbox !== undefined) {
-    parts.push(`create sandbox, attempt ${actions.createSandbox.attempt}: ${actions.createSandbox.cause.message}`);
-  }
-  for (const { container, attempt, cause } of actions.containersToStart) {
-    parts.push(`start container ${container.name}, attempt ${attempt}: ${cause.message}`);
-  }
+  const parts = describeActions(actions).map(({ text, cause }) => `${text}: ${cause.message}`);
   for (const { container, exited, untilMs } of actions.waits) {
     const after = exited === undefined ? `a failed start (${untilMs})` : `the exit of ${shortId(exited.id)}`;
     parts.push(`container ${container.name} waits after ${after}`);

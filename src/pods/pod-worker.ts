@@ -5,6 +5,7 @@ import { type ContainerId, type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
+import type { PodActionsContext } from "../runtime/container-actions.ts";
 import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
@@ -13,6 +14,7 @@ import type { PodStatus } from "../runtime/pod-status.ts";
 import { removePod } from "../runtime/remove-pod.ts";
 import { syncPod } from "../runtime/sync-pod.ts";
 import { readTerminationMessages } from "../runtime/termination-messages.ts";
+import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
@@ -20,6 +22,7 @@ import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { StepSchedule } from "./step-schedule.ts";
+import type { WorkerPlan } from "./worker-plan.ts";
 import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
@@ -142,6 +145,27 @@ export class PodWorker {
     this.#schedule.wake(cause);
   }
 
+  /** What the next step would do, judged by the latest observation. Changes nothing. */
+  async plan(): Promise<WorkerPlan> {
+    const { cache, rivals, runtime } = this.#deps;
+    const { status, error, observed } = cache.get(this.uid);
+    const pod = this.#state.kind === "syncing" ? this.#pod : undefined;
+    const behind = pod !== undefined && status.sandboxes.length === 0 ? (await rivals(this.ref))[0] : undefined;
+    const endsAtMs = pod && this.#activeDeadline.lastKnown(pod);
+    const overdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic() ? deadlineExceeded : undefined;
+    const decides = observed > 0 && behind === undefined && overdue === undefined && !this.#operations.busy.wholePod;
+    return {
+      ref: this.ref,
+      state: this.#state,
+      forgotten: this.forgotten,
+      behind,
+      overdue,
+      underWay: this.#operations.list().map(({ name }) => name),
+      stale: observed === 0 ? "not looked at yet" : error && errorMessage(error),
+      actions: pod !== undefined && decides ? computePodActions(pod, status, this.#context()) : undefined,
+    };
+  }
+
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
     this.#life = signal;
@@ -197,17 +221,7 @@ export class PodWorker {
     if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
     this.#restarts.observe(status);
     for (const id of this.#evidence.keys()) if (!isOf(status, id)) this.#evidence.delete(id);
-    const actions = computePodActions(pod, status, {
-      nowMs: clock.monotonic(),
-      busy: this.#operations.busy.containers,
-      backOffEndsAt: (container, exited) => this.#restarts.endsAt(container, exited),
-      retryAt: (container) => this.#failures.retryAt(container),
-      sandboxRetryAt: this.#sandboxRetryAt(),
-      evidence: (container) => this.#evidence.get(container.id),
-      restartCause: (exited) => this.#restarts.restartCause(exited),
-      unhealthy: (container, running) => this.#deps.probes.unhealthy(container, running),
-      started: (container, running) => this.#deps.probes.hasStarted(container, running),
-    });
+    const actions = computePodActions(pod, status, this.#context());
     this.#actions = actions;
     this.#decisions.record(actions, cause);
     if (actions.killPod !== undefined && this.#operations.count > 0) {
@@ -223,20 +237,7 @@ export class PodWorker {
     await this.#prune(status, signal);
     await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     if (!isIdle(actions)) this.#act(pod, status, actions);
-    for (const wait of actions.waits) {
-      const { name } = wait.container;
-      const over: Cause =
-        wait.exited === undefined
-          ? { code: "RetryDue", message: `time for another try to start container ${name}` }
-          : { code: "BackOffExpired", message: `the back-off of container ${name} is over`, because: wait.cause };
-      this.#schedule.by(wait.untilMs, over);
-    }
-    if (actions.sandboxWaitUntilMs !== undefined) {
-      this.#schedule.by(actions.sandboxWaitUntilMs, {
-        code: "RetryDue",
-        message: "time for another try to make the sandbox",
-      });
-    }
+    this.#schedule.byWaits(actions);
     this.#schedule.by(this.#resyncMs(), resync);
   }
 
@@ -262,10 +263,11 @@ export class PodWorker {
     return true;
   }
 
-  /** A sandbox that keeps dying is made anew as seldom as a container that does. */
-  #sandboxRetryAt(): number | undefined {
-    const times = [this.#failures.sandboxRetryAt, this.#restarts.sandboxEndsAt()].filter((time) => time !== undefined);
-    return times.length === 0 ? undefined : Math.max(...times);
+  #context(): PodActionsContext {
+    const { busy } = this.#operations;
+    const knowledge = { restarts: this.#restarts, failures: this.#failures, evidence: this.#evidence };
+    const { probes, runtime } = this.#deps;
+    return actionsContext({ ...knowledge, probes, busy: busy.containers }, runtime.clock.monotonic());
   }
 
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {

@@ -7,6 +7,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { PodWorker } from "./pod-worker.ts";
 import type { WorkerDependencies } from "./worker-dependencies.ts";
+import type { WorkerPlan } from "./worker-plan.ts";
 
 /** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
 const orphanGraceSeconds = 1;
@@ -42,6 +43,17 @@ export class PodWorkers {
 
   list(): PodWorker[] {
     return [...this.#workers.values()];
+  }
+
+  /** What each worker would do at its next step; one that waits for its name does nothing. */
+  async plans(): Promise<WorkerPlan[]> {
+    const plan = async (worker: PodWorker): Promise<WorkerPlan> => {
+      const first = this.#queues.get(fullName(worker.ref))?.[0];
+      const own = await worker.plan();
+      const isFirst = first === undefined || first === worker || worker.forgotten;
+      return isFirst ? own : { ...own, behind: first.uid, actions: undefined };
+    };
+    return await Promise.all(this.list().map(plan));
   }
 
   /** The pod is wanted as it is here. */

@@ -1,6 +1,7 @@
 import { onAbort } from "../base/abort.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
 
 /** Causes that are kept until the next step; more say nothing new. */
 const manyCauses = 8;
@@ -44,6 +45,19 @@ export class StepSchedule {
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
     this.#timerCause = cause;
+  }
+
+  /** The next step at the latest when a wait of the decision is over. */
+  byWaits({ waits, sandboxWaitUntilMs }: Pick<PodActions, "waits" | "sandboxWaitUntilMs">): void {
+    for (const { container, exited, untilMs, cause } of waits) {
+      const over: Cause =
+        exited === undefined
+          ? { code: "RetryDue", message: `time for another try to start container ${container.name}` }
+          : { code: "BackOffExpired", message: `the back-off of container ${container.name} is over`, because: cause };
+      this.by(untilMs, over);
+    }
+    if (sandboxWaitUntilMs === undefined) return;
+    this.by(sandboxWaitUntilMs, { code: "RetryDue", message: "time for another try to make the sandbox" });
   }
 
   /** A step begins: from here on wake-ups ask for another. */

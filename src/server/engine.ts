@@ -72,6 +72,40 @@ export interface PodView extends PodRef {
   readonly killAt: number | undefined;
 }
 
+/** What the next sync of a pod would do, and why. */
+export interface PodPlan extends PodRef {
+  /** What applying the manifests would do with it; undefined: they do not name it. */
+  readonly change: AppliedPod["change"] | undefined;
+  /** In order. Empty when nothing is to be done. */
+  readonly steps: readonly PlanStep[];
+  /** Waits before something else is done, with their end (wall clock ms) where that is known. */
+  readonly waits: readonly (PlanStep & { readonly until: number | undefined })[];
+  /** What is being done at this moment; nothing else is decided about that part of the pod. */
+  readonly underWay: readonly string[];
+  /** Why there is nothing to do, where it is not that all runs as it should; empty otherwise. */
+  readonly note: string;
+}
+
+export interface PlanStep {
+  /** `start container web, attempt 0`. */
+  readonly text: string;
+  /** Nearest first. */
+  readonly because: readonly string[];
+}
+
+/** What applying manifests would do with a ConfigMap or Secret; pods that refer to it are looked at when it changes. */
+export interface ObjectPlan {
+  readonly kind: "ConfigMap" | "Secret";
+  readonly namespace: string;
+  readonly name: string;
+  readonly change: AppliedPod["change"];
+}
+
+export interface Plan {
+  readonly pods: readonly PodPlan[];
+  readonly objects: readonly ObjectPlan[];
+}
+
 export interface Health {
   readonly healthy: boolean;
   readonly version: string;
@@ -96,6 +130,8 @@ export type PodSelector = string;
 export interface Engine {
   health(): Health;
   apply(request: ApplyRequest): Promise<readonly AppliedPod[]>;
+  /** What would be done next for each pod, with manifests: if they were applied. Does nothing. */
+  plan(request: ApplyRequest | undefined): Promise<Plan>;
   /** Pods, by namespace and name; those already gone are not listed. */
   pods(): readonly PodView[];
   pod(selector: PodSelector): PodView;

@@ -4,6 +4,7 @@ import { FakeEngine } from "../../test/support/fake-engine.ts";
 import { podView } from "../../test/support/pod-views.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiHandler, ApiResponse } from "../ports/api-server.ts";
+import type { Plan } from "./engine.ts";
 import { engineRoutes } from "./routes.ts";
 
 async function ask(handler: ApiHandler, method: string, target: string, body = ""): Promise<ApiResponse> {
@@ -31,6 +32,17 @@ test("pods are read and stopped by a selector that may hold a slash", async () =
   assert.equal((await ask(handler, "POST", "/v1/pods/default%2Fweb/stop?grace=7")).status, 200);
   assert.deepEqual(engine.stops, [{ uid: "uid-web", graceSeconds: 7 }]);
   engine.end();
+});
+
+test("a plan is asked for with and without objects", async () => {
+  const engine = new FakeEngine();
+  engine.views.set("uid-web", podView({}));
+  const handler = engineRoutes(engine);
+  const names = (response: ApiResponse): string[] => (jsonOf(response) as Plan).pods.map(({ name }) => name);
+  assert.deepEqual(names(await ask(handler, "GET", "/v1/plan")), ["web"]);
+  const body = JSON.stringify({ pods: [{ metadata: { name: "db" }, spec: {} }], configMaps: [], secrets: [] });
+  assert.deepEqual(names(await ask(handler, "POST", "/v1/plan", body)), ["web", "db"]);
+  await assert.rejects(ask(handler, "POST", "/v1/plan", "[]"), isBadInput);
 });
 
 test("unknown paths, methods and broken encodings are answered with errors", async () => {

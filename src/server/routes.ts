@@ -17,6 +17,8 @@ export function engineRoutes(engine: Engine): ApiHandler {
   const routes: readonly Route[] = [
     route("GET", "/v1/health", () => json(engine.health())),
     route("POST", "/v1/apply", async (request) => json(await engine.apply(applyRequest(await request.body())))),
+    route("GET", "/v1/plan", async () => json(await engine.plan(undefined))),
+    route("POST", "/v1/plan", async (request) => json(await engine.plan(applyRequest(await request.body())))),
     route("GET", "/v1/pods", () => json(engine.pods())),
     route("GET", "/v1/pods/*", (_request, selector) => json(engine.pod(selector))),
     route("POST", "/v1/pods/*/stop", async (request, selector) => {

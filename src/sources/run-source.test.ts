@@ -84,6 +84,38 @@ test("the next life has the same pods under the same UIDs, and their ConfigMaps 
   assert.deepEqual([decoder.decode(data?.get("a")), decoder.decode(data?.get("b"))], ["hunter2", "text"]);
 });
 
+test("a preview tells what an application would change, and changes nothing", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ pods: [pod("a"), pod("b")], configMaps: [configMap], secrets: [secret] });
+  const [kept = "", other = ""] = fixture.uids ?? [];
+  const deliveries = fixture.delivered.length;
+  const { pods, objects } = fixture.source.preview({
+    pods: [pod("a"), pod("b", "nginx"), pod("c")],
+    configMaps: [
+      { ...configMap, data: { k: "w" } },
+      { ...configMap, metadata: { name: "new" } },
+    ],
+    secrets: [secret],
+  });
+  assert.deepEqual(
+    pods.map(({ pod: { metadata }, change, replaces }) => [metadata.name, change, replaces]),
+    [
+      ["a", "unchanged", kept],
+      ["b", "replaced", other],
+      ["c", "added", undefined],
+    ],
+  );
+  assert.notEqual(pods[1]?.pod.metadata.uid, other);
+  assert.equal(pods[2]?.pod.spec.restartPolicy, "Always", "with defaults, as it would run");
+  assert.deepEqual(
+    objects.map(({ kind, name, change }) => `${kind} ${name} ${change}`),
+    ["ConfigMap m replaced", "ConfigMap new added", "Secret s unchanged"],
+  );
+  assert.equal(fixture.delivered.length, deliveries);
+  assert.equal(fixture.source.objects.configMap("default", "m")?.data.get("k"), "v");
+  assert.throws(() => fixture.source.preview({ ...nothing, pods: [pod("Bad_Name")] }), /metadata\.name/u);
+});
+
 test("the same content keeps its UID, other content gets another", async () => {
   const fixture = await started();
   const change = async (manifest: PodManifest): Promise<string[]> =>

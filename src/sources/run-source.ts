@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { Semaphore } from "../base/semaphore.ts";
@@ -5,7 +6,7 @@ import { randomUuid } from "../base/uuid.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
-import type { AppliedPod, ApplyRequest } from "../server/engine.ts";
+import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { decodeManifests } from "./decode.ts";
@@ -30,6 +31,19 @@ type RunSourceDependencies = SourceDependencies & {
 
 /** A pod as it is kept: the manifest without defaults and with its UID. */
 type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
+
+/** What a request would change. */
+export interface RunPreview {
+  readonly pods: readonly {
+    /** As it would run. One that gets a new UID has another here than it will have. */
+    readonly pod: Pod;
+    readonly change: AppliedPod["change"];
+    /** UID of the pod that has the name now. */
+    readonly replaces: string | undefined;
+  }[];
+  /** The ConfigMaps and Secrets. */
+  readonly objects: readonly ObjectPlan[];
+}
 
 /** Waiting for the disk goes on side by side, and the file system writes what waits in one go. */
 const savesAtOnce = 16;
@@ -101,6 +115,31 @@ export class RunSource {
       this.#deliver();
       this.#tellOfChanges(changed);
     }
+  }
+
+  /**
+   * What {@link apply} would do, without doing it.
+   * @throws PodwrightError as apply does
+   */
+  preview(request: ApplyRequest): RunPreview {
+    const { pods, configMaps, secrets } = this.#check(request);
+    const given = new RunObjects();
+    for (const { manifest } of configMaps) given.setConfigMap(manifest);
+    for (const { manifest } of secrets) given.setSecret(manifest);
+    const changeOf = ({ kind, namespace, name }: ChangedObject): AppliedPod["change"] => {
+      const read = kind === "ConfigMap" ? "configMap" : "secret";
+      const before = this.#objects[read](namespace, name);
+      if (before === undefined) return "added";
+      return isDeepStrictEqual(before, given[read](namespace, name)) ? "unchanged" : "replaced";
+    };
+    const objects = [...configMaps.map(changedObject("ConfigMap")), ...secrets.map(changedObject("Secret"))];
+    return {
+      pods: pods.map(({ manifest }) => {
+        const { pod, change } = this.#identify(manifest);
+        return { pod: this.#sourced(pod).pod, change, replaces: this.#pods.get(objectKey(pod.metadata))?.metadata.uid };
+      }),
+      objects: objects.map((object) => ({ ...object, change: changeOf(object) })),
+    };
   }
 
   /**

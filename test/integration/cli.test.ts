@@ -3,6 +3,7 @@ import { appendFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Blame } from "../../src/journal/blame.ts";
+import type { Plan } from "../../src/server/engine.ts";
 import { CommandBench, withEngine } from "../support/command.ts";
 import { containerView, podView } from "../support/pod-views.ts";
 
@@ -66,6 +67,28 @@ test("blame tells what a start-up is spent on, as text and as JSON, also without
   const recorded = await bench.run(["blame", "old"]);
   assert.match(recorded.stdout, /^a\/old [^]*so far 0 ms/);
   assert.match(recorded.stderr, /no engine runs/);
+});
+
+test("plan tells what would be done, with manifests also what they would change, and does nothing", async () => {
+  await withEngine({}, async (bench, engine, path) => {
+    assert.match((await bench.run(["plan"])).stderr, /no pods/);
+    engine.views.set("uid-db", podView({ name: "db" }));
+    const idle = await bench.run(["plan"]);
+    assert.deepEqual([idle.exitCode, idle.stdout], [0, "default/db  uid uid-db\n  nothing: all runs as it should\n"]);
+    const added = await bench.run(["plan", path]);
+    assert.match(
+      added.stdout,
+      /default\/web  would be added\n  start container app, attempt 0\n    because container app/,
+    );
+    const { pods } = JSON.parse((await bench.run(["plan", "--json", path])).stdout) as Plan;
+    assert.deepEqual(
+      pods.map(({ name, change }) => `${name} ${change}`),
+      ["db undefined", "web added"],
+    );
+    const broken = await bench.run(["plan", "-"], "apiVersion: v1\nkind: Pod\nmetadata: { name: broken }\nspec: {}\n");
+    assert.deepEqual([broken.exitCode, broken.stdout], [2, ""]);
+    assert.deepEqual(engine.applied, []);
+  });
 });
 
 test("stop stops what it can and tells of the rest", async () => {

@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../../src/base/errors.ts";
 import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Engine, Health, PodView } from "../../src/server/engine.ts";
-import { containerView, podView } from "./pod-views.ts";
+import type { AppliedPod, ApplyRequest, Engine, Health, Plan, PodView } from "../../src/server/engine.ts";
+import { containerView, podPlan, podView } from "./pod-views.ts";
 
 /** How pods of the fake engine live. */
 export interface FakeLife {
@@ -53,6 +53,15 @@ export class FakeEngine implements Engine {
       this.#begin(ref);
       return { ...ref, change: "added" };
     });
+  }
+
+  async plan(request: ApplyRequest | undefined): Promise<Plan> {
+    const running = this.pods().map(({ namespace, name, uid }) => podPlan({ namespace, name, uid }));
+    const start = { text: "start container app, attempt 0", because: ["container app has not been started yet"] };
+    const added = (request?.pods ?? []).map(({ metadata: { namespace = "default", name = "" } }) => {
+      return podPlan({ namespace, name, change: "added", steps: [start] });
+    });
+    return { pods: [...running, ...added], objects: [] };
   }
 
   pods(): readonly PodView[] {

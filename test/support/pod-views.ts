@@ -1,4 +1,4 @@
-import type { ContainerView, PodView } from "../../src/server/engine.ts";
+import type { ContainerView, PodPlan, PodView } from "../../src/server/engine.ts";
 
 /** A container that runs and is ready, for tests; what is given replaces. */
 export function containerView(change: Partial<ContainerView>): ContainerView {
@@ -45,4 +45,10 @@ export function podView(change: Partial<PodView>): PodView {
     killAt: undefined,
     ...change,
   };
+}
+
+/** A pod for which nothing is to be done. */
+export function podPlan(more: Partial<PodPlan>): PodPlan {
+  const ref = { namespace: "default", name: "web", uid: "uid-web" };
+  return { ...ref, change: undefined, steps: [], waits: [], underWay: [], note: "", ...more };
 }

@@ -1,0 +1,53 @@
+import { formatDuration, printable } from "../journal/text.ts";
+import type { Plan, PlanStep, PodPlan } from "../server/engine.ts";
+import type { Painter } from "./terminal.ts";
+
+/** The text of `podwright plan`. @param now wall-clock milliseconds, for the time that waits have left */
+export function planText({ pods, objects }: Plan, now: number, paint: Painter): string[] {
+  const objectLines = objects.map(({ kind, namespace, name, change }) => {
+    return `${kind} ${paint.strong(printable(`${namespace}/${name}`))}  ${changeText(change, paint)}`;
+  });
+  return [...objectLines, ...pods.flatMap((pod) => podLines(pod, now, paint))];
+}
+
+function podLines(pod: PodPlan, now: number, paint: Painter): string[] {
+  const { namespace, name, uid, change, steps, waits, underWay, note } = pod;
+  const marks = change === undefined ? "" : `  ${changeText(change, paint)}`;
+  // What is still to get its UID has none to show.
+  const id = change === "added" || change === "replaced" ? "" : `  ${paint.faint(`uid ${printable(uid)}`)}`;
+  const lines = [
+    ...underWay.map((operation) => `under way: ${printable(operation)}`),
+    ...waits.flatMap((wait) => [paint.caution(stepText(wait, leftText(wait.until, now))), ...reasons(wait, paint)]),
+    ...steps.flatMap((step) => [stepText(step, ""), ...reasons(step, paint)]),
+    ...(note === "" ? [] : [printable(note)]),
+  ];
+  const nothing = [paint.good("nothing: all runs as it should")];
+  return [
+    `${paint.strong(printable(`${namespace}/${name}`))}${marks}${id}`,
+    ...(lines.length === 0 ? nothing : lines).map((line) => `  ${line}`),
+  ];
+}
+
+function stepText({ text }: PlanStep, more: string): string {
+  return `${printable(text)}${more}`;
+}
+
+function reasons({ because }: PlanStep, paint: Painter): string[] {
+  return because.map((reason) => paint.faint(`  because ${printable(reason)}`));
+}
+
+function leftText(until: number | undefined, now: number): string {
+  if (until === undefined) return "";
+  return until > now ? ` in ${formatDuration(until - now)}` : " now";
+}
+
+function changeText(change: NonNullable<PodPlan["change"]>, paint: Painter): string {
+  switch (change) {
+    case "added":
+      return paint.good("would be added");
+    case "replaced":
+      return paint.caution("would be replaced");
+    case "unchanged":
+      return paint.faint("unchanged");
+  }
+}

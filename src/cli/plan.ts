@@ -1,0 +1,32 @@
+import { ExitCode } from "../base/errors.ts";
+import type { CommandContext } from "./context.ts";
+import { printError } from "./error-output.ts";
+import { Interrupts } from "./interrupts.ts";
+import { type LoadedInput, loadInput } from "./manifest-input.ts";
+import { planText } from "./plan-text.ts";
+
+/**
+ * `podwright plan [FILE…]`: what the engine would do next with each pod and why, and what applying the manifests would
+ * change. Nothing is done.
+ */
+export async function planCommand(
+  context: CommandContext,
+  inputs: readonly string[],
+  options: { readonly json?: true },
+): Promise<ExitCode> {
+  const { terminal, clock, engine } = context;
+  const { request, errors } = inputs.length === 0 ? { request: undefined, errors: [] } : await read(context, inputs);
+  for (const error of errors) printError(terminal, error);
+  if (errors.length > 0) return ExitCode.badInput;
+  const plan = await engine.plan(request);
+  if (options.json === true) terminal.print(JSON.stringify(plan, undefined, 2));
+  else if (plan.pods.length === 0 && plan.objects.length === 0) terminal.warn("no pods");
+  else terminal.print(planText(plan, clock.now(), terminal.paint).join("\n"));
+  return ExitCode.done;
+}
+
+/** Ctrl-C ends the reading, which may wait for standard input or a server. */
+async function read(context: CommandContext, inputs: readonly string[]): Promise<LoadedInput> {
+  using interrupts = new Interrupts(process, context.terminal.closed);
+  return await loadInput(context, inputs, interrupts.first);
+}

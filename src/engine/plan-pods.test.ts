@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testContainer, testPod } from "../../test/support/observed.ts";
+import type { Pod } from "../api/pod.ts";
+import type { WorkerPlan } from "../pods/worker-plan.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { PodPlan } from "../server/engine.ts";
+import { planPods } from "./plan-pods.ts";
+
+const pod = testPod();
+const ref = podRef(pod);
+const cause = { code: "Test", message: "near", because: { code: "Test", message: "far" } };
+const wallOffsetMs = 1_000_000;
+
+const idle: PodActions = {
+  killPod: undefined,
+  createSandbox: undefined,
+  sandbox: undefined,
+  restartAll: undefined,
+  containersToKill: [],
+  containersToStart: [],
+  waits: [],
+  sandboxWaitUntilMs: undefined,
+};
+
+const running: WorkerPlan = {
+  ref,
+  state: { kind: "syncing" },
+  forgotten: false,
+  behind: undefined,
+  overdue: undefined,
+  underWay: [],
+  stale: undefined,
+  actions: idle,
+};
+
+function only(plan: Partial<WorkerPlan>): PodPlan {
+  const plans = planPods([{ ...running, ...plan }], { pods: [] }, [], wallOffsetMs);
+  assert.equal(plans.length, 1);
+  return plans[0] as PodPlan;
+}
+
+const another = (uid: string): Pod => ({ ...pod, metadata: { ...pod.metadata, uid } });
+
+test("a pod that runs as it should has nothing to do", () => {
+  const none = { change: undefined, steps: [], waits: [], underWay: [], note: "" };
+  assert.deepEqual(only({}), { ...ref, ...none });
+});
+
+test("a decision is told step by step with its whole chain of causes, and waits with their end", () => {
+  const container = pod.spec.containers[0];
+  assert.ok(container);
+  const observed = testContainer({ name: container.name });
+  const { steps, waits } = only({
+    actions: {
+      ...idle,
+      containersToKill: [{ container: observed, cause }],
+      waits: [{ container, exited: observed, untilMs: 500, cause }],
+      sandboxWaitUntilMs: 700,
+    },
+  });
+  assert.deepEqual(
+    steps.map(({ because }) => because),
+    [["near", "far"]],
+  );
+  assert.match(steps[0]?.text ?? "", /^stop container /u);
+  assert.deepEqual(
+    waits.map(({ text, until }) => [text, until]),
+    [
+      [`container ${container.name} waits for its next restart`, 1_000_500],
+      ["wait to make a sandbox", 1_000_700],
+    ],
+  );
+});
+
+test("pods that are being stopped, have ended, are overdue or wait for their name say so", () => {
+  const stopping = only({ state: { kind: "terminating", cause, killAtMs: 3000 }, actions: undefined });
+  const because = ["near", "far"];
+  assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
+  assert.equal(only({ state: { kind: "terminated", cause } }).note, "it has ended: near");
+  assert.deepEqual(only({ state: { kind: "terminated", cause }, forgotten: true }).steps, [
+    { text: "remove the pod", because },
+  ]);
+  assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);
+  assert.match(only({ behind: "u0", actions: undefined }).waits[0]?.text ?? "", /until pod u0 of the same name/u);
+  assert.match(only({ stale: "no answer" }).note, /no answer/u);
+});
+
+test("an added pod starts anew; a replaced one goes first; an unchanged one stays", () => {
+  const added = planPods([], { pods: [{ pod, change: "added", replaces: undefined }] }, [], 0);
+  assert.deepEqual(
+    added.map(({ change, steps }) => [
+      change,
+      steps.map(({ text }) => text.replace(/container \S+,/u, "container x,")),
+    ]),
+    [["added", ["create sandbox, attempt 0", "start container x, attempt 0"]]],
+  );
+  const replaced = planPods(
+    [running],
+    { pods: [{ pod: another("new"), change: "replaced", replaces: ref.uid }] },
+    [],
+    0,
+  );
+  assert.deepEqual(
+    replaced.map(({ uid, change, steps }) => [uid, change, steps[0]?.text]),
+    [
+      [ref.uid, undefined, "stop the pod"],
+      ["new", "replaced", "create sandbox, attempt 0"],
+    ],
+  );
+  assert.match(replaced[1]?.waits[0]?.text ?? "", new RegExp(`until pod ${ref.uid} of the same name is gone`, "u"));
+  const unchanged = planPods([running], { pods: [{ pod, change: "unchanged", replaces: ref.uid }] }, [], 0);
+  assert.deepEqual(unchanged, [{ ...only({}), change: "unchanged" }]);
+});
+
+test("a manifest that names the UID of the running pod changes it in place", () => {
+  const [plan, ...others] = planPods([running], { pods: [{ pod, change: "replaced", replaces: ref.uid }] }, [], 0);
+  assert.deepEqual(others, []);
+  assert.deepEqual([plan?.change, plan?.steps], ["replaced", []]);
+  assert.match(plan?.note ?? "", /changes in place/u);
+});
+
+test("a pod whose name another source has does not run", () => {
+  const wanted = [{ source: "file", pod: another("static"), place: "/etc/manifests/web.yaml" }] as const;
+  const [plan] = planPods([], { pods: [{ pod, change: "added", replaces: undefined }] }, wanted, 0);
+  assert.deepEqual(plan?.steps, []);
+  assert.match(plan?.note ?? "", /while \/etc\/manifests\/web\.yaml asks for a pod of this name/u);
+});

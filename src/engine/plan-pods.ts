@@ -1,0 +1,144 @@
+import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
+import { awaited, describeActions } from "../pods/describe-actions.ts";
+import type { WorkerPlan } from "../pods/worker-plan.ts";
+import type { PodActionsContext } from "../runtime/container-actions.ts";
+import { computePodActions, type PodActions } from "../runtime/pod-actions.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { PlanStep, PodPlan } from "../server/engine.ts";
+import type { RunPreview } from "../sources/run-source.ts";
+import type { SourceName } from "../sources/source.ts";
+
+type PreviewedPod = RunPreview["pods"][number];
+
+/** A pod that a source wants. */
+interface Wanted {
+  readonly source: SourceName;
+  readonly pod: Pod;
+  readonly place: string;
+}
+
+/** A pod of which nothing exists yet. */
+const firstStart: PodActionsContext = {
+  nowMs: 0,
+  busy: new Set(),
+  backOffEndsAt: () => undefined,
+  retryAt: () => undefined,
+  sandboxRetryAt: undefined,
+  evidence: () => undefined,
+  restartCause: () => undefined,
+  unhealthy: () => undefined,
+  started: () => true,
+};
+
+/**
+ * What would be done next with the pods that there are and with those of a preview, by namespace and name. Pure.
+ * @param wallOffsetMs wall clock minus monotonic clock
+ */
+export function planPods(
+  plans: readonly WorkerPlan[],
+  preview: Pick<RunPreview, "pods">,
+  wanted: readonly Wanted[],
+  wallOffsetMs: number,
+): PodPlan[] {
+  const previewed = new Map(preview.pods.map((planned) => [planned.replaces, planned]));
+  const present = plans.map((plan): PodPlan => {
+    const planned = previewed.get(plan.ref.uid);
+    if (planned?.change !== "replaced") return planOf(plan, planned?.change, wallOffsetMs);
+    return isUpdate(planned) ? updatedPlan(plan) : replacedPlan(plan);
+  });
+  const coming = preview.pods.filter((planned) => planned.change !== "unchanged" && !isUpdate(planned));
+  return [...present, ...coming.map((planned) => newPlan(planned, plans, wanted))].toSorted(
+    (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name),
+  );
+}
+
+function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: number): PodPlan {
+  const { ref, state, behind, overdue, underWay, actions, stale } = plan;
+  const none: PodPlan = { ...ref, change, steps: [], waits: [], underWay, note: "" };
+  switch (state.kind) {
+    case "terminating": {
+      const until = Math.round(state.killAtMs + wallOffsetMs);
+      return { ...none, waits: [{ text: "it is being stopped; SIGKILL", because: chain(state.cause), until }] };
+    }
+    case "terminated":
+      if (plan.forgotten) return { ...none, steps: [{ text: "remove the pod", because: chain(state.cause) }] };
+      return { ...none, note: `it has ended: ${state.cause.message}` };
+    case "finished":
+      return { ...none, note: "it is gone" };
+    case "syncing":
+      if (behind !== undefined) return { ...none, waits: [rivalWait(behind)] };
+      if (overdue !== undefined) return { ...none, steps: [{ text: "stop the pod", because: chain(overdue) }] };
+      return {
+        ...none,
+        steps: actions === undefined ? [] : stepsOf(actions),
+        waits: actions === undefined ? [] : waitsOf(actions, wallOffsetMs),
+        note: stale === undefined ? "" : `judged by an old look at the runtime: ${stale}`,
+      };
+  }
+}
+
+/** A manifest that names the UID of the pod that runs changes it where it is. */
+function isUpdate({ pod, replaces }: PreviewedPod): boolean {
+  return pod.metadata.uid === replaces;
+}
+
+function updatedPlan({ ref, underWay }: WorkerPlan): PodPlan {
+  const note = "it changes in place: containers whose definition differs are restarted";
+  return { ...ref, change: "replaced", steps: [], waits: [], underWay, note };
+}
+
+/** The pod that has the name now goes. */
+function replacedPlan({ ref, underWay }: WorkerPlan): PodPlan {
+  const because = ["its manifest asks for another pod of this name"];
+  return { ...ref, change: undefined, steps: [{ text: "stop the pod", because }], waits: [], underWay, note: "" };
+}
+
+function newPlan(
+  { pod, change, replaces }: PreviewedPod,
+  plans: readonly WorkerPlan[],
+  wanted: readonly Wanted[],
+): PodPlan {
+  const ref = podRef(pod);
+  const none: PodPlan = { ...ref, change, steps: [], waits: [], underWay: [], note: "" };
+  const isSame = ({ namespace, name }: WorkerPlan["ref"]): boolean => namespace === ref.namespace && name === ref.name;
+  const winner = wanted.find((other) => other.source !== "run" && isSame(podRef(other.pod)));
+  if (winner !== undefined) {
+    return { ...none, note: `it does not run while ${winner.place} asks for a pod of this name` };
+  }
+  const status = { uid: podUid(ref.uid), namespace: ref.namespace, name: ref.name, sandboxes: [], containers: [] };
+  const steps = stepsOf(computePodActions(pod, status, firstStart));
+  const rival = replaces ?? plans.find((plan) => isSame(plan.ref))?.ref.uid;
+  return { ...none, steps, waits: rival === undefined ? [] : [rivalWait(rival)] };
+}
+
+function rivalWait(uid: string): PodPlan["waits"][number] {
+  return { text: `wait until pod ${uid} of the same name is gone`, because: [], until: undefined };
+}
+
+function stepsOf(actions: PodActions): PlanStep[] {
+  return describeActions(actions).map(({ text, cause }) => ({ text, because: chain(cause) }));
+}
+
+function waitsOf({ waits, sandboxWaitUntilMs }: PodActions, wallOffsetMs: number): PodPlan["waits"] {
+  const containers = waits.map((wait) => ({
+    text: `container ${wait.container.name} waits for its ${awaited(wait)}`,
+    because: chain(wait.cause),
+    until: Math.round(wait.untilMs + wallOffsetMs),
+  }));
+  if (sandboxWaitUntilMs === undefined) return containers;
+  const because = ["the last one could not be made, or did not last"];
+  return [
+    ...containers,
+    { text: "wait to make a sandbox", because, until: Math.round(sandboxWaitUntilMs + wallOffsetMs) },
+  ];
+}
+
+function chain(cause: Cause): string[] {
+  return [cause.message, ...(cause.because === undefined ? [] : chain(cause.because))];
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

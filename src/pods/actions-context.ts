@@ -1,0 +1,33 @@
+import type { ContainerId } from "../base/ids.ts";
+import type { PodProbes } from "../prober/probe-manager.ts";
+import type { PodActionsContext } from "../runtime/container-actions.ts";
+import type { RestartTimes } from "./restart-times.ts";
+import type { StartFailures } from "./start-failures.ts";
+
+/** What a worker knows of its pod beside the spec and the runtime's state. */
+export interface WorkerKnowledge {
+  readonly busy: ReadonlySet<string>;
+  readonly restarts: RestartTimes;
+  readonly failures: StartFailures;
+  readonly probes: Pick<PodProbes, "unhealthy" | "hasStarted">;
+  /** The journal entry in which the last change of a container or sandbox was seen, by its id. */
+  readonly evidence: ReadonlyMap<string, number>;
+}
+
+/** The facts on which a decision at `nowMs` (monotonic) is made. Reading them changes nothing. */
+export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodActionsContext {
+  const { busy, restarts, failures, probes, evidence } = knowledge;
+  // A sandbox that keeps dying is made anew as seldom as a container that does.
+  const sandboxTimes = [failures.sandboxRetryAt, restarts.sandboxEndsAt()].filter((time) => time !== undefined);
+  return {
+    nowMs,
+    busy,
+    backOffEndsAt: (container, exited) => restarts.endsAt(container, exited),
+    retryAt: (container) => failures.retryAt(container),
+    sandboxRetryAt: sandboxTimes.length === 0 ? undefined : Math.max(...sandboxTimes),
+    evidence: (container: { readonly id: ContainerId }) => evidence.get(container.id),
+    restartCause: (exited) => restarts.restartCause(exited),
+    unhealthy: (container, running) => probes.unhealthy(container, running),
+    started: (container, running) => probes.hasStarted(container, running),
+  };
+}

@@ -1,0 +1,34 @@
+import type { Cause } from "../journal/entry.ts";
+import type { ContainerWait } from "../runtime/container-actions.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
+import { shortId } from "../runtime/sandbox-actions.ts";
+
+/** One thing that a decision does, in words, and why. */
+export interface DescribedAction {
+  /** `start container web, attempt 0`. */
+  readonly text: string;
+  readonly cause: Cause;
+}
+
+/** What a decision does, in the order in which it is done. Pure. */
+export function describeActions(actions: PodActions): DescribedAction[] {
+  const { killPod, restartAll, containersToKill, createSandbox, containersToStart } = actions;
+  return [
+    ...(killPod === undefined ? [] : [{ text: "stop the pod", cause: killPod }]),
+    ...(restartAll === undefined ? [] : [{ text: "restart all containers", cause: restartAll.cause }]),
+    ...containersToKill.map(({ container, cause }) => {
+      return { text: `stop container ${container.name} (${shortId(container.id)})`, cause };
+    }),
+    ...(createSandbox === undefined
+      ? []
+      : [{ text: `create sandbox, attempt ${createSandbox.attempt}`, cause: createSandbox.cause }]),
+    ...containersToStart.map(({ container, attempt, cause }) => {
+      return { text: `start container ${container.name}, attempt ${attempt}`, cause };
+    }),
+  ];
+}
+
+/** What a container that waits is waiting for. Pure. */
+export function awaited({ exited }: ContainerWait): "next try" | "next restart" {
+  return exited === undefined ? "next try" : "next restart";
+}
