@@ -1,3 +1,5 @@
+import type { Clock } from "../ports/clock.ts";
+
 /** Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
@@ -15,6 +17,30 @@ export function eitherSignal(a: AbortSignal, b: AbortSignal): { readonly signal:
     [Symbol.dispose]: () => {
       first[Symbol.dispose]();
       second[Symbol.dispose]();
+    },
+  };
+}
+
+/**
+ * A signal that aborts `delayMs` after the given one: for work that soon ends by itself, and of which nobody knows what
+ * it did when it is cut off. Dispose of it when the work is over.
+ */
+export function delayedSignal(
+  clock: Clock,
+  what: string,
+  signal: AbortSignal,
+  delayMs: number,
+): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  let timer: Disposable | undefined;
+  const listening = onAbort(signal, () => {
+    timer = clock.timer(what, delayMs, () => controller.abort(signal.reason));
+  });
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      listening[Symbol.dispose]();
+      timer?.[Symbol.dispose]();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { delayedSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -193,6 +194,9 @@ function failureOf(error: unknown): StartFailure {
   return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined };
 }
 
+/** How long a sandbox that is not wanted any more may take to be made, before making it is cut off. */
+const sandboxPatienceMs = 10_000;
+
 async function createSandbox(
   deps: RuntimeDependencies,
   pod: Pod,
@@ -213,8 +217,12 @@ async function createSandbox(
     cause,
     data: { attempt, queuedMs },
   };
+  signal.throwIfAborted();
+  // Cut off, the runtime would go on for a while with what nobody knows of: its sandbox comes late, or half its network
+  // stays. Creating one takes tenths of a second, so whoever calls it off waits for its end.
+  using patient = delayedSignal(deps.clock, "a sandbox that was called off", signal, sandboxPatienceMs);
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
-    deps.cri.runtime.runPodSandbox({ config, runtimeHandler: "" }, { signal }),
+    deps.cri.runtime.runPodSandbox({ config, runtimeHandler: "" }, { signal: patient.signal }),
   );
   const { ips } = await inspectSandbox(deps.cri, podSandboxId, signal);
   if (ips.length === 0 && pod.spec.hostNetwork !== true) {
