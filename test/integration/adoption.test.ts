@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import type { PodView } from "../../src/server/engine.ts";
 import { podManifest, politeSleep } from "../support/manifests.ts";
 import { actionsSince, instances, startsSince } from "../support/outages.ts";
@@ -10,68 +10,71 @@ const runs =
   (pods: readonly PodView[]): boolean =>
     names.every((name) => pods.some((pod) => pod.name === name && pod.ready));
 
-test("after kill -9 of the engine the next one adopts the pods: the same containers, and nothing is started", async () => {
-  await withPodwright(async (podwright) => {
-    const paths = [
-      await podwright.manifest("always.yaml", podManifest("always", politeSleep)),
-      await podwright.manifest("never.yaml", podManifest("never", politeSleep, { restartPolicy: "Never" })),
-      await podwright.manifest("job.yaml", podManifest("job", "exit 0", { restartPolicy: "Never" })),
-    ];
-    await podwright.succeed("run", "--detach", ...paths);
-    const before = instances(
-      await podwright.waitFor("the job to end", (pods) => pods.some((pod) => pod.phase === "Succeeded")),
-    );
-    await podwright.kill(await podwright.enginePid());
+// Two at a time: most of the time they wait.
+describe("an engine that was killed", { concurrency: 2 }, () => {
+  test("after kill -9 of the engine the next one adopts the pods: the same containers, and nothing is started", async () => {
+    await withPodwright(async (podwright) => {
+      const paths = [
+        await podwright.manifest("always.yaml", podManifest("always", politeSleep)),
+        await podwright.manifest("never.yaml", podManifest("never", politeSleep, { restartPolicy: "Never" })),
+        await podwright.manifest("job.yaml", podManifest("job", "exit 0", { restartPolicy: "Never" })),
+      ];
+      await podwright.succeed("run", "--detach", ...paths);
+      const before = instances(
+        await podwright.waitFor("the job to end", (pods) => pods.some((pod) => pod.phase === "Succeeded")),
+      );
+      await podwright.kill(await podwright.enginePid());
 
-    const seq = await podwright.lastSeq();
-    assert.equal((await podwright.run(["ps"])).exitCode, 1);
-    await podwright.succeed("run", "--detach");
-    assert.deepEqual(instances(await podwright.pods()), before);
-    await sleep(2_500);
-    assert.deepEqual(instances(await podwright.pods()), before);
-    const since = (await podwright.journal()).filter((entry) => entry.seq > seq);
-    // What has ended is asked to end once more: nobody knows whether the engine before got so far.
-    const actions = actionsSince(since, seq).filter((action) => action !== "StopPodSandbox job/");
-    assert.deepEqual(actions, []);
-    const flips = since.filter(
-      ({ what, message }) => what === "ContainerStateChanged" && /not ready|waiting/.test(message),
-    );
-    assert.deepEqual(flips, [], "readiness does not flip");
+      const seq = await podwright.lastSeq();
+      assert.equal((await podwright.run(["ps"])).exitCode, 1);
+      await podwright.succeed("run", "--detach");
+      assert.deepEqual(instances(await podwright.pods()), before);
+      await sleep(2_500);
+      assert.deepEqual(instances(await podwright.pods()), before);
+      const since = (await podwright.journal()).filter((entry) => entry.seq > seq);
+      // What has ended is asked to end once more: nobody knows whether the engine before got so far.
+      const actions = actionsSince(since, seq).filter((action) => action !== "StopPodSandbox job/");
+      assert.deepEqual(actions, []);
+      const flips = since.filter(
+        ({ what, message }) => what === "ContainerStateChanged" && /not ready|waiting/.test(message),
+      );
+      assert.deepEqual(flips, [], "readiness does not flip");
+    });
   });
-});
 
-test("a container that exited while no engine ran is restarted once, as its policy says, and the others are left alone", async () => {
-  await withPodwright(async (podwright) => {
-    const names = ["always", "onfailure", "never", "calm"];
-    const policies = { always: "Always", onfailure: "OnFailure", never: "Never", calm: "Always" } as const;
-    const paths = await Promise.all(
-      Object.entries(policies).map(([name, restartPolicy]) =>
-        podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep, { restartPolicy })),
-      ),
-    );
-    await podwright.succeed("run", "--detach", ...paths);
-    const ids = new Map((await podwright.pods()).map((pod) => [pod.name, pod.containers[0]?.id ?? ""]));
-    await podwright.kill(await podwright.enginePid());
-    const seq = await podwright.lastSeq();
-    for (const name of names.slice(0, 3)) await podwright.kill(await podwright.firstProcess(ids.get(name) ?? ""));
+  test("a container that exited while no engine ran is restarted once, as its policy says, and the others are left alone", async () => {
+    await withPodwright(async (podwright) => {
+      const names = ["always", "onfailure", "never", "calm"];
+      const policies = { always: "Always", onfailure: "OnFailure", never: "Never", calm: "Always" } as const;
+      const paths = await Promise.all(
+        Object.entries(policies).map(([name, restartPolicy]) =>
+          podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep, { restartPolicy })),
+        ),
+      );
+      await podwright.succeed("run", "--detach", ...paths);
+      const ids = new Map((await podwright.pods()).map((pod) => [pod.name, pod.containers[0]?.id ?? ""]));
+      await podwright.kill(await podwright.enginePid());
+      const seq = await podwright.lastSeq();
+      for (const name of names.slice(0, 3)) await podwright.kill(await podwright.firstProcess(ids.get(name) ?? ""));
 
-    await podwright.run(["run", "--detach", "--wait", "none"]);
-    const pods = await podwright.waitFor(
-      "restarts",
-      (all) => runs("always", "onfailure", "calm")(all) && all.some((pod) => pod.phase === "Failed"),
-    );
-    await sleep(1_500);
-    const starts = startsSince(await podwright.journal(), seq);
-    assert.deepEqual(starts.toSorted(), [
-      "CreateContainer always/app",
-      "CreateContainer onfailure/app",
-      "StartContainer always/app",
-      "StartContainer onfailure/app",
-    ]);
-    const view = (name: string) => pods.find((pod) => pod.name === name)?.containers[0];
-    assert.equal(view("always")?.restartCount, 1);
-    assert.equal(view("onfailure")?.restartCount, 1);
-    assert.equal(view("calm")?.id, ids.get("calm"));
-    assert.deepEqual([view("never")?.restartCount, view("never")?.exitCode], [0, 137]);
+      await podwright.run(["run", "--detach", "--wait", "none"]);
+      const pods = await podwright.waitFor(
+        "restarts",
+        (all) => runs("always", "onfailure", "calm")(all) && all.some((pod) => pod.phase === "Failed"),
+      );
+      await sleep(1_500);
+      const starts = startsSince(await podwright.journal(), seq);
+      assert.deepEqual(starts.toSorted(), [
+        "CreateContainer always/app",
+        "CreateContainer onfailure/app",
+        "StartContainer always/app",
+        "StartContainer onfailure/app",
+      ]);
+      const view = (name: string) => pods.find((pod) => pod.name === name)?.containers[0];
+      assert.equal(view("always")?.restartCount, 1);
+      assert.equal(view("onfailure")?.restartCount, 1);
+      assert.equal(view("calm")?.id, ids.get("calm"));
+      assert.deepEqual([view("never")?.restartCount, view("never")?.exitCode], [0, 137]);
+    });
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile, readlink } from "node:fs/promises";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import type { Cri } from "../../src/ports/cri.ts";
 import { ContainerState, PodSandboxState } from "../../src/ports/gen/runtime/v1/api_pb.js";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
@@ -18,42 +18,6 @@ interface Recorded {
   readonly annotations: Readonly<Record<string, string>>;
 }
 const recorded = vectorJson<{ sandboxes: Recorded[]; containers: Recorded[] }>("cri.json");
-
-test("a pod looks to other tools as the Go kubelet's: labels, annotations, log files and links, cgroups", async () => {
-  await withPodwright(async (podwright) => {
-    // The recorded pod `web`, which asked for 50m to 200m of CPU and 16Mi to 64Mi of memory.
-    const manifest = vectorText("manifests/a.yaml").replaceAll("docker.io/library/busybox:latest", DEMO_IMAGE);
-    await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest));
-    const { uid, containers, logDirectory } = await podwright.pod("web");
-    const [container] = containers;
-    assert.ok(container !== undefined);
-    using cri = podwright.connect();
-    const [sandbox] = (await cri.runtime.listPodSandbox({})).items;
-    const [listed] = (await cri.runtime.listContainers({})).containers;
-    assert.ok(sandbox !== undefined && listed !== undefined);
-
-    const [goSandbox, goContainer] = [recorded.sandboxes, recorded.containers].map((list) =>
-      list.find(({ metadata, labels }) => `${metadata.name} ${labels["io.kubernetes.pod.name"]}`.includes("web-node1")),
-    );
-    assert.ok(goSandbox !== undefined && goContainer !== undefined);
-    const own = { "io.kubernetes.pod.name": "web", "io.kubernetes.pod.uid": uid };
-    assert.deepEqual(sandbox.labels, { ...goSandbox.labels, ...own });
-    assert.deepEqual(listed.labels, { ...goContainer.labels, ...own });
-    const { "io.kubernetes.container.hash": hash, ...annotations } = listed.annotations;
-    const { "io.kubernetes.container.hash": _otherImage, ...goAnnotations } = goContainer.annotations;
-    assert.deepEqual(annotations, goAnnotations);
-    assert.match(hash ?? "", /^[0-9a-f]+$/);
-
-    assert.equal(logDirectory, `/var/log/pods/default_web_${uid}`);
-    const link = `/var/log/containers/web_default_web-${container.id}.log`;
-    assert.equal(await readlink(link), `${logDirectory}/web/0.log`);
-    assert.match(await readFile(link, "utf8"), /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+) stdout F up\n/);
-    await expectCgroup(
-      `${podwright.layout.cgroupRoot}/kubepods/burstable/pod${uid}`,
-      await podwright.firstProcess(container.id),
-    );
-  });
-});
 
 /** That the process is in a cgroup of its own below this one, and that this one has the recorded limits. */
 async function expectCgroup(pod: string, pid: number): Promise<void> {
@@ -102,71 +66,112 @@ async function runForeignPod(cri: Cri): Promise<string> {
   return podSandboxId;
 }
 
-test("on a runtime that is not its own, podwright runs and stops its pods, also of the same name, and touches no other", async () => {
-  const host = await Podwright.open();
-  try {
-    const { layout, runtime } = host;
-    const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
-    await ensurePrivateRuntime(machine, layout, facts);
-    using cri = host.connect();
-    const foreign = await runForeignPod(cri);
+// Two at a time: most of the time they wait.
+describe("beside other tools", { concurrency: 2 }, () => {
+  test("a pod looks to other tools as the Go kubelet's: labels, annotations, log files and links, cgroups", async () => {
     await withPodwright(async (podwright) => {
-      const paths = await Promise.all(
-        ["mine", "foreign"].map((name) => podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep))),
-      );
-      await podwright.succeed("run", "--detach", "--runtime-endpoint", layout.containerd.endpoint, ...paths);
-      assert.deepEqual(
-        (await podwright.pods()).map(({ name, ready }) => [name, ready]),
-        [
-          ["foreign", true],
-          ["mine", true],
-        ],
-      );
-      // Housekeeping has been twice by then.
-      await sleep(4_500);
-      await podwright.succeed("stop", "mine", "foreign");
-    }, runtime);
+      // The recorded pod `web`, which asked for 50m to 200m of CPU and 16Mi to 64Mi of memory.
+      const manifest = vectorText("manifests/a.yaml").replaceAll("docker.io/library/busybox:latest", DEMO_IMAGE);
+      await podwright.succeed("run", "--detach", await podwright.manifest("web.yaml", manifest));
+      const { uid, containers, logDirectory } = await podwright.pod("web");
+      const [container] = containers;
+      assert.ok(container !== undefined);
+      using cri = podwright.connect();
+      const [sandbox] = (await cri.runtime.listPodSandbox({})).items;
+      const [listed] = (await cri.runtime.listContainers({})).containers;
+      assert.ok(sandbox !== undefined && listed !== undefined);
 
-    const { items } = await cri.runtime.listPodSandbox({});
-    assert.deepEqual(
-      items.map(({ id, state }) => [id, state]),
-      [[foreign, PodSandboxState.SANDBOX_READY]],
-    );
-    const { containers } = await cri.runtime.listContainers({});
-    assert.deepEqual(
-      containers.map(({ state }) => state),
-      [ContainerState.CONTAINER_RUNNING],
-    );
-    await cri.runtime.stopPodSandbox({ podSandboxId: foreign });
-    await cri.runtime.removePodSandbox({ podSandboxId: foreign });
-    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
-      stopped: true,
-      leftovers: [],
+      const [goSandbox, goContainer] = [recorded.sandboxes, recorded.containers].map((list) =>
+        list.find(({ metadata, labels }) =>
+          `${metadata.name} ${labels["io.kubernetes.pod.name"]}`.includes("web-node1"),
+        ),
+      );
+      assert.ok(goSandbox !== undefined && goContainer !== undefined);
+      const own = { "io.kubernetes.pod.name": "web", "io.kubernetes.pod.uid": uid };
+      assert.deepEqual(sandbox.labels, { ...goSandbox.labels, ...own });
+      assert.deepEqual(listed.labels, { ...goContainer.labels, ...own });
+      const { "io.kubernetes.container.hash": hash, ...annotations } = listed.annotations;
+      const { "io.kubernetes.container.hash": _otherImage, ...goAnnotations } = goContainer.annotations;
+      assert.deepEqual(annotations, goAnnotations);
+      assert.match(hash ?? "", /^[0-9a-f]+$/);
+
+      assert.equal(logDirectory, `/var/log/pods/default_web_${uid}`);
+      const link = `/var/log/containers/web_default_web-${container.id}.log`;
+      assert.equal(await readlink(link), `${logDirectory}/web/0.log`);
+      assert.match(await readFile(link, "utf8"), /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+) stdout F up\n/);
+      await expectCgroup(
+        `${podwright.layout.cgroupRoot}/kubepods/burstable/pod${uid}`,
+        await podwright.firstProcess(container.id),
+      );
     });
-  } finally {
-    await host.cleanUp();
-  }
-});
+  });
 
-test("a name is free for another namespace, and selectors that fit two pods say so", async () => {
-  await withPodwright(async (podwright) => {
-    const other = podObject("web", politeSleep) as { metadata: { namespace?: string } };
-    other.metadata.namespace = "tools";
-    const paths = [
-      await podwright.manifest("web.yaml", podManifest("web", politeSleep)),
-      await podwright.manifest("other.yaml", JSON.stringify(other)),
-    ];
-    await podwright.succeed("run", "--detach", ...paths);
-    const both = await podwright.run(["stop", "web"]);
-    assert.deepEqual(
-      [both.exitCode, both.stderr.includes("several pods: default/web, tools/web")],
-      [2, true],
-      both.stderr,
-    );
-    await podwright.succeed("stop", "tools/web");
-    assert.deepEqual(
-      (await podwright.pods()).map(({ namespace }) => namespace),
-      ["default"],
-    );
+  test("on a runtime that is not its own, podwright runs and stops its pods, also of the same name, and touches no other", async () => {
+    const host = await Podwright.open();
+    try {
+      const { layout, runtime } = host;
+      const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
+      await ensurePrivateRuntime(machine, layout, facts);
+      using cri = host.connect();
+      const foreign = await runForeignPod(cri);
+      await withPodwright(async (podwright) => {
+        const paths = await Promise.all(
+          ["mine", "foreign"].map((name) => podwright.manifest(`${name}.yaml`, podManifest(name, politeSleep))),
+        );
+        await podwright.succeed("run", "--detach", "--runtime-endpoint", layout.containerd.endpoint, ...paths);
+        assert.deepEqual(
+          (await podwright.pods()).map(({ name, ready }) => [name, ready]),
+          [
+            ["foreign", true],
+            ["mine", true],
+          ],
+        );
+        // Housekeeping has been twice by then.
+        await sleep(4_500);
+        await podwright.succeed("stop", "mine", "foreign");
+      }, runtime);
+
+      const { items } = await cri.runtime.listPodSandbox({});
+      assert.deepEqual(
+        items.map(({ id, state }) => [id, state]),
+        [[foreign, PodSandboxState.SANDBOX_READY]],
+      );
+      const { containers } = await cri.runtime.listContainers({});
+      assert.deepEqual(
+        containers.map(({ state }) => state),
+        [ContainerState.CONTAINER_RUNNING],
+      );
+      await cri.runtime.stopPodSandbox({ podSandboxId: foreign });
+      await cri.runtime.removePodSandbox({ podSandboxId: foreign });
+      assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+        stopped: true,
+        leftovers: [],
+      });
+    } finally {
+      await host.cleanUp();
+    }
+  });
+
+  test("a name is free for another namespace, and selectors that fit two pods say so", async () => {
+    await withPodwright(async (podwright) => {
+      const other = podObject("web", politeSleep) as { metadata: { namespace?: string } };
+      other.metadata.namespace = "tools";
+      const paths = [
+        await podwright.manifest("web.yaml", podManifest("web", politeSleep)),
+        await podwright.manifest("other.yaml", JSON.stringify(other)),
+      ];
+      await podwright.succeed("run", "--detach", ...paths);
+      const both = await podwright.run(["stop", "web"]);
+      assert.deepEqual(
+        [both.exitCode, both.stderr.includes("several pods: default/web, tools/web")],
+        [2, true],
+        both.stderr,
+      );
+      await podwright.succeed("stop", "tools/web");
+      assert.deepEqual(
+        (await podwright.pods()).map(({ namespace }) => namespace),
+        ["default"],
+      );
+    });
   });
 });

@@ -51,14 +51,16 @@ export async function tracesOf(layout: RuntimeLayout, uids: ReadonlySet<string>)
   return found;
 }
 
-/** CNI's plugins write the network's name, or the pods' address, into each rule. */
+/** Rules in which CNI's plugins wrote the network's name, or, where they write none, an address of its pods. */
 async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
   const { stdout } = await systemProcesses.run("iptables-save", [], { timeoutMs: 30_000 });
   const subnet = (await readFile(layout.cni.subnetFile, "utf8").catch(() => "")).trim();
   const addresses = subnet === "" ? undefined : `${subnet.split(".").slice(0, 3).join(".")}.`;
   return stdout.split("\n").filter((line) => {
     if (!line.startsWith("-A")) return false;
-    return line.includes(`"${layout.cni.networkName}"`) || (addresses !== undefined && line.includes(addresses));
+    const network = /name: \\"([^"\\]+)\\"/.exec(line)?.[1];
+    if (network !== undefined) return network === layout.cni.networkName;
+    return addresses !== undefined && line.includes(addresses);
   });
 }
 
