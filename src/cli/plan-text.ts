@@ -46,7 +46,7 @@ function changeText(change: NonNullable<PodPlan["change"]>, paint: Painter): str
     case "added":
       return paint.good("would be added");
     case "replaced":
-      return paint.caution("would be replaced");
+      return paint.caution("would replace what is there");
     case "unchanged":
       return paint.faint("unchanged");
   }
