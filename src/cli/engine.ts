@@ -26,6 +26,8 @@ import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./nod
 export interface EngineOptions {
   readonly stateDir: string;
   readonly runtimeEndpoint?: string;
+  /** Goes on when the last pod is gone. */
+  readonly stay?: true;
 }
 
 /**
@@ -42,7 +44,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  const ended = await serve(ports, layout, endpoint, machine, log);
+  const ended = await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true }, log);
   if (ended === "idle" && machine !== undefined) await stopRuntime(ports, layout, machine, log);
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, layout, log);
   return ExitCode.done;
@@ -81,7 +83,7 @@ async function serve(
   ports: Ports,
   layout: RuntimeLayout,
   endpoint: string,
-  machine: MachineFacts | undefined,
+  { machine, endsWhenIdle }: { readonly machine: MachineFacts | undefined; readonly endsWhenIdle: boolean },
   log: Logger,
 ): Promise<"idle" | "told"> {
   const { clock, files, cgroups, network } = ports;
@@ -114,7 +116,7 @@ async function serve(
     // In somebody else's runtime only pods that have a directory of ours are ours.
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     told,
-    endsWhenIdle: true,
+    endsWhenIdle,
     beside: async (_node, signal) => {
       if (machine === undefined) return;
       const ensure = (ensuring: AbortSignal): Promise<unknown> =>

@@ -7,8 +7,13 @@ import { Terminal } from "./terminal.ts";
 /** Runs one command line to its exit code. Never rejects. */
 async function main(arguments_: readonly string[]): Promise<ExitCode> {
   using terminal = new Terminal(process.stdout, process.stderr, process.env);
-  // A reader that went away (`| head`) is no error of the command's; node would end with a stack.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => terminal.close());
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      terminal.close();
+      // A reader that went away (`| head`) is no error of the command's; a full disk is.
+      if (error.code !== "EPIPE") process.exitCode = ExitCode.failed;
+    });
+  }
   const debug = process.env["PODWRIGHT_DEBUG"] === "1";
   let exitCode: ExitCode = ExitCode.done;
   try {
@@ -24,4 +29,6 @@ async function main(arguments_: readonly string[]): Promise<ExitCode> {
   return exitCode;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const exitCode = await main(process.argv.slice(2));
+// Writing may have failed meanwhile.
+process.exitCode ||= exitCode;

@@ -1,3 +1,4 @@
+import { version } from "../base/version.ts";
 import { Argument, Command, Option } from "commander";
 import type { ExitCode } from "../base/errors.ts";
 import type { CommandContext, StateOptions } from "./context.ts";
@@ -17,6 +18,7 @@ export function buildProgram(terminal: Terminal, setExitCode: (code: ExitCode) =
   const program = new Command("podwright");
   program
     .description("Runs pods on this machine through a container runtime, and can always say why it did what it did.")
+    .version(`podwright ${version}`, "--version", "print the version")
     .exitOverride()
     .showHelpAfterError("(--help tells more)")
     .configureOutput({
@@ -294,8 +296,9 @@ function addEngine(define: Define): void {
     .command("engine", { hidden: true })
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
+    .option("--stay", "go on when the last pod is gone: for developing podwright")
     .addOption(endpointOption())
-    .action(async (options: { readonly stateDir: string; readonly runtimeEndpoint?: string }) => {
+    .action(async (options: { readonly stateDir: string; readonly runtimeEndpoint?: string; readonly stay?: true }) => {
       define.setExitCode(await (await import("./engine.ts")).runEngine(options));
     });
 }
