@@ -1,17 +1,19 @@
 import type { JournalInput } from "./entry.ts";
 
 interface Fold {
+  readonly said: string;
   readonly seq: number;
   readonly sinceMs: number;
 }
 
-const maxFoldsPerPod = 64;
+const maxSubjectsPerPod = 64;
 const maxPods = 4096;
 
 /**
- * Finds the entry that a new one merely repeats: same pod, container, kind, what and message, within a window of
- * time. Actions and outcomes are never folded, and nothing is folded across one of the same pod, so that pairs and the
- * order of steps stay as they were. Bounded: forgetting only means that a repetition gets an entry of its own.
+ * Finds the entry that a new one merely repeats: the newest about the same subject (a container, a pod, podwright
+ * itself), when it said the same within a window of time. What said something else between them is never passed over:
+ * the newest entry is how things are, however often they go to and fro. Actions and outcomes are never folded, nor is
+ * anything across one of the same pod. Bounded: forgetting only means that a repetition gets an entry of its own.
  */
 export class Folding {
   readonly #windowMs: number;
@@ -23,9 +25,9 @@ export class Folding {
 
   /** The sequence number of the entry that this one repeats. */
   find(input: JournalInput, nowMs: number): number | undefined {
-    const folds = this.#pods.get(input.pod?.uid ?? "");
-    const fold = folds?.get(keyOf(input));
-    return fold !== undefined && nowMs - fold.sinceMs < this.#windowMs ? fold.seq : undefined;
+    const newest = this.#pods.get(input.pod?.uid ?? "")?.get(subjectOf(input));
+    if (newest === undefined || newest.said !== saidBy(input)) return undefined;
+    return nowMs - newest.sinceMs < this.#windowMs ? newest.seq : undefined;
   }
 
   /** Notes that the input became an entry of its own. */
@@ -35,17 +37,23 @@ export class Folding {
       this.#pods.delete(uid);
       return;
     }
-    let folds = this.#pods.get(uid);
-    if (folds === undefined) {
+    let subjects = this.#pods.get(uid);
+    if (subjects === undefined) {
       if (this.#pods.size >= maxPods) this.#pods.clear();
-      folds = new Map();
-      this.#pods.set(uid, folds);
+      subjects = new Map();
+      this.#pods.set(uid, subjects);
     }
-    if (folds.size >= maxFoldsPerPod) folds.clear();
-    folds.set(keyOf(input), { seq, sinceMs: nowMs });
+    if (subjects.size >= maxSubjectsPerPod) subjects.clear();
+    subjects.set(subjectOf(input), { said: saidBy(input), seq, sinceMs: nowMs });
   }
 }
 
-function keyOf({ kind, container, what, message }: JournalInput): string {
-  return JSON.stringify([kind, container ?? "", what, message]);
+/** What the input tells the state of. About manifests that have no pod there is nothing but what each one said. */
+function subjectOf(input: JournalInput): string {
+  if (input.pod === undefined && input.kind !== "note") return saidBy(input);
+  return input.container ?? "";
+}
+
+function saidBy({ kind, what, message }: JournalInput): string {
+  return JSON.stringify([kind, what, message]);
 }

@@ -194,6 +194,20 @@ test("actions and outcomes are never folded, nor anything across them", async ()
   assert.deepEqual(sequence, [2, 3, 4, 5]);
 });
 
+test("what goes to and fro is not folded: the newest entry is how things are", async () => {
+  const { open } = world();
+  const journal = await open();
+  const ready = observed("container app is ready");
+  const unready = observed("container app is not ready");
+  const lost = { kind: "note", what: "RuntimeEventsLost", message: "no runtime events" } as const;
+  const found = { kind: "note", what: "RuntimeEventsConnected", message: "the event stream works" } as const;
+  const sequence = [ready, unready, observed("elsewhere", db), unready, ready, found, lost, found];
+  assert.deepEqual(
+    sequence.map((input) => journal.record(input)),
+    [2, 3, 4, 3, 5, 6, 7, 8],
+  );
+});
+
 test("an action without a cause is recorded loudly", async () => {
   const { open } = world();
   const journal = await open();
