@@ -61,6 +61,10 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
     await kubelet.prints(/the container runtime answers/);
     await isUp(node);
     await podwright.waitFor("web-node1 to run", isRunning("web-node1"));
+    // The runtime answers before its images are there: the first try may have been a pull.
+    await podwright.waitFor("fixed-node1 to have run", (pods) =>
+      pods.some(({ name, containers: [first] }) => name === "fixed-node1" && first !== undefined && first.id !== ""),
+    );
     assert.match(kubelet.stderr, /authentication: not honoured: podwright serves no kubelet API on a port yet/);
 
     using cri = podwright.connect();
