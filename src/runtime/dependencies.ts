@@ -85,8 +85,8 @@ export interface RuntimeDependencies {
   readonly preStops: PreStopHooks;
   readonly node: NodeContext;
   /**
-   * How many sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go first, so
-   * that under load pods become ready one after the other rather than all at the end.
+   * How many pods' sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go
+   * first, so that under load pods become ready one after the other rather than all at the end.
    */
   readonly starts: Semaphore;
 }

@@ -21,6 +21,7 @@ import { podRef } from "./pod-ref.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import type { MountedVolumes, RuntimeDependencies } from "./dependencies.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
+import type { StartPlace } from "./start-place.ts";
 import { honoursStopSignal } from "./stop-signal.ts";
 
 /** The sandbox in which a container starts. */
@@ -34,6 +35,8 @@ export interface StartSandbox {
 interface ContainerParts {
   readonly image: EnsuredImage;
   readonly volumes: MountedVolumes;
+  /** For how long the start waited for its turn. */
+  readonly queuedMs: number;
 }
 
 /** A container that could not be started: `reason` is the waiting reason that users know. */
@@ -63,12 +66,14 @@ export async function startContainer(
   pod: Pod,
   sandbox: StartSandbox,
   start: ContainerToStart,
+  place: StartPlace,
   signal: AbortSignal,
 ): Promise<void> {
-  const image = await ensureImage(deps, pod, sandbox, start, signal);
-  const volumes = await mountVolumes(deps, pod, start, signal);
-  const id = await createAndRun(deps, pod, sandbox, start, { image, volumes }, signal);
-  await postStart(deps, pod, sandbox, start, id, signal);
+  const image = await place.during("a start's image", ensureImage(deps, pod, sandbox, start, signal));
+  const volumes = await place.during("a start's volumes", mountVolumes(deps, pod, start, signal));
+  const queuedMs = await place.take("first", signal);
+  const id = await createAndRun(deps, pod, sandbox, start, { image, volumes, queuedMs }, signal);
+  await place.during("a postStart hook", postStart(deps, pod, sandbox, start, id, signal));
 }
 
 async function createAndRun(
@@ -79,13 +84,9 @@ async function createAndRun(
   parts: ContainerParts,
   signal: AbortSignal,
 ): Promise<ContainerId> {
-  // Pulls and hooks are unlimited in time, starts are not in number: the place is held while the runtime works.
-  const asked = deps.clock.monotonic();
-  using _place = await deps.starts.acquire(signal, "first");
-  const queuedMs = deps.clock.monotonic() - asked;
   const config = await containerConfig(deps, pod, sandbox, start, parts, signal);
   await removeLeftover(deps, pod, start, signal);
-  const id = await create(deps, pod, sandbox, start, { config, queuedMs }, signal);
+  const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
   await run(deps, pod, start, id, signal);
   await linkLog(deps, pod, start, id);
   return containerId(id);

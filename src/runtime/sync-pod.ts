@@ -18,6 +18,7 @@ import { resolverOf } from "./pod-resolver.ts";
 import type { PodStatus, SandboxStatus } from "./pod-status.ts";
 import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
+import { StartPlace } from "./start-place.ts";
 import { startContainer, StartError, type StartSandbox } from "./start-container.ts";
 
 /** Why something of a pod could not be started, in the words that users know. */
@@ -74,7 +75,10 @@ export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, 
       name: `start ${containers.join(", ")}`,
       containers,
       wholePod: false,
-      run: async (progress, signal) => startInOrder(deps, pod, current, starts, progress, signal),
+      run: async (progress, signal) => {
+        using place = new StartPlace(deps.starts, deps.clock);
+        await startInOrder(deps, pod, current, starts, place, progress, signal);
+      },
     });
   };
   const firstStarts = actions.containersToStart.filter((start) => !start.restart);
@@ -109,6 +113,7 @@ function newSandbox(
     containers: starts.map(({ container }) => container.name),
     wholePod: true,
     run: async (progress, signal) => {
+      using place = new StartPlace(deps.starts, deps.clock);
       let sandbox: StartSandbox;
       try {
         if (actions.killPod !== undefined) {
@@ -117,7 +122,7 @@ function newSandbox(
         }
         // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
         await deps.volumes.mount(pod, creation.cause, signal);
-        sandbox = await createSandbox(deps, pod, creation.attempt, creation.cause, signal);
+        sandbox = await createSandbox(deps, pod, creation.attempt, creation.cause, place, signal);
       } catch (error) {
         signal.throwIfAborted();
         const reason = error instanceof VolumeError ? "ContainerCreating" : "CreatePodSandboxError";
@@ -125,7 +130,7 @@ function newSandbox(
         return;
       }
       progress.sandboxMade();
-      await startInOrder(deps, pod, async () => sandbox, starts, progress, signal);
+      await startInOrder(deps, pod, async () => sandbox, starts, place, progress, signal);
     },
   };
 }
@@ -146,7 +151,8 @@ function restartOf(
     run: async (progress, signal) => {
       try {
         await kill?.(signal);
-        if (start !== undefined) await startContainer(deps, pod, await sandbox(), start, signal);
+        using place = new StartPlace(deps.starts, deps.clock);
+        if (start !== undefined) await startContainer(deps, pod, await sandbox(), start, place, signal);
         progress.settled(name, undefined);
       } catch (error) {
         signal.throwIfAborted();
@@ -174,13 +180,14 @@ async function startInOrder(
   pod: Pod,
   sandbox: () => Promise<StartSandbox>,
   starts: readonly ContainerToStart[],
+  place: StartPlace,
   progress: OperationProgress,
   signal: AbortSignal,
 ): Promise<void> {
   for (const start of starts) {
     try {
       const counted = await withLostAttempts(deps.files, deps.node, pod, start);
-      await startContainer(deps, pod, await sandbox(), counted, signal);
+      await startContainer(deps, pod, await sandbox(), counted, place, signal);
       progress.settled(start.container.name, undefined);
     } catch (error) {
       signal.throwIfAborted();
@@ -202,11 +209,10 @@ async function createSandbox(
   pod: Pod,
   attempt: number,
   cause: Cause,
+  place: StartPlace,
   signal: AbortSignal,
 ): Promise<StartSandbox> {
-  const asked = deps.clock.monotonic();
-  using _place = await deps.starts.acquire(signal, "later");
-  const queuedMs = deps.clock.monotonic() - asked;
+  const queuedMs = await place.take("later", signal);
   await makePodDirectories(deps.files, deps.node, pod);
   await deps.podCgroups.ensure(pod);
   const config = await sandboxConfig(deps, pod, attempt);

@@ -1,0 +1,58 @@
+import type { Semaphore, Turn } from "../base/semaphore.ts";
+import type { Clock } from "../ports/clock.ts";
+
+/** How long a place is kept over work that seldom takes long: that an image is there is known in less. */
+const patienceMs = 50;
+
+/**
+ * One operation's place among the starts of the node. It is kept from the sandbox to the last container, so that a pod
+ * that has begun ends before the next begins: all are ready as early as if all had begun at once, half of them much
+ * sooner. Pulls and hooks take as long as they like: the place is given back meanwhile.
+ */
+export class StartPlace implements Disposable {
+  readonly #starts: Semaphore;
+  readonly #clock: Clock;
+  #held: Disposable | undefined;
+
+  constructor(starts: Semaphore, clock: Clock) {
+    this.#starts = starts;
+    this.#clock = clock;
+  }
+
+  /**
+   * Waits for a place unless there is one.
+   * @returns for how many milliseconds
+   * @throws the signal's reason
+   */
+  async take(turn: Turn, signal: AbortSignal): Promise<number> {
+    if (this.#held !== undefined) return 0;
+    const asked = this.#clock.monotonic();
+    this.#held = await this.#starts.acquire(signal, turn);
+    return this.#clock.monotonic() - asked;
+  }
+
+  /** Gives the place back should the work last. */
+  async during<T>(name: string, work: Promise<T>): Promise<T> {
+    if (this.#held === undefined) return await work;
+    const done = new AbortController();
+    const patience = this.#clock.sleep(name, patienceMs, done.signal).then(
+      () => this.give(),
+      () => undefined,
+    );
+    try {
+      return await work;
+    } finally {
+      done.abort();
+      await patience;
+    }
+  }
+
+  give(): void {
+    this.#held?.[Symbol.dispose]();
+    this.#held = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.give();
+  }
+}
