@@ -10,7 +10,8 @@ import type { Pleg } from "./pleg.ts";
 /** A stream that has not failed for this long is taken to work; runtimes without events refuse it at once. */
 const settledMs = 1_000;
 const reconnectMinMs = 200;
-const reconnectMaxMs = 10_000;
+/** Soon: asking a local socket costs next to nothing, and until then every pod is listed each second. */
+const reconnectMaxMs = 2_000;
 /** A runtime that has no events may be replaced by one that has: ask again now and then. */
 const unsupportedRetryMs = 60_000;
 

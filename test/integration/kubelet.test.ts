@@ -43,11 +43,6 @@ async function endKubelet(kubelet: RunningCommand): Promise<void> {
   assert.equal(exitCode, 0, stderr);
 }
 
-/** Waits for an engine's socket that answers. */
-async function isUp(node: KubeletNode): Promise<void> {
-  await until("the kubelet to answer", async () => (await node.podwright.run(["ps", "--json"])).exitCode === 0, 20_000);
-}
-
 const withoutSeen = ({ "kubernetes.io/config.seen": _seen, ...rest }: Readonly<Record<string, string>>): object => rest;
 
 test("static pods run as the Go kubelet ran them, from a runtime that comes later, and are gone with their files", async () => {
@@ -59,7 +54,7 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
     await kubelet.prints(/the container runtime does not answer; waiting for it/);
     await node.startContainerd(busybox);
     await kubelet.prints(/the container runtime answers/);
-    await isUp(node);
+    await node.answers();
     await podwright.waitFor("web-node1 to run", isRunning("web-node1"));
     // The runtime answers before its images are there: the first try may have been a pull.
     await podwright.waitFor("fixed-node1 to have run", (pods) =>
@@ -132,7 +127,7 @@ test("a changed file ends the old pod before the new one starts, and a broken on
     await node.write("one.yaml", sleeper("one", 1001));
     await node.write("two.yaml", sleeper("two", 1002));
     const kubelet = node.startKubelet();
-    await isUp(node);
+    await node.answers();
     const running = await podwright.waitFor("both pods to run", (pods) => {
       return isRunning("one-node1")(pods) && isRunning("two-node1")(pods);
     });
@@ -166,7 +161,7 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     await node.startContainerd();
     await node.write("one.yaml", sleeper("one", 1001));
     const first = node.startKubelet("-v", "4");
-    await isUp(node);
+    await node.answers();
     await podwright.waitFor("the pod to run", isRunning("one-node1"));
     await until(
       "healthz",
@@ -188,7 +183,7 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
 
     await endKubelet(first);
     const second = node.startKubelet();
-    await isUp(node);
+    await node.answers();
     await podwright.waitFor("the pod to be known", isRunning("one-node1"));
     await sleep(2500);
     assert.deepEqual(await containerIds(node), ids, "the same containers run");

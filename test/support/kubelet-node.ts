@@ -9,7 +9,7 @@ import { preflight, requireReady } from "../../src/private-runtime/preflight/pre
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
 import { machine } from "./machine.ts";
-import { Podwright, sleep } from "./podwright.ts";
+import { Podwright, sleep, until } from "./podwright.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
 
 /** A `podwright kubelet` on a containerd, a configuration, a cgroup and a directory of static pods of its own. */
@@ -54,6 +54,12 @@ authentication: { anonymous: { enabled: false } }
       ...["--hostname-override", "node1"],
       ...flags,
     ]);
+  }
+
+  /** Waits for the kubelet's socket. */
+  async answers(): Promise<void> {
+    const answers = async (): Promise<boolean> => (await this.podwright.run(["ps", "--json"])).exitCode === 0;
+    await until("the kubelet to answer", answers, 20_000);
   }
 
   /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */
