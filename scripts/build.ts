@@ -1,13 +1,17 @@
-/** Bundles src/cli/main.ts into dist/podwright.js, with what is rarely used in chunks that load lazily. */
+/**
+ * Bundles src/cli/main.ts into dist/podwright.js, with what is rarely used in chunks that load lazily.
+ *
+ *   build.ts [DIRECTORY]   where it goes (default: dist)
+ */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { build, type Metafile, type OutputFile } from "esbuild";
 
 const root = dirname(import.meta.dirname);
-const outputDirectory = join(root, "dist");
+const outputDirectory = resolve(root, process.argv[2] ?? "dist");
 
 // Dependencies written as CommonJS call require() for Node.js's own modules, which an ES module does not have.
 const banner = `import { createRequire as __createRequire } from "node:module";
@@ -94,7 +98,8 @@ try {
   const code = outputFiles.filter((file) => file.path.endsWith(".js"));
   const kibibytes = code.reduce((sum, file) => sum + file.contents.length, 0) / 1024;
   const seconds = (performance.now() - started) / 1000;
-  console.log(`dist/podwright.js: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);
+  const entry = relative(root, join(outputDirectory, "podwright.js"));
+  console.log(`${entry}: ${kibibytes.toFixed(0)} KiB in ${code.length} files, ${seconds.toFixed(1)} s`);
 } catch (error) {
   // esbuild has already shown the places in the sources.
   console.error(error instanceof Error ? error.message : error);

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,7 +9,7 @@ const root = dirname(dirname(import.meta.dirname));
 export interface BenchOptions {
   /** Absolute path of the containerd to measure with; its shim and ctr are beside it. */
   readonly containerd: string;
-  /** What the engine is run from: the sources, or a bundle. */
+  /** What the engine is run from: a bundle, as users run it, or the sources. */
   readonly program: string;
   /** Where the engine's CPU profile goes; undefined: none is made. */
   readonly cpuProfile: string | undefined;
@@ -22,7 +23,7 @@ const usage = `options:
   --containerd PATH   containerd to measure with (default: the newest that the set-up brought)
   --rounds N          repetitions of each measurement
   --pods N[,N…]       how many pods
-  --program PATH      engine to measure (default: the sources; dist/podwright.js for the bundle)
+  --program PATH      engine to measure (default: a bundle built now; src/cli/main.ts for the sources)
   --cpu-profile DIR   write the engine's CPU profile there
   --json              one JSON object instead of a table
 `;
@@ -35,14 +36,14 @@ export function benchOptions(defaults: { readonly rounds: number; readonly pods:
         containerd: { type: "string" },
         rounds: { type: "string", default: String(defaults.rounds) },
         pods: { type: "string", default: defaults.pods.join(",") },
-        program: { type: "string", default: join(root, "src/cli/main.ts") },
+        program: { type: "string" },
         "cpu-profile": { type: "string" },
         json: { type: "boolean", default: false },
       },
     });
     return {
       containerd: containerdPath(values.containerd),
-      program: resolve(values.program),
+      program: values.program === undefined ? builtBundle() : resolve(values.program),
       cpuProfile: values["cpu-profile"] === undefined ? undefined : resolve(values["cpu-profile"]),
       rounds: count(values.rounds),
       pods: values.pods.split(",").map(count),
@@ -52,6 +53,15 @@ export function benchOptions(defaults: { readonly rounds: number; readonly pods:
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     process.exit(2);
   }
+}
+
+/** Beside `dist`, which bin/podwright would take instead of the sources. */
+function builtBundle(): string {
+  const directory = join(root, ".cache/bench");
+  execFileSync(process.execPath, [join(root, "scripts/build.ts"), directory], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  return join(directory, "podwright.js");
 }
 
 function count(text: string): number {

@@ -45,7 +45,8 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
   const ended = await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true }, log);
-  if (ended === "idle" && machine !== undefined) await stopRuntime(ports, layout, machine, log);
+  // Told to end, pods go on, and their runtime with them: it stops only when it has none.
+  if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   if (ended === "idle" && machine === undefined) await removeCgroup(ports, layout, log);
   return ExitCode.done;
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { PodView } from "../../src/server/engine.ts";
+import type { RunningCommand } from "../support/command.ts";
 import { podManifest, politeSleep } from "../support/manifests.ts";
 import { actionsSince, instances, startsSince } from "../support/outages.ts";
-import { sleep, withPodwright } from "../support/podwright.ts";
+import { sleep, until, withPodwright } from "../support/podwright.ts";
 
 const runs =
   (...names: string[]) =>
@@ -11,7 +12,34 @@ const runs =
     names.every((name) => pods.some((pod) => pod.name === name && pod.ready));
 
 // Two at a time: most of the time they wait.
-describe("an engine that was killed", { concurrency: 2 }, () => {
+describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
+  test("told to end, it leaves its pods and their runtime; without pods the runtime ends with it", async () => {
+    await withPodwright(async (podwright) => {
+      const engine = async (): Promise<RunningCommand> => {
+        const started = podwright.start(["engine", "--stay", "--state-dir", podwright.layout.stateDirectory]);
+        await until("the engine to answer", async () => (await podwright.run(["ps", "--json"])).exitCode === 0);
+        return started;
+      };
+      const tell = async (running: RunningCommand): Promise<void> => {
+        running.child.kill("SIGTERM");
+        assert.equal((await running.ended).exitCode, 0);
+      };
+      const first = await engine();
+      const path = await podwright.manifest("calm.yaml", podManifest("calm", politeSleep));
+      await podwright.succeed("run", "--detach", path);
+      const before = instances(await podwright.pods());
+      await tell(first);
+      assert.notEqual(await podwright.containerdPid(), undefined, "a pod needs it");
+
+      const second = await engine();
+      await podwright.waitFor("the pod to be adopted", runs("calm"));
+      assert.deepEqual(instances(await podwright.pods()), before);
+      await podwright.succeed("stop", "calm");
+      await tell(second);
+      assert.equal(await podwright.containerdPid(), undefined, "nobody needs it");
+    });
+  });
+
   test("after kill -9 of the engine the next one adopts the pods: the same containers, and nothing is started", async () => {
     await withPodwright(async (podwright) => {
       const paths = [
