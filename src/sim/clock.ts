@@ -3,9 +3,16 @@ import type { Clock } from "../ports/clock.ts";
 
 interface SimTimer {
   readonly atMs: number;
-  readonly order: number;
   readonly name: string;
   readonly callback: () => void;
+}
+
+/** The clock of one incarnation of the node. */
+export interface IncarnationClock extends Clock {
+  /** Nothing that was scheduled with it fires any more. */
+  kill(): void;
+  /** Names of the timers that are waited for. */
+  pending(): string[];
 }
 
 /**
@@ -15,7 +22,6 @@ interface SimTimer {
 export class SimClock {
   #nowMs = 0;
   #wallOffsetMs: number;
-  #order = 0;
   readonly #timers: SimTimer[] = [];
 
   constructor(startWallMs: number) {
@@ -37,11 +43,11 @@ export class SimClock {
   }
 
   schedule(name: string, delayMs: number, callback: () => void): Disposable {
-    const timer: SimTimer = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, name, callback };
+    const timer: SimTimer = { atMs: this.#nowMs + Math.max(0, delayMs), name, callback };
     this.#insert(timer);
     return {
       [Symbol.dispose]: () => {
-        const index = this.#timers.indexOf(timer);
+        const index = this.#timers.indexOf(timer, this.#firstAt(timer.atMs));
         if (index >= 0) this.#timers.splice(index, 1);
       },
     };
@@ -70,8 +76,8 @@ export class SimClock {
   }
 
   /** The clock of one incarnation of the node: after `kill` its timers never fire. */
-  incarnation(): Clock & { kill(): void } {
-    const owned = new Set<Disposable>();
+  incarnation(): IncarnationClock {
+    const owned = new Map<Disposable, string>();
     let alive = true;
     const timer = (name: string, delayMs: number, callback: () => void): Disposable => {
       if (!alive) return { [Symbol.dispose]: () => {} };
@@ -85,7 +91,7 @@ export class SimClock {
           scheduled[Symbol.dispose]();
         },
       };
-      owned.add(handle);
+      owned.set(handle, name);
       return handle;
     };
     return {
@@ -101,26 +107,36 @@ export class SimClock {
       },
       kill: () => {
         alive = false;
-        for (const handle of [...owned]) handle[Symbol.dispose]();
+        for (const handle of [...owned.keys()]) handle[Symbol.dispose]();
       },
+      pending: () => [...owned.values()],
     };
   }
 
   /** Keeps the list sorted by time, then by order of scheduling. */
   #insert(timer: SimTimer): void {
+    let low = this.#firstAt(timer.atMs);
+    while (this.#timers[low]?.atMs === timer.atMs) low++;
+    this.#timers.splice(low, 0, timer);
+  }
+
+  /** Where the timers of that time begin. */
+  #firstAt(atMs: number): number {
     let low = 0;
     let high = this.#timers.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const other = this.#timers[middle];
-      if (other !== undefined && other.atMs <= timer.atMs) low = middle + 1;
+      if ((this.#timers[middle]?.atMs ?? atMs) < atMs) low = middle + 1;
       else high = middle;
     }
-    this.#timers.splice(low, 0, timer);
+    return low;
   }
 }
 
-/** Lets every promise that can settle without time passing do so: one turn of the event loop drains all microtasks. */
+/**
+ * Lets every promise that can settle without time passing do so: one turn of the event loop drains all microtasks, and
+ * tells of rejections that nobody handles, as it would in production.
+ */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     // oxlint-disable-next-line no-restricted-globals -- the one place that turns the real event loop for the virtual one

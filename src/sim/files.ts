@@ -1,21 +1,30 @@
-import { basename, dirname, join } from "node:path/posix";
 import type { Clock } from "../ports/clock.ts";
 import { type DirectoryEntry, FileError, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
 
 interface Node {
-  type: "file" | "directory" | "symlink";
+  readonly type: "file" | "directory" | "symlink";
   data: Uint8Array;
   /** Of a symbolic link. */
-  target: string;
+  readonly target: string;
   mode: number;
   owner: { readonly uid: number; readonly gid: number };
   modified: number;
   readonly inode: number;
+  /** Of a directory, by name. */
+  readonly children: Map<string, Node>;
+}
+
+/** A name in a directory that is there; `node` is undefined while nothing has it. */
+interface Place {
+  readonly parent: Node;
+  readonly name: string;
+  readonly node: Node | undefined;
+  /** The real path. */
+  readonly path: string;
 }
 
 interface Watch {
-  readonly directory: string;
-  readonly inode: number;
+  readonly path: string;
   readonly onChange: () => void;
   readonly onError: (error: Error) => void;
   pending: Disposable | undefined;
@@ -23,6 +32,7 @@ interface Watch {
 
 /** Symbolic links followed on one path, as Linux's. */
 const maxLinks = 40;
+const empty = new Uint8Array();
 
 /**
  * A file system in memory that behaves: it survives what uses it, so that a restart of podwright can be simulated on
@@ -30,13 +40,13 @@ const maxLinks = 40;
  */
 export class MemoryFiles implements Files {
   readonly #clock: Pick<Clock, "now" | "timer">;
-  readonly #nodes = new Map<string, Node>();
-  readonly #watches = new Set<Watch>();
+  readonly #root: Node;
+  readonly #watches = new Map<Node, Set<Watch>>();
   #lastInode = 1;
 
   constructor(clock: Pick<Clock, "now" | "timer">) {
     this.#clock = clock;
-    this.#nodes.set("/", this.#newNode("directory", 0o755));
+    this.#root = this.#newNode("directory", 0o755);
   }
 
   async read(path: string, maxBytes: number): Promise<Uint8Array> {
@@ -46,18 +56,18 @@ export class MemoryFiles implements Files {
   }
 
   async readRange(path: string, offset: number, length: number, options: ReadOptions = {}): Promise<Uint8Array> {
-    if (options.noFollow === true && (await this.stat(path))?.type === "symlink") {
+    if (options.noFollow === true && this.#find(path, false)?.node?.type === "symlink") {
       throw failure("ELOOP", path, "is a symbolic link");
     }
     return this.#file(path).data.slice(offset, offset + length);
   }
 
   async writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
-    const real = this.#place(path);
-    if (this.#nodes.get(real)?.type === "directory") throw failure("EISDIR", path, "is a directory");
+    const place = this.#place(path);
+    if (place.node?.type === "directory") throw failure("EISDIR", path, "is a directory");
     const node = this.#newNode("file", mode);
     node.data = toBytes(data);
-    this.#put(real, node);
+    this.#put(place, node);
   }
 
   async write(path: string, data: string | Uint8Array, mode: number): Promise<void> {
@@ -76,64 +86,58 @@ export class MemoryFiles implements Files {
   }
 
   async makeDirectory(path: string, mode: number): Promise<void> {
-    const existing = this.#lookUp(path);
-    if (existing?.node.type === "directory") return;
+    const existing = this.#find(path, true)?.node;
+    if (existing?.type === "directory") return;
     if (existing !== undefined) throw failure("EEXIST", path, "file exists");
-    await this.makeDirectory(dirname(path), mode);
+    const parent = directoryOf(path);
+    if (this.#find(parent, true)?.node === undefined) await this.makeDirectory(parent, mode);
     this.#put(this.#place(path), this.#newNode("directory", mode));
   }
 
   async list(path: string): Promise<DirectoryEntry[]> {
-    const found = this.#lookUp(path);
-    if (found === undefined) return [];
-    if (found.node.type !== "directory") throw failure("ENOTDIR", path, "not a directory");
-    return this.#children(found.path).map(([child, node]) => ({ name: basename(child), type: node.type }));
+    const node = this.#find(path, true)?.node;
+    if (node === undefined) return [];
+    if (node.type !== "directory") throw failure("ENOTDIR", path, "not a directory");
+    return [...node.children].map(([name, { type }]) => ({ name, type }));
   }
 
   async stat(path: string): Promise<FileInfo | undefined> {
-    const parent = this.#lookUp(dirname(path));
-    const node = parent && this.#nodes.get(path === "/" ? path : join(parent.path, basename(path)));
+    const node = this.#find(path, false)?.node;
     if (node === undefined) return undefined;
     const { type, data, mode, modified, inode } = node;
     return { type, size: type === "symlink" ? node.target.length : data.length, mode, modified, inode, device: 1 };
   }
 
   async remove(path: string): Promise<void> {
-    if (this.#lookUp(dirname(path)) === undefined) return;
-    const real = this.#place(path);
-    const node = this.#nodes.get(real);
-    if (node?.type === "directory" && this.#children(real).length > 0) {
-      throw failure("ENOTEMPTY", path, "directory not empty");
-    }
-    if (node !== undefined) this.#delete(real);
+    const place = this.#find(path, false);
+    if (place?.node === undefined) return;
+    if (place.node.children.size > 0) throw failure("ENOTEMPTY", path, "directory not empty");
+    this.#delete(place, place.node);
   }
 
   async removeTree(path: string): Promise<void> {
-    if (this.#lookUp(dirname(path)) === undefined) return;
-    const real = this.#place(path);
-    const doomed = [...this.#nodes.keys()].filter((key) => key === real || key.startsWith(`${real}/`));
-    for (const key of doomed.toReversed()) this.#delete(key);
+    const place = this.#find(path, false);
+    if (place?.node !== undefined) this.#delete(place, place.node);
   }
 
   async rename(from: string, to: string): Promise<void> {
     const [source, target] = [this.#place(from), this.#place(to)];
-    const moved = [...this.#nodes].filter(([key]) => key === source || key.startsWith(`${source}/`));
-    if (moved.length === 0) throw failure("ENOENT", from, "no such file or directory");
-    if (this.#children(target).length > 0) throw failure("ENOTEMPTY", to, "directory not empty");
-    for (const [key] of moved.toReversed()) this.#delete(key);
-    for (const [key, node] of moved) this.#put(target + key.slice(source.length), node);
+    const moved = source.node;
+    if (moved === undefined) throw failure("ENOENT", from, "no such file or directory");
+    if ((target.node?.children.size ?? 0) > 0) throw failure("ENOTEMPTY", to, "directory not empty");
+    source.parent.children.delete(source.name);
+    this.#changed(source.parent);
+    this.#put(target, moved);
   }
 
   async symlink(target: string, path: string): Promise<void> {
-    const real = this.#place(path);
-    if (this.#nodes.has(real)) throw failure("EEXIST", path, "file exists");
-    const node = this.#newNode("symlink", 0o777);
-    node.target = target;
-    this.#put(real, node);
+    const place = this.#place(path);
+    if (place.node !== undefined) throw failure("EEXIST", path, "file exists");
+    this.#put(place, this.#newNode("symlink", 0o777, target));
   }
 
   async readLink(path: string): Promise<string> {
-    const node = this.#nodes.get(this.#place(path));
+    const { node } = this.#place(path);
     if (node === undefined) throw failure("ENOENT", path, "no such file or directory");
     if (node.type !== "symlink") throw failure("EINVAL", path, "is no symbolic link");
     return node.target;
@@ -153,60 +157,62 @@ export class MemoryFiles implements Files {
 
   /** Of what the path names, a final symbolic link not followed. */
   ownerOf(path: string): { readonly uid: number; readonly gid: number } | undefined {
-    const parent = this.#lookUp(dirname(path));
-    return parent && this.#nodes.get(join(parent.path, basename(path)))?.owner;
+    return this.#find(path, false)?.node?.owner;
   }
 
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable {
-    const found = this.#lookUp(directory);
-    if (found?.node.type !== "directory") {
+    const found = this.#find(directory, true);
+    const node = found?.node;
+    if (node?.type !== "directory") {
       const error = failure("ENOENT", directory, "no such directory");
       return this.#clock.timer(`the end of watching ${directory}`, 0, () => onError(error));
     }
-    const watch: Watch = { directory: found.path, inode: found.node.inode, onChange, onError, pending: undefined };
-    this.#watches.add(watch);
-    return { [Symbol.dispose]: () => this.#endWatch(watch) };
+    const watch: Watch = { path: found?.path ?? directory, onChange, onError, pending: undefined };
+    this.#watches.set(node, (this.#watches.get(node) ?? new Set()).add(watch));
+    return {
+      [Symbol.dispose]: () => {
+        this.#watches.get(node)?.delete(watch);
+        watch.pending?.[Symbol.dispose]();
+      },
+    };
   }
 
-  #endWatch(watch: Watch): void {
-    this.#watches.delete(watch);
-    watch.pending?.[Symbol.dispose]();
-  }
-
-  #newNode(type: Node["type"], mode: number): Node {
+  #newNode(type: Node["type"], mode: number, target = ""): Node {
     const owner = { uid: 0, gid: 0 };
     const modified = this.#clock.now();
-    return { type, data: new Uint8Array(), target: "", mode, owner, modified, inode: this.#lastInode++ };
+    return { type, data: empty, target, mode, owner, modified, inode: this.#lastInode++, children: new Map() };
   }
 
-  #put(path: string, node: Node): void {
-    this.#nodes.set(path, node);
-    this.#changed(dirname(path));
+  #put({ parent, name }: Place, node: Node): void {
+    // At the end, as what is new: a replaced entry keeps no place of its own.
+    parent.children.delete(name);
+    parent.children.set(name, node);
+    this.#changed(parent);
   }
 
-  #delete(path: string): void {
-    this.#nodes.delete(path);
-    for (const watch of [...this.#watches].filter((candidate) => candidate.directory === path)) {
-      this.#endWatch(watch);
-      const error = failure("ENOENT", path, "the directory was removed");
-      this.#clock.timer(`the end of watching ${path}`, 0, () => watch.onError(error));
+  #delete({ parent, name }: Place, node: Node): void {
+    for (const [childName, child] of node.children) {
+      this.#delete({ parent: node, name: childName, node: child, path: "" }, child);
     }
-    this.#changed(dirname(path));
+    parent.children.delete(name);
+    for (const watch of this.#watches.get(node) ?? []) {
+      watch.pending?.[Symbol.dispose]();
+      const error = failure("ENOENT", watch.path, "the directory was removed");
+      this.#clock.timer(`the end of watching ${watch.path}`, 0, () => watch.onError(error));
+    }
+    this.#watches.delete(node);
+    this.#changed(parent);
   }
 
   /** Tells who watches the directory, once for everything that happens before they get to run. */
-  #changed(directory: string): void {
-    for (const watch of this.#watches) {
-      if (watch.directory !== directory || watch.pending !== undefined) continue;
-      watch.pending = this.#clock.timer(`a change of ${directory}`, 0, () => {
+  #changed(directory: Node): void {
+    if (this.#watches.size === 0) return;
+    for (const watch of this.#watches.get(directory) ?? []) {
+      watch.pending ??= this.#clock.timer(`a change of ${watch.path}`, 0, () => {
         watch.pending = undefined;
         watch.onChange();
       });
     }
-  }
-
-  #children(directory: string): [string, Node][] {
-    return [...this.#nodes].filter(([path]) => path !== "/" && dirname(path) === directory);
   }
 
   #file(path: string): Node {
@@ -216,47 +222,59 @@ export class MemoryFiles implements Files {
   }
 
   #fileToWrite(path: string, mode: number): Node {
-    const real = this.#place(path);
-    const existing = this.#nodes.get(real);
+    const place = this.#place(path);
+    const existing = place.node;
     if (existing?.type === "directory") throw failure("EISDIR", path, "is a directory");
     if (existing?.type === "symlink") throw failure("ELOOP", path, "is a symbolic link");
     const node = existing ?? this.#newNode("file", mode);
     node.modified = this.#clock.now();
-    this.#put(real, node);
+    if (existing === undefined) this.#put(place, node);
+    else this.#changed(place.parent);
     return node;
   }
 
-  #existing(path: string): { path: string; node: Node } {
-    const found = this.#lookUp(path);
-    if (found === undefined) throw failure("ENOENT", path, "no such file or directory");
-    return found;
+  #existing(path: string): { readonly path: string; readonly node: Node } {
+    const found = this.#find(path, true);
+    if (found?.node === undefined) throw failure("ENOENT", path, "no such file or directory");
+    return { path: found.path, node: found.node };
   }
 
   /** The path with its parents' links followed; the last part need not exist. */
-  #place(path: string): string {
-    const parent = this.#existing(dirname(path));
-    if (parent.node.type !== "directory") throw failure("ENOTDIR", path, "not a directory");
-    return path === "/" ? path : join(parent.path, basename(path));
+  #place(path: string): Place {
+    const found = this.#find(path, false);
+    if (found !== undefined) return found;
+    const parent = this.#existing(directoryOf(path));
+    throw parent.node.type === "directory"
+      ? failure("ENOENT", path, "no such file or directory")
+      : failure("ENOTDIR", path, "not a directory");
   }
 
-  /** What a path leads to, with all links followed. */
-  #lookUp(path: string, links = 0): { path: string; node: Node } | undefined {
+  /** What a path names, links followed (the last one only when told to); undefined when its directory is not there. */
+  #find(path: string, follow: boolean, links = 0): Place | undefined {
     if (!path.startsWith("/")) throw failure("EINVAL", path, "is no absolute path");
     if (links > maxLinks) throw failure("ELOOP", path, "too many levels of symbolic links");
-    let here = "/";
-    const parts = path.split("/").filter((part) => part !== "");
-    for (const [index, part] of parts.entries()) {
-      here = join(here, part);
-      const node = this.#nodes.get(here);
-      if (node === undefined) return undefined;
-      if (node.type === "symlink") {
-        const target = node.target.startsWith("/") ? node.target : join(dirname(here), node.target);
-        return this.#lookUp(join(target, ...parts.slice(index + 1)), links + 1);
+    const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+    const stack: Place[] = [{ parent: this.#root, name: "", node: this.#root, path: "/" }];
+    for (const [index, name] of parts.entries()) {
+      const here = stack.at(-1);
+      if (here?.node === undefined || here.node.type !== "directory") return undefined;
+      if (name === "..") {
+        if (stack.length > 1) stack.pop();
+        continue;
       }
+      const node = here.node.children.get(name);
+      if (node?.type === "symlink" && (follow || index < parts.length - 1)) {
+        const base = node.target.startsWith("/") ? "" : `${here.path}/`;
+        return this.#find([base + node.target, ...parts.slice(index + 1)].join("/"), follow, links + 1);
+      }
+      stack.push({ parent: here.node, name, node, path: here.path === "/" ? `/${name}` : `${here.path}/${name}` });
     }
-    const node = this.#nodes.get(here);
-    return node && { path: here, node };
+    return stack.at(-1);
   }
+}
+
+function directoryOf(path: string): string {
+  return path.slice(0, Math.max(1, path.replace(/\/+$/, "").lastIndexOf("/")));
 }
 
 function toBytes(data: string | Uint8Array): Uint8Array {
