@@ -29,7 +29,7 @@ import type { PodStatus } from "./runtime/pod-status.ts";
 import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
-import { PreStopHooks } from "./runtime/pre-stop.ts";
+import { PreStopHooks } from "./runtime/pre-stop-hooks.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 import { StatusManager } from "./status/status-manager.ts";

@@ -2,7 +2,7 @@ import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import type { OperationProgress, PodOperation, StartFailure } from "../runtime/sync-pod.ts";
+import type { OperationProgress, PodOperation, StartFailure } from "../runtime/pod-operation.ts";
 
 interface Running {
   readonly operation: PodOperation;

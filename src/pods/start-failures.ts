@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
-import type { StartFailure } from "../runtime/sync-pod.ts";
+import type { StartFailure } from "../runtime/pod-operation.ts";
 
 /** Why a container is not running, in the words that users know. */
 export interface Waiting {

@@ -14,7 +14,7 @@ import type { Random } from "../ports/random.ts";
 import type { Mount } from "./container-config.ts";
 import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
 import type { NodeContext } from "./node-context.ts";
-import type { PreStopHooks } from "./pre-stop.ts";
+import type { PreStopHooks } from "./pre-stop-hooks.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {

@@ -18,7 +18,7 @@ import { inspectPod } from "./inspect.ts";
 import { killContainer, type KillDependencies, killPod, remainsOf } from "./kill-pod.ts";
 import { Annotation, Label } from "./labels.ts";
 import type { PodStatus } from "./pod-status.ts";
-import { PreStopHooks } from "./pre-stop.ts";
+import { PreStopHooks } from "./pre-stop-hooks.ts";
 
 const cause = { code: "ManifestRemoved", message: "its manifest was removed" };
 const ref = { namespace: "default", name: "pod", uid: "uid-1" };

@@ -7,7 +7,7 @@ import type { RestartAll } from "./pod-actions.ts";
 import { podRef } from "./pod-ref.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 import { shortId } from "./sandbox-actions.ts";
-import type { PodOperation } from "./sync-pod.ts";
+import type { PodOperation } from "./pod-operation.ts";
 
 /**
  * Starts a pod over in its sandbox (KEP-5532): every container is stopped without grace or hooks and removed, the one

@@ -13,6 +13,7 @@ import type { ContainerToKill, ContainerToStart } from "./container-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
+import type { OperationProgress, PodOperation, StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
 import type { PodStatus, SandboxStatus } from "./pod-status.ts";
@@ -20,39 +21,6 @@ import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { StartPlace } from "./start-place.ts";
 import { startContainer, StartError, type StartSandbox } from "./start-container.ts";
-
-/** Why something of a pod could not be started, in the words that users know. */
-export interface StartFailure {
-  readonly reason: string;
-  readonly message: string;
-  /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
-  readonly retryAtMs: number | undefined;
-}
-
-/** What an operation tells while it runs; each name at most once. */
-export interface OperationProgress {
-  /** The pod's sandbox could not be stopped or made: nothing of the operation was started. */
-  sandboxFailed(failure: StartFailure): void;
-  /** The pod's sandbox is made; from here on the containers stand for themselves. */
-  sandboxMade(): void;
-  /** The container was started, or could not be. */
-  settled(container: string, failure: StartFailure | undefined): void;
-}
-
-/**
- * Work on a pod that may take long (pulls, stops, hooks). While it is under way its containers are nobody else's; other
- * containers of the pod are looked after meanwhile.
- */
-export interface PodOperation {
-  /** What is done, for diagnostics: `start the pod`, `restart container web`. */
-  readonly name: string;
-  /** The containers that it starts or stops, in order. */
-  readonly containers: readonly string[];
-  /** It replaces or makes the sandbox: nothing else of the pod can go on beside it. */
-  readonly wholePod: boolean;
-  /** @throws the signal's reason when it was called off; anything else is a defect */
-  readonly run: (progress: OperationProgress, signal: AbortSignal) => Promise<void>;
-}
 
 /**
  * The operations that carry out what {@link PodActions} say (upstream's SyncPod, from step 2 on). The first start of a
