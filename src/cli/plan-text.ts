@@ -47,6 +47,8 @@ function changeText(change: NonNullable<PodPlan["change"]>, paint: Painter): str
       return paint.good("would be added");
     case "replaced":
       return paint.caution("would replace what is there");
+    case "updated":
+      return paint.caution("would be changed where it runs");
     case "unchanged":
       return paint.faint("unchanged");
   }

@@ -115,9 +115,9 @@ test("an added pod starts anew; a replaced one goes first; an unchanged one stay
 });
 
 test("a manifest that names the UID of the running pod changes it in place", () => {
-  const [plan, ...others] = planPods([running], { pods: [{ pod, change: "replaced", replaces: ref.uid }] }, [], 0);
+  const [plan, ...others] = planPods([running], { pods: [{ pod, change: "updated", replaces: ref.uid }] }, [], 0);
   assert.deepEqual(others, []);
-  assert.deepEqual([plan?.change, plan?.steps], ["replaced", []]);
+  assert.deepEqual([plan?.change, plan?.steps], ["updated", []]);
   assert.match(plan?.note ?? "", /changes in place/u);
 });
 

@@ -45,10 +45,10 @@ export function planPods(
   const previewed = new Map(preview.pods.map((planned) => [planned.replaces, planned]));
   const present = plans.map((plan): PodPlan => {
     const planned = previewed.get(plan.ref.uid);
-    if (planned?.change !== "replaced") return planOf(plan, planned?.change, wallOffsetMs);
-    return isUpdate(planned) ? updatedPlan(plan) : replacedPlan(plan);
+    if (planned?.change === "updated") return updatedPlan(plan);
+    return planned?.change === "replaced" ? replacedPlan(plan) : planOf(plan, planned?.change, wallOffsetMs);
   });
-  const coming = preview.pods.filter((planned) => planned.change !== "unchanged" && !isUpdate(planned));
+  const coming = preview.pods.filter((planned) => planned.change === "added" || planned.change === "replaced");
   return [...present, ...coming.map((planned) => newPlan(planned, plans, wanted))].toSorted(
     (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name),
   );
@@ -79,14 +79,9 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
   }
 }
 
-/** A manifest that names the UID of the pod that runs changes it where it is. */
-function isUpdate({ pod, replaces }: PreviewedPod): boolean {
-  return pod.metadata.uid === replaces;
-}
-
 function updatedPlan({ ref, underWay }: WorkerPlan): PodPlan {
-  const note = "it changes in place: containers whose definition differs are restarted";
-  return { ...ref, change: "replaced", steps: [], waits: [], underWay, note };
+  const note = "it changes in place: containers whose definition differs are restarted, new ephemeral ones started";
+  return { ...ref, change: "updated", steps: [], waits: [], underWay, note };
 }
 
 /** The pod that has the name now goes. */

@@ -28,8 +28,8 @@ export interface ContainerToStart {
   readonly restart: boolean;
   /** An instance that was created and never started: it is removed first, so that its attempt can be used again. */
   readonly leftover: ContainerStatus | undefined;
-  /** Ephemeral containers: the container whose processes it sees. */
-  readonly targetContainerId?: ContainerId;
+  /** Ephemeral containers: the container whose processes it sees; without an id it does not run. */
+  readonly target?: { readonly name: string; readonly id: ContainerId | undefined };
   readonly cause: Cause;
 }
 

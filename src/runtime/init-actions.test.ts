@@ -156,6 +156,12 @@ const rows: readonly Row[] = [
     then: ["debug@0"],
   },
   {
+    when: "an ephemeral container was created and never started",
+    spec: { ephemeralContainers: [container("debug")] },
+    containers: [running("c"), { ...running("debug"), state: "created" }],
+    then: ["debug@0"],
+  },
+  {
     when: "an ephemeral container has ended",
     spec: { ephemeralContainers: [container("debug")] },
     containers: [running("c"), ended("debug", 1)],
@@ -256,8 +262,13 @@ describe("init containers, sidecars, ephemeral containers and rules", () => {
 
   test("an ephemeral container names the container whose processes it joins", () => {
     const debug = { ...container("debug"), targetContainerName: "c" };
-    const status = testStatus([testSandbox()], [running("c")]);
-    const actions = computePodActions(testPod({ ephemeralContainers: [debug] }), status, plain);
-    assert.equal(actions.containersToStart[0]?.targetContainerId, containerId("c-id"));
+    const pod = testPod({ ephemeralContainers: [debug] });
+    const startOfDebug = (containers: readonly ContainerStatus[], context = plain): unknown =>
+      computePodActions(pod, testStatus([testSandbox()], containers), context).containersToStart.find(
+        (start) => start.container.name === "debug",
+      )?.target;
+    assert.deepEqual(startOfDebug([running("c")]), { name: "c", id: containerId("c-id") });
+    assert.deepEqual(startOfDebug([]), { name: "c", id: undefined }, "said when it is started: it does not run");
+    assert.equal(startOfDebug([], { ...plain, busy: new Set(["c"]) }), undefined, "it waits for a start under way");
   });
 });

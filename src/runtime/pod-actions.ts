@@ -15,6 +15,7 @@ import {
   type PodActionsContext,
   startCause,
   startOf,
+  unfinishedCause,
 } from "./container-actions.ts";
 import { decideInitContainers, initKind } from "./init-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "./pod-status.ts";
@@ -162,11 +163,17 @@ function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, c
 /** Ephemeral containers are started once, also while the pod is not initialized yet, and never again. */
 function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext): ContainerDecision[] {
   return (pod.spec.ephemeralContainers ?? []).flatMap((container): ContainerDecision[] => {
-    if (context.busy.has(container.name) || findContainer(status, container.name) !== undefined) return [];
-    const target = container.targetContainerName && findContainer(status, container.targetContainerName);
-    const decision = decideStart(container, "ephemeral", undefined, firstStartCause(container), context);
-    if (decision.start === undefined || !target) return [decision];
-    return [{ start: { ...decision.start, targetContainerId: target.id } }];
+    const current = findContainer(status, container.name);
+    if (context.busy.has(container.name) || (current !== undefined && current.state !== "created")) return [];
+    const cause = current === undefined ? firstStartCause(container) : unfinishedCause(container, current, context);
+    const decision = decideStart(container, "ephemeral", current, cause, context);
+    const name = container.targetContainerName;
+    if (decision.start === undefined || !name) return [decision];
+    // It is being started: its end wakes the pod's worker.
+    if (context.busy.has(name)) return [];
+    const target = findContainer(status, name);
+    const id = target?.state === "running" ? target.id : undefined;
+    return [{ start: { ...decision.start, target: { name, id } } }];
   });
 }
 

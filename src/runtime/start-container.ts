@@ -162,7 +162,7 @@ async function containerConfig(
         environment,
         ...expandCommand(container, environment),
         volumeMounts: await deps.volumes.mountsFor(pod, container, environment, volumes, signal),
-        ...(start.targetContainerId === undefined ? {} : { targetContainerId: start.targetContainerId }),
+        ...targetOf(start),
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
         ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
       },
@@ -177,6 +177,13 @@ async function containerConfig(
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerConfigError";
     throw new StartError(reason, errorMessage(error), { cause: error });
   }
+}
+
+/** @throws ContainerConfigError while the container whose processes an ephemeral one is to see does not run */
+function targetOf({ target }: ContainerToStart): { readonly targetContainerId?: ContainerId } {
+  if (target === undefined) return {};
+  if (target.id === undefined) throw new ContainerConfigError(`target container "${target.name}" does not run`);
+  return { targetContainerId: target.id };
 }
 
 /** The managed /etc/hosts, written anew at each start so that it cannot grow. */

@@ -9,8 +9,11 @@ export interface ApplyRequest {
 }
 
 export interface AppliedPod extends PodRef {
-  /** replaced: another manifest ran under this name; that pod ends before this one starts. */
-  readonly change: "added" | "unchanged" | "replaced";
+  /**
+   * replaced: another manifest ran under this name; that pod ends before this one starts. updated: the pod that runs
+   * goes on with other content.
+   */
+  readonly change: "added" | "unchanged" | "updated" | "replaced";
 }
 
 /** One container of a {@link PodView}, newest instance. */

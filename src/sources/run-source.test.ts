@@ -132,6 +132,54 @@ test("the same content keeps its UID, other content gets another", async () => {
   assert.deepEqual(fixture.uids, ["mine"]);
 });
 
+const debugged = (...names: readonly string[]): PodManifest => ({
+  ...pod("web"),
+  spec: { ...pod("web").spec, ephemeralContainers: names.map((name) => ({ name, image: "busybox" })) },
+});
+
+test("ephemeral containers are added to the pod that runs, under its UID", async () => {
+  const fixture = await started();
+  const apply = async (manifest: PodManifest): Promise<string | undefined> =>
+    (await fixture.source.apply({ ...nothing, pods: [manifest] }))[0]?.change;
+  await apply(pod("web"));
+  const { uids } = fixture;
+  assert.equal(fixture.source.preview({ ...nothing, pods: [debugged("a")] }).pods[0]?.change, "updated");
+  assert.equal(await apply(debugged("a")), "updated");
+  assert.equal(await apply(debugged("a", "b")), "updated");
+  assert.equal(await apply(debugged("a", "b")), "unchanged");
+  assert.equal(await apply(pod("web")), "unchanged", "a manifest that says nothing of them leaves them");
+  const names = (): string[] | undefined =>
+    fixture.delivered.at(-1)?.pods[0]?.pod.spec.ephemeralContainers?.map(({ name }) => name);
+  assert.deepEqual([fixture.uids, names()], [uids, ["a", "b"]]);
+  await fixture.restart();
+  assert.deepEqual([fixture.uids, names()], [uids, ["a", "b"]]);
+  assert.equal(await apply({ ...debugged("a"), metadata: { name: "web", labels: { more: "changed" } } }), "replaced");
+  assert.notDeepEqual(fixture.uids, uids);
+});
+
+test("an ephemeral container that was added is neither changed nor removed, and nothing else is taken then", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [debugged("a")] });
+  const other = { ...debugged("a"), spec: { ...debugged("a").spec, ephemeralContainers: [{ name: "a", image: "x" }] } };
+  await assert.rejects(
+    fixture.source.apply({ pods: [other], configMaps: [configMap], secrets: [] }),
+    /spec\.ephemeralContainers\[0\]: Forbidden: existing ephemeral container "a" may not be changed/u,
+  );
+  await assert.rejects(
+    fixture.source.apply({ ...nothing, pods: [debugged("b")] }),
+    /spec\.ephemeralContainers: Forbidden: existing ephemeral container "a" may not be removed/u,
+  );
+  assert.equal(fixture.source.objects.configMap("default", "m"), undefined);
+});
+
+test("a manifest that names the UID of its pod changes that pod", async () => {
+  const fixture = await started();
+  const named = (image: string): PodManifest => ({ ...pod("web", image), metadata: { name: "web", uid: "mine" } });
+  await fixture.source.apply({ ...nothing, pods: [named("busybox")] });
+  const [applied] = await fixture.source.apply({ ...nothing, pods: [named("alpine")] });
+  assert.deepEqual([applied?.uid, applied?.change], ["mine", "updated"]);
+});
+
 test("new and changed ConfigMaps and Secrets are told, those that stayed the same are not", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, configMaps: [configMap], secrets: [secret] });

@@ -8,11 +8,11 @@ import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
 import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import { ManifestError } from "./manifest-error.ts";
-import { duplicateErrors, prepareManifests, type PreparedManifests } from "./prepare.ts";
+import { type Checked, duplicateErrors, prepareManifests, type PreparedManifests } from "./prepare.ts";
+import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
 import { objectKey, referencedObjects, RunObjects } from "./run-objects.ts";
 import { RunStore } from "./run-store.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
@@ -29,8 +29,11 @@ type RunSourceDependencies = SourceDependencies & {
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 };
 
-/** A pod as it is kept: the manifest without defaults and with its UID. */
-type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
+/** A pod under the UID that it has, or gets, and what a manifest changes about it. */
+interface IdentifiedPod {
+  readonly pod: RunPod;
+  readonly change: AppliedPod["change"];
+}
 
 /** What a request would change. */
 export interface RunPreview {
@@ -96,13 +99,14 @@ export class RunSource {
 
   /**
    * Takes pods, ConfigMaps and Secrets beside those it has. A pod that it has with the same content is left as it is,
-   * one with another content is replaced: it has a new UID unless its manifest names one. Everything is validated
-   * again; one error and nothing is taken.
+   * one with another content is updated or replaced ({@link podChange}). Everything is validated again; one error and
+   * nothing is taken.
    * @throws PodwrightError naming everything that is wrong
    */
   async apply(request: ApplyRequest): Promise<readonly AppliedPod[]> {
     const { pods, configMaps, secrets } = this.#check(request);
     using _turn = await this.#turn.acquire();
+    const identified = this.#identifyAll(pods);
     // Written before it counts: what was promised survives a crash. ConfigMaps and Secrets first, as pods need them.
     for (const { manifest } of [...configMaps, ...secrets]) await this.#store.save(manifest);
     const changed = [
@@ -110,7 +114,7 @@ export class RunSource {
       ...secrets.filter(({ manifest }) => this.#takeSecret(manifest)).map(changedObject("Secret")),
     ];
     try {
-      return await this.#takePods(pods.map(({ manifest }) => manifest));
+      return await this.#takePods(identified);
     } finally {
       this.#deliver();
       this.#tellOfChanges(changed);
@@ -134,8 +138,7 @@ export class RunSource {
     };
     const objects = [...configMaps.map(changedObject("ConfigMap")), ...secrets.map(changedObject("Secret"))];
     return {
-      pods: pods.map(({ manifest }) => {
-        const { pod, change } = this.#identify(manifest);
+      pods: this.#identifyAll(pods).map(({ pod, change }) => {
         return { pod: this.#sourced(pod).pod, change, replaces: this.#pods.get(objectKey(pod.metadata))?.metadata.uid };
       }),
       objects: objects.map((object) => ({ ...object, change: changeOf(object) })),
@@ -175,7 +178,7 @@ export class RunSource {
       const detail = `Invalid value: this node is "${this.#deps.nodeName}"; leave the field out`;
       errors.push(ManifestError.at(origin, ["spec", "nodeName"], detail));
     }
-    if (errors.length > 0) throw new PodwrightError(ExitCode.badInput, errors.map((error) => error.message).join("\n"));
+    if (errors.length > 0) throw rejected(errors);
     // Kept as written: a later version may know better defaults.
     const pods = decoded.objects.flatMap(({ kind, manifest, origin }) =>
       kind === "Pod" ? [{ manifest, origin }] : [],
@@ -184,8 +187,7 @@ export class RunSource {
   }
 
   /** Pods are wanted in the order in which they came, whichever of their files is on disk first. */
-  async #takePods(manifests: readonly PodManifest[]): Promise<AppliedPod[]> {
-    const pods = manifests.map((manifest) => this.#identify(manifest));
+  async #takePods(pods: readonly IdentifiedPod[]): Promise<AppliedPod[]> {
     const places = new Semaphore(savesAtOnce);
     const saves = await Promise.allSettled(
       pods.map(async ({ pod, change }) => {
@@ -203,15 +205,25 @@ export class RunSource {
     });
   }
 
-  /** The pod under the UID that it has, or gets, and what a manifest changes about it. */
-  #identify(manifest: PodManifest): { readonly pod: RunPod; readonly change: AppliedPod["change"] } {
-    const before = this.#pods.get(objectKey(manifest.metadata));
-    if (before !== undefined && sameContent(before, manifest)) return { pod: before, change: "unchanged" };
-    const namespace = manifest.metadata.namespace || "default";
-    const name = manifest.metadata.name ?? "";
-    const uid = manifest.metadata.uid || randomUuid(this.#deps.random);
-    const pod: RunPod = { ...manifest, metadata: { ...manifest.metadata, name, namespace, uid } };
-    return { pod, change: before === undefined ? "added" : "replaced" };
+  /** @throws PodwrightError naming every update that can't be had */
+  #identifyAll(manifests: readonly Checked<PodManifest>[]): IdentifiedPod[] {
+    const errors: ManifestError[] = [];
+    const pods = manifests.map(({ manifest, origin }) => {
+      const before = this.#pods.get(objectKey(manifest.metadata));
+      const change = before === undefined ? "added" : podChange(before, manifest);
+      if (before !== undefined && change === "unchanged") return { pod: before, change };
+      if (before !== undefined && change === "updated") {
+        errors.push(
+          ...updateProblems(before, manifest).map(({ path, detail }) => ManifestError.at(origin, path, detail)),
+        );
+        return { pod: updated(before, manifest), change };
+      }
+      const { name = "", namespace, uid } = manifest.metadata;
+      const metadata = { name, namespace: namespace || "default", uid: uid || randomUuid(this.#deps.random) };
+      return { pod: { ...manifest, metadata: { ...manifest.metadata, ...metadata } }, change };
+    });
+    if (errors.length > 0) throw rejected(errors);
+    return pods;
   }
 
   #takePod(manifest: PodManifest, file: string, problems: string[]): void {
@@ -282,11 +294,6 @@ function isRunPod(manifest: PodManifest): manifest is RunPod {
   return Boolean(manifest.metadata.name) && Boolean(manifest.metadata.uid);
 }
 
-/** Whether a manifest asks for the pod that is kept: everything but a UID that podwright chose. */
-function sameContent(kept: RunPod, manifest: PodManifest): boolean {
-  if (manifest.metadata.uid && manifest.metadata.uid !== kept.metadata.uid) return false;
-  const content = ({ metadata, spec }: PodManifest): string => {
-    return canonicalJson({ metadata: { ...metadata, namespace: metadata.namespace || "default", uid: "" }, spec });
-  };
-  return content(kept) === content(manifest);
+function rejected(errors: readonly ManifestError[]): PodwrightError {
+  return new PodwrightError(ExitCode.badInput, errors.map((error) => error.message).join("\n"));
 }

@@ -89,10 +89,18 @@ const apiProjections = ["configMap", "secret", "serviceAccountToken", "clusterTr
 
 /**
  * What a static pod may not have: references to API objects (PreventStaticPodAPIReferences), since it runs without
- * an API server, and a name that is too long with the node's behind it.
+ * an API server, a name that is too long with the node's behind it, and containers that are added while it runs: a
+ * changed manifest is another pod.
  */
 export function validateStaticPod(manifest: PodManifest, nodeName: string): FieldError[] {
-  return [...apiReferences(manifest), ...nameTooLong(manifest, nodeName)];
+  const ephemeral = manifest.spec.ephemeralContainers?.[0] !== undefined;
+  return [
+    ...apiReferences(manifest),
+    ...nameTooLong(manifest, nodeName),
+    ...(ephemeral
+      ? [forbidden(["spec", "ephemeralContainers"], "static pods do not support ephemeral containers")]
+      : []),
+  ];
 }
 
 function* nameTooLong(manifest: PodManifest, nodeName: string): Iterable<FieldError> {

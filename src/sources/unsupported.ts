@@ -86,19 +86,17 @@ const unsupported: readonly UnsupportedField[] = [
     path: `spec.volumes.*.projected.sources.*.${source}`,
     because: "needs a cluster for it, and joins none yet",
   })),
-  { path: "spec.ephemeralContainers.*", because: "does not run ephemeral containers yet" },
   { path: "spec.hostUsers", because: noUserNamespaces, when: is(false) },
   { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
   { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },
   { path: "spec.resources", because: "has no resources of whole pods yet" },
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
-  { path: "spec.readinessGates.*", because: "does not know readiness gates yet" },
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
   { path: "spec.securityContext.seLinuxChangePolicy", because: "does not label volumes for SELinux yet" },
   { path: "spec.securityContext.supplementalGroupsPolicy", because: "merges groups", when: is("Strict") },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
-  ...["containers", "initContainers"].flatMap((kind) => {
+  ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {
     return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));
   }),
 ];

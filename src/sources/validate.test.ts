@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { problems } from "../../test/support/manifest-problems.ts";
 import { decodeManifests } from "./decode.ts";
 import { isIpAddress } from "./formats.ts";
 import { prepareManifests } from "./prepare.ts";
 
-function problems(spec: string, metadata = "{name: a}"): string[] {
-  const text = `apiVersion: v1\nkind: Pod\nmetadata: ${metadata}\nspec: ${spec}\n`;
-  const { objects, errors } = decodeManifests(new TextEncoder().encode(text), "f");
-  assert.deepEqual(errors, []);
-  return prepareManifests(objects).errors.map((error) => error.message.replace(/^f:\d+:\d+: /u, ""));
-}
 const ofContainer = (fields: string, spec = ""): string[] =>
   problems(`{${spec} containers: [{name: c, image: busybox, ${fields}}]}`);
 

@@ -18,9 +18,11 @@ import {
   validateResources,
   type PodContext,
 } from "./validate-container.ts";
+import { validateEphemeralContainers } from "./validate-ephemeral.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
 import { validateProbes } from "./validate-probes.ts";
+import { validateRestartRules } from "./validate-restart.ts";
 
 /**
  * Everything that makes a pod impossible, as the API server would say it (upstream: ValidatePodCreate), as far as a
@@ -73,6 +75,12 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   yield* validateSecurity(spec, path);
   yield* validateTolerations(spec, path);
   if (spec.resources) yield* validateResources(spec.resources, [...path, "resources"]);
+  for (const [index, { conditionType }] of (spec.readinessGates ?? []).entries()) {
+    const problem = qualifiedNameProblem(conditionType);
+    if (problem !== undefined) {
+      yield invalid([...path, "readinessGates", index, "conditionType"], conditionType, problem);
+    }
+  }
 }
 
 function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
@@ -90,11 +98,13 @@ function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldErro
       yield* validateContainer(container, here, pod);
       yield* validateLifecycle(container, kind, [...here, "lifecycle"], spec);
       yield* validateProbes(container, kind, here);
+      if (kind !== "ephemeralContainers") yield* validateRestartRules(container, here);
       if (names.has(container.name) && container.name !== "") yield duplicate([...here, "name"], container.name);
       names.add(container.name);
       yield* hostPortConflicts(container.ports ?? [], ports, [...here, "ports"]);
     }
   }
+  yield* validateEphemeralContainers(spec, [...path, "ephemeralContainers"]);
 }
 
 function* hostPortConflicts(

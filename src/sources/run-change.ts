@@ -1,0 +1,56 @@
+import type { EphemeralContainer } from "../api/container.ts";
+import type { PodManifest } from "../api/pod.ts";
+import type { AppliedPod } from "../server/engine.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import { forbidden, type FieldError } from "./field-errors.ts";
+
+/** A pod as it is kept: the manifest without defaults and with its UID. */
+export type RunPod = PodManifest & { readonly metadata: { readonly name: string; readonly uid: string } };
+
+/**
+ * What a manifest asks of the pod that is kept under its name. Ephemeral containers are added to the pod that runs, as
+ * through the API's subresource of that name; a manifest that says nothing of them leaves those that there are. A
+ * manifest that names the pod's UID changes that pod, any other content is another pod.
+ */
+export function podChange(kept: RunPod, manifest: PodManifest): AppliedPod["change"] {
+  const { uid } = manifest.metadata;
+  if (uid && uid !== kept.metadata.uid) return "replaced";
+  if (contentOf(kept) !== contentOf(manifest)) return uid ? "updated" : "replaced";
+  const wanted = manifest.spec.ephemeralContainers ?? [];
+  const had = kept.spec.ephemeralContainers ?? [];
+  return wanted.length === 0 || canonicalJson(wanted) === canonicalJson(had) ? "unchanged" : "updated";
+}
+
+/** Ephemeral containers that were added stay as they are: why an update of a pod can't be had. */
+export function updateProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
+  const path = ["spec", "ephemeralContainers"];
+  const wanted = new Map((manifest.spec.ephemeralContainers ?? []).map((container) => [container.name, container]));
+  return (kept.spec.ephemeralContainers ?? []).flatMap((before: EphemeralContainer) => {
+    const after = wanted.get(before.name);
+    const index = manifest.spec.ephemeralContainers?.findIndex(({ name }) => name === before.name) ?? -1;
+    if (after === undefined) {
+      return wanted.size === 0
+        ? []
+        : [forbidden(path, `existing ephemeral container "${before.name}" may not be removed`)];
+    }
+    if (canonicalJson(after) === canonicalJson(before)) return [];
+    return [forbidden([...path, index], `existing ephemeral container "${before.name}" may not be changed`)];
+  });
+}
+
+/** The pod after an update: the manifest's content under the UID, with the ephemeral containers that it has. */
+export function updated(kept: RunPod, manifest: PodManifest): RunPod {
+  const { name, uid } = kept.metadata;
+  const { ephemeralContainers = kept.spec.ephemeralContainers, ...spec } = manifest.spec;
+  return {
+    ...manifest,
+    metadata: { ...manifest.metadata, name, namespace: kept.metadata.namespace ?? "default", uid },
+    spec: { ...spec, ...(ephemeralContainers && { ephemeralContainers }) },
+  };
+}
+
+/** Everything but the ephemeral containers and a UID that podwright chose. */
+function contentOf({ metadata, spec }: PodManifest): string {
+  const { ephemeralContainers: _, ...rest } = spec;
+  return canonicalJson({ metadata: { ...metadata, namespace: metadata.namespace || "default", uid: "" }, spec: rest });
+}
