@@ -1,42 +1,8 @@
 import type { JournalEntry, Json, PodRef } from "./entry.ts";
 import { type Incarnation, incarnations } from "./explain.ts";
 import { criticalChain } from "./critical-chain.ts";
-import { type Ending, endSeq, type Step, stepsOf } from "./steps.ts";
-
-/** What a part of a start-up was spent on. `gap`: on the chain, between two phases that the journal tells of. */
-export type PhaseKind =
-  | "wait"
-  | "volume"
-  | "sandbox"
-  | "image"
-  | "create"
-  | "start"
-  | "hook"
-  | "run"
-  | "ready"
-  | "other"
-  | "gap";
-
-/** One part of a start-up. */
-export interface Phase {
-  readonly kind: PhaseKind;
-  readonly label: string;
-  readonly container?: string;
-  /** Milliseconds since the pod's first entry. */
-  readonly offsetMs: number;
-  /** With `queuedMs`; of what goes on: so far. */
-  readonly durationMs: number;
-  /** The part of it that was spent waiting for a place among the starts or the pulls. */
-  readonly queuedMs?: number;
-  readonly result: Ending["result"];
-}
-
-export interface BlamedPhase extends Phase {
-  /** On the critical chain: had it been shorter, the pod would have been up sooner. */
-  readonly critical: boolean;
-  /** The longest of the critical chain. */
-  readonly longest: boolean;
-}
+import type { BlamedPhase, Phase, PhaseKind } from "./phase.ts";
+import { endSeq, type Step, stepsOf } from "./steps.ts";
 
 /** What a pod's start-up was spent on, until it was ready for the first time. JSON-able. */
 export interface Blame {

@@ -1,4 +1,4 @@
-import type { BlamedPhase, Phase } from "./blame.ts";
+import type { BlamedPhase, Phase } from "./phase.ts";
 
 /** Times of entries and durations come from two clocks and are rounded: so far a phase may seem to reach into the next. */
 const toleranceMs = 2;

@@ -1,4 +1,5 @@
-import type { Blame, BlamedPhase } from "./blame.ts";
+import type { Blame } from "./blame.ts";
+import type { BlamedPhase } from "./phase.ts";
 import { renderHeader } from "./render.ts";
 import { formatDuration, type Paint, plainPaint, printable } from "./text.ts";
 
