@@ -124,7 +124,13 @@ export class Kubelet {
     const probes = this.#probes.states.bind(this.#probes);
     const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
-      publishStatus(this.#statuses, view, cause, { clock, runtimeName: config.runtimeName, probes });
+      const { recursiveReadOnlyMounts } = deps.features;
+      publishStatus(this.#statuses, view, cause, {
+        clock,
+        runtimeName: config.runtimeName,
+        probes,
+        recursiveReadOnlyMounts,
+      });
     };
     const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
       const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);

@@ -10,6 +10,7 @@ import {
 } from "../ports/gen/runtime/v1/api_pb.js";
 import { Annotation, Label } from "./labels.ts";
 import type { ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+import { signalName } from "./stop-signal.ts";
 
 /** A pod as listings show it: enough to see that something changed. */
 export interface ListedPod {
@@ -151,6 +152,7 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
     terminationMessagePolicy: annotations[Annotation.terminationMessagePolicy] ?? "",
     user:
       user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
+    stopSignal: signalName(status?.stopSignal),
   };
 }
 

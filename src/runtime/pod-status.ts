@@ -31,6 +31,8 @@ export interface ContainerStatus {
   readonly terminationMessagePolicy: string;
   /** The identity its first process started with; undefined where the runtime does not tell (before CRI 1.31). */
   readonly user: ContainerUser | undefined;
+  /** The signal that ends it as the API writes signals, e.g. `SIGTERM`; undefined where the runtime does not tell. */
+  readonly stopSignal: string | undefined;
 }
 
 export interface ContainerUser {

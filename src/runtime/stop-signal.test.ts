@@ -7,7 +7,7 @@ import { SimClock } from "../sim/clock.ts";
 import { noFaults, SimConnection } from "../sim/cri.ts";
 import { SimRandom } from "../sim/random.ts";
 import { RuntimeWorld } from "../sim/runtime-world.ts";
-import { honoursStopSignal, stopSignalOf } from "./stop-signal.ts";
+import { honoursStopSignal, signalName, stopSignalOf } from "./stop-signal.ts";
 
 const withSignal = (stopSignal: string) => ({ name: "c", lifecycle: { stopSignal } });
 
@@ -17,6 +17,10 @@ test("signals have CRI's names", () => {
   assert.equal(stopSignalOf(withSignal("SIGRTMIN+15")), Signal.SIGRTMINPLUS15);
   assert.equal(stopSignalOf(withSignal("SIGRTMAX-14")), Signal.SIGRTMAXMINUS14);
   assert.equal(stopSignalOf(withSignal("SIGNONE")), Signal.RUNTIME_DEFAULT);
+  for (const name of ["SIGUSR1", "SIGRTMIN+15", "SIGRTMAX-14"]) {
+    assert.equal(signalName(stopSignalOf(withSignal(name))), name, "and back");
+  }
+  assert.equal(signalName(Signal.RUNTIME_DEFAULT), undefined);
 });
 
 test("a runtime honours a signal when it shows it, and is not asked where there is none", async () => {

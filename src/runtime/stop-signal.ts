@@ -10,6 +10,13 @@ export function stopSignalOf(container: Container): Signal {
   return Object.hasOwn(Signal, enumName) ? Signal[enumName as keyof typeof Signal] : Signal.RUNTIME_DEFAULT;
 }
 
+/** The API's name of a signal in CRI; undefined: the runtime's choice. */
+export function signalName(signal: Signal | undefined): string | undefined {
+  if (signal === undefined || signal === Signal.RUNTIME_DEFAULT) return undefined;
+  const name = Object.entries(Signal).find(([, value]) => value === signal)?.[0];
+  return name?.replace(/PLUS(?=\d)/u, "+").replace(/MINUS(?=\d)/u, "-");
+}
+
 /**
  * Whether the runtime will stop a created container with the signal that its spec asks for. One that knows only the
  * image's signal (containerd before 2.3) takes the field and ignores it; its answer then does not show the signal.

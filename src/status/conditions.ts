@@ -4,6 +4,7 @@ import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatu
 import { formatTime } from "../base/time.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { areAllRemoved, isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
 
 export interface ConditionInputs {
   readonly pod: Pod;
@@ -23,6 +24,7 @@ const ownTypes: ReadonlySet<string> = new Set([
   "Ready",
   "ContainersReady",
   "PodScheduled",
+  restartingCondition,
 ]);
 
 interface Finding {
@@ -33,17 +35,18 @@ interface Finding {
 
 /**
  * The pod's conditions in upstream's order: those of others, PodReadyToStartContainers, Initialized, Ready,
- * ContainersReady, PodScheduled. The time of the last transition stays while the status does.
+ * ContainersReady, PodScheduled and, where some rule may restart all containers, AllContainersRestarting. The time of the last transition stays while the status does.
  */
 export function podConditions(inputs: ConditionInputs): PodCondition[] {
   const foreign = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownTypes.has(type));
   const containersReady = findContainersReady(inputs);
-  const own: [string, Finding][] = [
+  const own: (readonly [string, Finding])[] = [
     ["PodReadyToStartContainers", { status: hasUsableSandbox(inputs.pod, inputs.podStatus) ? "True" : "False" }],
     ["Initialized", findInitialized(inputs)],
     ["Ready", findReady(inputs, foreign, containersReady)],
     ["ContainersReady", containersReady],
     ["PodScheduled", { status: "True" }],
+    ...(mayRestartAll(inputs.pod) ? ([[restartingCondition, findRestarting(inputs)]] as const) : []),
   ];
   return [...foreign, ...own.map(([type, finding]) => condition(type, finding, inputs))];
 }
@@ -97,6 +100,15 @@ function findContainersReady({ pod, phase, initStatuses, containerStatuses }: Co
   if (phase === "Succeeded" && unknown.length === 0) return { status: "False", reason: "PodCompleted" };
   const message = describe(unknown, unmet, "unready");
   return message === "" ? { status: "True" } : { status: "False", reason: "ContainersNotReady", message };
+}
+
+/** AllContainersRestarting (KEP-5532). */
+function findRestarting({ pod, podStatus, phase, previous }: ConditionInputs): Finding {
+  if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { status: "False", reason: "PodFailed" };
+  if (!isRestartingAll(pod, podStatus, previous) || areAllRemoved(pod, podStatus)) return { status: "False" };
+  const message = "container exited with restart policy rule";
+  return { status: "True", reason: "RestartAllContainersStarted", message };
 }
 
 /** Ready: the containers are, and everybody else who has a say (readinessGates, KEP-580). */

@@ -171,7 +171,7 @@ test("regular containers come by name, ephemeral ones are never ready", () => {
   assert.deepEqual([ephemeral?.ready, ephemeral?.started], [false, undefined]);
 });
 
-test("resources, mounts and user are shown", () => {
+test("resources, mounts, user and stop signal are shown", () => {
   const volumeMounts = [
     { name: "v", mountPath: "/v" },
     { name: "r", mountPath: "/r", readOnly: true, recursiveReadOnly: "IfPossible" },
@@ -179,7 +179,9 @@ test("resources, mounts and user are shown", () => {
   const resources = { requests: { cpu: "0.1" }, limits: { memory: "1024Mi" } };
   const pod = podWith({ containers: [{ ...container, volumeMounts, resources }] });
   const user = { uid: 1n, gid: 2n, supplementalGroups: [3n] };
-  const status = statusOf(pod, [runtimeContainer("c", { user })], undefined, { recursiveReadOnlyMounts: true });
+  const status = statusOf(pod, [runtimeContainer("c", { user, stopSignal: "SIGUSR1" })], undefined, {
+    recursiveReadOnlyMounts: true,
+  });
   assert.deepEqual(status.allocatedResources, { cpu: "100m" });
   assert.deepEqual(status.resources, { requests: { cpu: "100m" }, limits: { memory: "1Gi" } });
   assert.deepEqual(status.volumeMounts, [
@@ -187,4 +189,5 @@ test("resources, mounts and user are shown", () => {
     { name: "r", mountPath: "/r", readOnly: true, recursiveReadOnly: "Enabled" },
   ]);
   assert.deepEqual(status.user, { linux: { uid: 1, gid: 2, supplementalGroups: [3] } });
+  assert.equal(status.stopSignal, "SIGUSR1");
 });

@@ -11,6 +11,7 @@ import { formatNanoseconds } from "../base/time.ts";
 import { formatList, isSidecar, parseList } from "../resources/pod-totals.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
+import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage } from "./restarting.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 
 /** Exit code of a container of whose end nothing is known: as if it had been killed. */
@@ -44,17 +45,22 @@ function containerStatus(
   const [newest, older] = inputs.podStatus.containers.filter(({ name }) => name === container.name);
   const base = newest
     ? observedStatus(inputs, container, newest, older, before)
-    : missingStatus(inputs, container, before);
+    : missingStatus(inputs, kind, container, before);
   const waiting = withWaitingReason(inputs, kind, container, newest, base);
   return withProbeResults(inputs, kind, container, waiting);
 }
 
 /** A container that the runtime doesn't show: not made yet, or lost with whatever became of it. */
 function missingStatus(
-  { pod, recursiveReadOnlyMounts }: StatusInputs,
+  { pod, podStatus, previous, recursiveReadOnlyMounts }: StatusInputs,
+  kind: ContainerKind,
   container: Container,
   before: ContainerStatus | undefined,
 ): ContainerStatus {
+  if (before !== undefined && kind !== "ephemeral" && isRestartingAll(pod, podStatus, previous)) {
+    if (before.state.waiting?.reason === restartingAllContainers) return before;
+    if (before.state.waiting === undefined) return removedStatus(container, before);
+  }
   if (before?.state.terminated) return before;
   const lost = before?.state.running !== undefined && before.lastState.terminated === undefined;
   const lastState = lost
@@ -73,6 +79,19 @@ function missingStatus(
     image: container.image ?? "",
     imageID: "",
     ...volumeMounts(container, recursiveReadOnlyMounts),
+  };
+}
+
+/** A container that was removed because its pod starts over. */
+function removedStatus(container: Container, { containerID: _, ...before }: ContainerStatus): ContainerStatus {
+  return {
+    ...before,
+    state: { waiting: { reason: restartingAllContainers, message: restartingMessage } },
+    lastState: { terminated: removedEnd },
+    ready: false,
+    restartCount: before.restartCount + 1,
+    image: container.image ?? "",
+    imageID: "",
   };
 }
 
@@ -104,6 +123,7 @@ function observedStatus(
     resources: resourceStatus(requests, formatList(parseList(container.resources?.limits))),
     ...volumeMounts(container, inputs.recursiveReadOnlyMounts),
     ...containerUser(newest),
+    ...(newest.stopSignal && { stopSignal: newest.stopSignal }),
   };
 }
 
@@ -204,7 +224,9 @@ function isForgottenInit(
 ): boolean {
   const regular = new Set(pod.spec.containers.map(({ name }) => name));
   const created = podStatus.containers.some(({ name, state }) => regular.has(name) && state !== "unknown");
-  return newest === undefined && created && !isSidecar(container) && status.state.waiting !== undefined;
+  const { waiting } = status.state;
+  const forgotten = waiting !== undefined && waiting.reason !== restartingAllContainers;
+  return newest === undefined && created && !isSidecar(container) && forgotten;
 }
 
 function isToRun({ pod }: StatusInputs, container: Container, newest: RuntimeContainerStatus | undefined): boolean {

@@ -4,6 +4,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import { restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus, PodPhase } from "../api/status.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
+import { restartingAllContainers } from "./restarting.ts";
 
 export interface PhaseInputs {
   /** Statuses of init and regular containers. */
@@ -48,21 +49,30 @@ interface Situation {
   readonly exitCode: number;
   /** Ended and not waiting to be restarted. */
   readonly stopped: boolean;
+  /** It was removed so that its pod starts over: it runs again, whatever its policy says of its exit code. */
+  readonly startsOver: boolean;
 }
 
-const unknownSituation: Situation = { kind: "unknown", started: false, exitCode: 0, stopped: false };
+const unknownSituation: Situation = {
+  kind: "unknown",
+  started: false,
+  exitCode: 0,
+  stopped: false,
+  startsOver: false,
+};
 
 function situationOf({ state, lastState, started = false }: ContainerStatus): Situation {
   if (state.running) return { ...unknownSituation, kind: "running", started };
-  if (state.terminated) return { kind: "ended", started, exitCode: state.terminated.exitCode, stopped: true };
-  if (state.waiting && lastState.terminated) {
-    return { kind: "ended", started, exitCode: lastState.terminated.exitCode, stopped: false };
+  const end = state.terminated ?? (state.waiting && lastState.terminated);
+  if (end !== undefined) {
+    const startsOver = end.reason === restartingAllContainers;
+    return { kind: "ended", started, exitCode: end.exitCode, stopped: state.terminated !== undefined, startsOver };
   }
   return state.waiting ? { ...unknownSituation, kind: "waiting" } : unknownSituation;
 }
 
-function hasFailedForGood(pod: Pod, container: Container, { kind, exitCode }: Situation): boolean {
-  return kind === "ended" && exitCode !== 0 && !restartsAfter(pod, container, exitCode);
+function hasFailedForGood(pod: Pod, container: Container, { kind, exitCode, startsOver }: Situation): boolean {
+  return kind === "ended" && exitCode !== 0 && !startsOver && !restartsAfter(pod, container, exitCode);
 }
 
 function phaseOfEnded(pod: Pod, regular: readonly Situation[], podIsTerminal: boolean): PodPhase {
@@ -72,8 +82,8 @@ function phaseOfEnded(pod: Pod, regular: readonly Situation[], podIsTerminal: bo
   // A static pod that is being stopped has not ended for the cluster: its manifest brings it back (upstream's rule).
   if (podIsTerminal && !isStaticPod(pod)) return outcome;
   const restarting = pod.spec.containers.some((container, index) => {
-    const { exitCode } = regular[index] ?? unknownSituation;
-    return restartsAfter(pod, container, exitCode);
+    const { exitCode, startsOver } = regular[index] ?? unknownSituation;
+    return startsOver || restartsAfter(pod, container, exitCode);
   });
   return restarting ? "Running" : outcome;
 }

@@ -20,6 +20,7 @@ export function publishStatus(
     readonly runtimeName: string;
     /** What probes say of the pod's containers, by name. */
     readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
+    readonly recursiveReadOnlyMounts: boolean;
   },
 ): void {
   const { pod, state } = view;
@@ -39,7 +40,7 @@ export function publishStatus(
     ...(failure === undefined ? {} : { failure }),
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, view.status),
-    recursiveReadOnlyMounts: false,
+    recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
   });
   statuses.set(pod, status, cause);
 }

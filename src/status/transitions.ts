@@ -6,12 +6,14 @@ import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
 import { unknownEnd } from "./container-statuses.ts";
 import { isTerminalPhase } from "./phase.ts";
+import { mayRestartAll } from "./restarting.ts";
 
 /**
- * Why a status can't follow the one before it: a container that has ended for good doesn't run or wait again. That is a
- * defect in what was observed or decided, never to be shown. Undefined when it can.
+ * Why a status can't follow the one before it: a container that has ended for good doesn't run or wait again, unless
+ * its whole pod starts over. That is a defect in what was observed or decided, never to be shown. Undefined when it can.
  */
 export function illegalTransition(pod: Pod, before: PodStatus | undefined, after: PodStatus): string | undefined {
+  if (mayRestartAll(pod)) return undefined;
   const { containers, initContainers = [] } = pod.spec;
   const regular = firstRevived(pod, containers, before?.containerStatuses, after.containerStatuses);
   const init = firstRevived(pod, initContainers, before?.initContainerStatuses, after.initContainerStatuses);

@@ -47,6 +47,7 @@ export function testContainer(container: Partial<ContainerStatus> = {}): Contain
     terminationMessageHostPath: "",
     terminationMessagePolicy: "File",
     user: undefined,
+    stopSignal: undefined,
     ...container,
   };
 }

@@ -35,6 +35,7 @@ export function runtimeContainer(
     terminationMessageHostPath: "",
     terminationMessagePolicy: "",
     user: undefined,
+    stopSignal: undefined,
     ...rest,
   };
 }
