@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -101,7 +102,6 @@ test("what is missing is made with the permissions of the volume's top directory
 
 test("a pipe or a device is opened without waiting for anybody", { skip: needsRoot() }, async () => {
   using directory = testDirectory();
-  const { execFileSync } = await import("node:child_process");
   execFileSync("mkfifo", [directory.join("pipe")]);
   await using opened = await systemVolumeFiles.openBeneath(directory.path, "pipe");
   assert.equal(opened.isDirectory, false);
@@ -249,3 +249,31 @@ test(
     );
   },
 );
+
+test("readBeneath reads regular files of the volume only, and makes nothing", async () => {
+  using directory = testDirectory();
+  const root = directory.join("v");
+  mkdirSync(directory.join("v/a"), { recursive: true });
+  writeFileSync(directory.join("v/a/env"), "A='1'");
+  symlinkSync("a/env", directory.join("v/link"));
+  symlinkSync("/etc/passwd", directory.join("v/out"));
+  symlinkSync("../../etc/passwd", directory.join("v/a/up"));
+  const read = async (path: string, maxBytes = 5): Promise<string | undefined> => {
+    const content = await systemVolumeFiles.readBeneath(root, path, maxBytes);
+    return content && new TextDecoder().decode(content);
+  };
+  assert.equal(await read("a/env"), "A='1'");
+  assert.equal(await read("link"), "A='1'");
+  assert.equal(await read("b/c"), undefined);
+  assert.equal(await read("a/env/below"), undefined);
+  assert.equal(existsSync(directory.join("v/b")), false);
+  for (const path of ["out", "a/up", "../v/a/env"]) await assert.rejects(read(path), { code: "EXDEV" });
+  await assert.rejects(read("a"), { code: "EINVAL" });
+  await assert.rejects(read("a/env", 4), { code: "EFBIG" });
+});
+
+test("readBeneath waits for no other end of a pipe", async () => {
+  using directory = testDirectory();
+  execFileSync("mkfifo", [directory.join("pipe")]);
+  await assert.rejects(systemVolumeFiles.readBeneath(directory.path, "pipe", 10), { code: "EINVAL" });
+});

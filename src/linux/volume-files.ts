@@ -24,6 +24,8 @@ const maxDepth = 256;
 export const systemVolumeFiles: VolumeFiles = {
   kind: (path) => onPath(path, () => kind(path)),
   openBeneath: (root, relativePath) => onPath(`${root}/${relativePath}`, () => openBeneath(root, relativePath)),
+  readBeneath: (root, relativePath, maxBytes) =>
+    onPath(`${root}/${relativePath}`, () => readBeneath(root, relativePath, maxBytes)),
   giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, signal)),
 };
 
@@ -42,13 +44,35 @@ async function kind(path: string): Promise<PathKind | undefined> {
 }
 
 async function openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
-  const walk = await Walk.from(root);
+  const walk = await Walk.from(root, { makes: true });
   try {
     await walk.follow(relativePath.split("/"));
     return await walk.result();
   } catch (error) {
     await walk.close();
     throw error;
+  }
+}
+
+async function readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined> {
+  const walk = await Walk.from(root, { makes: false });
+  try {
+    await walk.follow(relativePath.split("/"));
+    await using opened = await walk.result();
+    if (!opened.isFile) throw new FileError("EINVAL", relativePath, "EINVAL: not a regular file");
+    await using file = await open(opened.mountSource, O_RDONLY);
+    const content = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
+      ({ bytesRead: read } = await file.read(content, length, content.length - length));
+    }
+    if (length > maxBytes) throw new FileError("EFBIG", relativePath, `EFBIG: more than ${maxBytes} bytes`);
+    return new Uint8Array(content.subarray(0, length));
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  } finally {
+    await walk.close();
   }
 }
 
@@ -59,15 +83,18 @@ async function openBeneath(root: string, relativePath: string): Promise<OpenedPa
 class Walk {
   readonly #root: string;
   readonly #path: FileHandle[] = [];
+  readonly #makes: boolean;
   #createMode = 0;
   #links = 0;
 
-  private constructor(root: string) {
+  private constructor(root: string, makes: boolean) {
     this.#root = root;
+    this.#makes = makes;
   }
 
-  static async from(root: string): Promise<Walk> {
-    const walk = new Walk(root);
+  /** `makes`: directories that are missing are made. */
+  static async from(root: string, { makes }: { readonly makes: boolean }): Promise<Walk> {
+    const walk = new Walk(root, makes);
     const handle = await open(root, O_PATH | O_DIRECTORY);
     walk.#path.push(handle);
     walk.#createMode = (await handle.stat()).mode & 0o7777;
@@ -83,7 +110,7 @@ class Walk {
   }
 
   /** Keeps the end of the walk open and closes the rest. */
-  async result(): Promise<OpenedPath> {
+  async result(): Promise<OpenedPath & { readonly isFile: boolean }> {
     const end = this.#here();
     const info = await end.stat();
     this.#path.pop();
@@ -91,6 +118,7 @@ class Walk {
     return {
       mountSource: `/proc/${process.pid}/fd/${end.fd}`,
       isDirectory: info.isDirectory(),
+      isFile: info.isFile(),
       device: info.dev,
       inode: info.ino,
       [Symbol.asyncDispose]: () => end.close(),
@@ -119,7 +147,7 @@ class Walk {
       handle = await open(path, O_PATH | O_NOFOLLOW);
     } catch (error) {
       // A link into nothing is left as it is: nobody asked for its target.
-      if (errnoOf(error) !== "ENOENT" || inLink) throw error;
+      if (errnoOf(error) !== "ENOENT" || inLink || !this.#makes) throw error;
       handle = await this.#create(path);
     }
     let isLink: boolean;

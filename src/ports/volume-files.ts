@@ -33,6 +33,13 @@ export interface VolumeFiles {
    */
   openBeneath(root: string, relativePath: string): Promise<OpenedPath>;
   /**
+   * What the regular file holds that a relative path names in a volume; undefined: there is none. Links as with
+   * {@link openBeneath}, and nothing is made.
+   * @throws FileError `EXDEV` when the path leads out of the volume, `EINVAL` when it leads to no regular file, `EFBIG`
+   * when that holds more than `maxBytes`
+   */
+  readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined>;
+  /**
    * Gives a tree to a group, the top directory last, so that it tells whether all is done. Links themselves get the
    * group, what they point to does not; other file systems mounted in the tree are left alone.
    * @returns how many files were changed

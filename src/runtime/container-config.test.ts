@@ -68,6 +68,7 @@ function recordedInputs(pod: Pod, container: Container, { config }: RecordedCont
   const hostPathOf = (path: string) => config.mounts.find((mount) => mount.container_path === path)?.host_path ?? "";
   const environment = makeEnvironment(pod, container, {
     objects: { configMap: () => undefined, secret: () => undefined },
+    environmentFiles: () => undefined,
     podIPs: [],
     hostIPs: [],
     serviceVariables: [],

@@ -59,6 +59,11 @@ export interface VolumeProvider {
     mounted: MountedVolumes,
     signal: AbortSignal,
   ): Promise<Mount[]>;
+  /**
+   * What a file in a volume holds; undefined: there is none. Links are followed as far as they stay in the volume.
+   * @throws FileError when the path leads out of the volume or to no file, or the file holds more than `maxBytes`
+   */
+  readFile(volume: MountedVolume, path: string, maxBytes: number): Promise<Uint8Array | undefined>;
   /** Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. */
   refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void>;
   /** Takes away all volumes of a pod that has stopped; nothing there is no error. */

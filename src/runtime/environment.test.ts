@@ -31,6 +31,8 @@ const inputs: EnvironmentInputs = {
   },
   podIPs: ["10.0.0.1", "fd00::1"],
   hostIPs: ["192.0.2.2", "fd00::2"],
+  environmentFiles: (volumeName, path) =>
+    `${volumeName}/${path}` === "v/dir/env" ? encoder.encode("# made by init\nA='1 $(X)'\nEMPTY=''\n") : undefined,
   serviceVariables: [],
   resources: { allocatable: { cpu: "2", memory: "4Gi" } },
 };
@@ -211,7 +213,16 @@ const refused: [string, Source, RegExp][] = [
     { resourceFieldRef: { resource: "limits.cpu", containerName: "x" } },
     /^container x not found$/,
   ],
-  ["a key of a file", { fileKeyRef: { volumeName: "v", path: "f", key: "k" } }, /fileKeyRef is not supported/],
+  [
+    "a key of a file that is not there",
+    { fileKeyRef: { volumeName: "v", path: "f", key: "k" } },
+    /file "f" of volume "v" not found/,
+  ],
+  [
+    "a key that a file does not have",
+    { fileKeyRef: { volumeName: "v", path: "dir/env", key: "B" } },
+    /environment variable key B not found in file "dir\/env" of volume "v"/,
+  ],
 ];
 
 for (const [name, valueFrom, message] of refused) {
@@ -279,4 +290,14 @@ test("probes and hooks see plain values alone", () => {
     { name: "F", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
   ];
   assert.deepEqual(expandStaticCommand(["$(A)", "$(F)", "$(X)"], env), ["$(B)", "", "$(X)"]);
+});
+
+test("a key of a file in a volume is a variable's value as it stands there, and optional ones may be missing", () => {
+  const from = (key: string, path = "dir/env", optional = false) => ({
+    name: `V_${key}`,
+    valueFrom: { fileKeyRef: { volumeName: "v", path, key, optional } },
+  });
+  assert.deepEqual(texts({ env: [from("A"), from("EMPTY", "dir/env", true), from("B", "none", true)] }), [
+    "V_A=1 $(X)",
+  ]);
 });

@@ -2,6 +2,7 @@ import type { Container, EnvVar } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnvVarSource } from "../api/volume.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
+import { type EnvironmentFiles, findVariable } from "./environment-file.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "./downward-api.ts";
 import { expand, expandParts } from "./expansion.ts";
 
@@ -30,6 +31,8 @@ export interface ObjectLookup {
 
 export interface EnvironmentInputs extends DownwardApiInputs {
   readonly objects: ObjectLookup;
+  /** From readEnvironmentFiles. */
+  readonly environmentFiles: EnvironmentFiles;
   /** Variables for the services of the pod's namespace; none without a cluster. */
   readonly serviceVariables: readonly { readonly name: string; readonly value: string }[];
 }
@@ -125,10 +128,20 @@ function variableValue(
   if (valueFrom.resourceFieldRef !== undefined) {
     return encoder.encode(resourceValue(valueFrom.resourceFieldRef, pod, container, inputs));
   }
-  if (valueFrom.fileKeyRef !== undefined) {
-    throw new ContainerConfigError(`environment variable ${name}: fileKeyRef is not supported`);
-  }
+  if (valueFrom.fileKeyRef !== undefined) return fileValue(valueFrom.fileKeyRef, inputs.environmentFiles);
   return keyValue(valueFrom, pod, inputs.objects);
+}
+
+function fileValue(
+  { volumeName, path, key, optional }: NonNullable<EnvVarSource["fileKeyRef"]>,
+  files: EnvironmentFiles,
+): Uint8Array | undefined {
+  const content = files(volumeName, path);
+  const value = content && findVariable(content, key);
+  if (value !== undefined || optional) return value;
+  const file = `file ${JSON.stringify(path)} of volume ${JSON.stringify(volumeName)}`;
+  const problem = content === undefined ? `${file} not found` : `environment variable key ${key} not found in ${file}`;
+  throw new ContainerConfigError(problem);
 }
 
 function keyValue({ configMapKeyRef, secretKeyRef }: EnvVarSource, pod: Pod, objects: ObjectLookup) {

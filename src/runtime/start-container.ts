@@ -9,6 +9,7 @@ import { isCriError } from "../ports/cri.ts";
 import { type ContainerConfig, generateContainerConfig } from "./container-config.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
+import { readEnvironmentFiles } from "./environment-file.ts";
 import { containerGraceSeconds } from "./grace.ts";
 import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 import { runHook } from "./hooks.ts";
@@ -144,6 +145,7 @@ async function containerConfig(
   try {
     const environment = makeEnvironment(pod, container, {
       objects: deps.objects,
+      environmentFiles: await readEnvironmentFiles(deps.volumes, container, volumes),
       podIPs: pod.spec.hostNetwork === true ? node.hostIPs : sandbox.ips,
       hostIPs: node.hostIPs,
       serviceVariables: [],

@@ -46,6 +46,15 @@ export class SimVolumeFiles implements VolumeFiles {
     };
   }
 
+  async readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined> {
+    const top = await this.#files.realPath(root);
+    const real = await this.#realPath(join(top, relativePath));
+    if (real === undefined) return undefined;
+    if (!real.startsWith(`${top}/`)) throw new FileError("EXDEV", root, `EXDEV: the path leads out of '${root}'`);
+    if ((await this.#files.stat(real))?.type !== "file") throw new FileError("EINVAL", real, "EINVAL: not a file");
+    return await this.#files.read(real, maxBytes);
+  }
+
   async giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
     const info = await this.#files.stat(root);
     const gid = this.#files.ownerOf(root)?.gid ?? 0;

@@ -54,7 +54,6 @@ const ofContainers: readonly UnsupportedField[] = [
   { path: "resources.claims.*", because: "does not allocate devices yet" },
   { path: "resources.limits.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
   { path: "resources.requests.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
-  { path: "env.*.valueFrom.fileKeyRef", because: "does not read variables from files of volumes yet" },
   {
     path: "env.*.valueFrom.resourceFieldRef.resource",
     because: onlyCpuAndMemory,

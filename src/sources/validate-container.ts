@@ -16,6 +16,8 @@ import type { FieldPath } from "./manifest-error.ts";
 /** What of the pod a container is checked against. */
 export interface PodContext {
   readonly volumeNames: ReadonlySet<string>;
+  /** Those of them that are emptyDir volumes. */
+  readonly emptyDirNames: ReadonlySet<string>;
   readonly hostNetwork: boolean;
   readonly hostUsers: boolean;
 }
@@ -25,7 +27,7 @@ export function* validateContainer(container: Container, path: FieldPath, pod: P
   yield* validateName(container.name, [...path, "name"]);
   yield* validateImage(container.image, [...path, "image"]);
   yield* validatePorts(container.ports ?? [], [...path, "ports"], pod.hostNetwork);
-  yield* validateEnvironment(container, path);
+  yield* validateEnvironment(container, path, pod);
   if (container.resources) yield* validateResources(container.resources, [...path, "resources"]);
   yield* validateVolumeMounts(container, path, pod);
   yield* validateSecurity(container, path, pod);
@@ -76,13 +78,14 @@ function* validatePorts(ports: readonly ContainerPort[], path: FieldPath, hostNe
   }
 }
 
-function* validateEnvironment(container: Container, path: FieldPath): Iterable<FieldError> {
+function* validateEnvironment(container: Container, path: FieldPath, pod: PodContext): Iterable<FieldError> {
   for (const [index, variable] of (container.env ?? []).entries()) {
     const here = [...path, "env", index];
     const problem = environmentNameProblem(variable.name);
     if (variable.name === "") yield required([...here, "name"]);
     else if (problem !== undefined) yield invalid([...here, "name"], variable.name, problem);
     yield* validateValueFrom(variable, [...here, "valueFrom"]);
+    yield* validateFileKey(variable.valueFrom?.fileKeyRef, [...here, "valueFrom", "fileKeyRef"], pod);
   }
   for (const [index, source] of (container.envFrom ?? []).entries()) {
     const here = [...path, "envFrom", index];
@@ -145,6 +148,27 @@ function* validateValueFrom(variable: EnvVar, path: FieldPath): Iterable<FieldEr
     const problem = configKeyProblem(reference.key);
     if (reference.key === "") yield required([...path, name, "key"]);
     else if (problem !== undefined) yield invalid([...path, name, "key"], reference.key, problem);
+  }
+}
+
+/** A variable from a file (KEP-3721; upstream: validateFileKeySelector, validateFileKeyRefVolumes). */
+function* validateFileKey(
+  reference: NonNullable<EnvVar["valueFrom"]>["fileKeyRef"],
+  path: FieldPath,
+  pod: PodContext,
+): Iterable<FieldError> {
+  if (reference === undefined) return;
+  const { key, volumeName, path: file } = reference;
+  const problem = environmentNameProblem(key);
+  if (key === "") yield required([...path, "key"]);
+  else if (problem !== undefined) yield invalid([...path, "key"], key, problem);
+  if (file === "") yield required([...path, "path"]);
+  else if (file.split("/").includes("..")) yield invalid([...path, "path"], file, "must not contain '..'");
+  const here = [...path, "volumeName"];
+  if (volumeName === "") yield required(here);
+  else if (!pod.volumeNames.has(volumeName)) yield notFound(here, volumeName);
+  else if (!pod.emptyDirNames.has(volumeName)) {
+    yield invalid(here, volumeName, "referenced volume must be of type emptyDir");
   }
 }
 

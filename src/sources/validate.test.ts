@@ -329,3 +329,22 @@ test("addresses are recognised", () => {
     assert.equal(isIpAddress(text), false, text);
   }
 });
+
+test("a variable from a file names an emptyDir volume, a path that stays in it, and a key", () => {
+  const from = (reference: string): string[] =>
+    ofContainer(
+      `env: [{name: A, valueFrom: {fileKeyRef: ${reference}}}]`,
+      "volumes: [{name: e, emptyDir: {}}, {name: h, hostPath: {path: /h}}],",
+    ).map((problem) => problem.replace("spec.containers[0].env[0].valueFrom.fileKeyRef.", ""));
+  assert.deepEqual(from("{volumeName: e, path: dir/env, key: KEY, optional: true}"), []);
+  assert.deepEqual(from('{volumeName: h, path: ../env, key: "A=B"}'), [
+    `key: Invalid value: "A=B": ${from('{volumeName: e, path: f, key: "A=B"}')[0]?.split(": ").at(-1) ?? ""}`,
+    `path: Invalid value: "../env": must not contain '..'`,
+    'volumeName: Invalid value: "h": referenced volume must be of type emptyDir',
+  ]);
+  assert.deepEqual(from('{volumeName: x, path: "", key: ""}'), [
+    "key: Required value",
+    "path: Required value",
+    'volumeName: Not found: "x"',
+  ]);
+});

@@ -86,6 +86,7 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
 function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   const pod: PodContext = {
     volumeNames: new Set((spec.volumes ?? []).map((volume) => volume.name)),
+    emptyDirNames: new Set((spec.volumes ?? []).filter(({ emptyDir }) => emptyDir).map((volume) => volume.name)),
     hostNetwork: spec.hostNetwork === true,
     hostUsers: spec.hostUsers !== false,
   };

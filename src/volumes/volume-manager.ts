@@ -99,6 +99,10 @@ export class VolumeManager implements VolumeProvider {
     }
   }
 
+  async readFile(volume: MountedVolume, path: string, maxBytes: number): Promise<Uint8Array | undefined> {
+    return await this.#deps.volumeFiles.readBeneath(volume.hostPath, path, maxBytes);
+  }
+
   async mountsFor(
     pod: Pod,
     container: Container,
