@@ -60,7 +60,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
       if (failedOnlyInside(error) || (data.details.type === "suite" && error === undefined)) continue;
       const skipped = data.skip !== undefined && data.skip !== false;
       const outcome: TestOutcome = {
-        title: [...titles.slice(0, data.nesting), data.name].join(" › "),
+        title: [...titles.slice(0, data.nesting), data.name].join(" > "),
         outcome: skipped ? "skipped" : error === undefined ? "passed" : "failed",
         file: data.file,
         line: data.line,

@@ -13,6 +13,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { readAllRows, unshown } from "./compatibility.ts";
 import { runTestFile, type FileResult } from "./test-file.ts";
 
 const root = dirname(import.meta.dirname);
@@ -89,10 +90,14 @@ async function runGroup(group: Group, scratch: string, signal: AbortSignal): Pro
   return results;
 }
 
-function summarize(results: readonly FileResult[]): { readonly line: string; readonly good: boolean } {
+/** @param unshownRows how many tests named in docs/compatibility/ were not there or skipped: they count as failed */
+function summarize(
+  results: readonly FileResult[],
+  unshownRows: number,
+): { readonly line: string; readonly good: boolean } {
   const tests = results.flatMap((result) => result.tests);
   const count = (outcome: string): number => tests.filter((test) => test.outcome === outcome).length;
-  const failed = count("failed") + results.filter((result) => result.crash !== undefined).length;
+  const failed = count("failed") + results.filter((result) => result.crash !== undefined).length + unshownRows;
   const skipped = count("skipped");
   const line = `${count("passed")} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
   return { line, good: failed === 0 && count("passed") > 0 };
@@ -119,7 +124,9 @@ async function main(): Promise<number> {
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
-  const { line, good } = summarize(results);
+  const problems = unshown(readAllRows(root).rows, new Map(results.map(({ file, tests }) => [file, tests])));
+  for (const problem of problems) console.log(`FAIL ${problem}`);
+  const { line, good } = summarize(results, problems.length);
   if (results.length === 0) console.log("no test file was found");
   if (interrupted.signal.aborted) console.log(`interrupted by ${String(interrupted.signal.reason)}`);
   console.log(`\n${results.length} files in ${((performance.now() - started) / 1000).toFixed(1)} s`);

@@ -36,7 +36,7 @@ describe("the test runner", () => {
     const { lines, code } = await run(
       'describe("outer", () => { test("inner", () => { throw new Error("boom"); }); });',
     );
-    assert.ok(lines.includes("  failed: outer › inner"));
+    assert.ok(lines.includes("  failed: outer > inner"));
     assert.ok(lines.some((line) => line.endsWith("sample-0.test.ts:2")));
     assert.ok(lines.some((line) => line.trim() === "Error: boom"));
     assert.equal(lines.at(-1), "0 passed, 1 failed");

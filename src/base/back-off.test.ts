@@ -44,6 +44,13 @@ test("an event more than twice the maximum after the last failure starts over", 
   assert.equal(backOff.get("web"), 10 * second);
 });
 
+test("an expiry of its own counts, however short the maximum", () => {
+  const backOff = new BackOff(10 * second, 1 * second, 600 * second);
+  backOff.next("web", 0, 0);
+  assert.equal(backOff.endsAt("web", 600 * second), 601 * second);
+  assert.equal(backOff.endsAt("web", 600 * second + 1), undefined);
+});
+
 test("keys are independent, can be reset, and the expired ones are collected", () => {
   const backOff = new BackOff(10 * second, 300 * second);
   backOff.next("a", 0, 0);

@@ -6,7 +6,8 @@ interface BackOffEntry {
 /**
  * Exponential back-off by key, with the semantics of upstream's `client-go/util/flowcontrol.Backoff` (no jitter): the
  * first failure waits `initialMs`, each further one twice as long, at most `maxMs`. An entry has expired, so that the
- * next failure starts over, when the event comes more than 2 × `maxMs` after the entry's last update.
+ * next failure starts over, when the event comes more than `expiryMs` (2 × `maxMs` unless given) after the entry's last
+ * update.
  *
  * Holds no clock: the caller gives every time, in milliseconds on one clock of its choice. An event may lie before the
  * moment at which it is noticed (a container's exit), so the two are given apart.
@@ -14,11 +15,13 @@ interface BackOffEntry {
 export class BackOff {
   readonly #initialMs: number;
   readonly #maxMs: number;
+  readonly #expiryMs: number;
   readonly #entries = new Map<string, BackOffEntry>();
 
-  constructor(initialMs: number, maxMs: number) {
+  constructor(initialMs: number, maxMs: number, expiryMs = 2 * maxMs) {
     this.#initialMs = Math.min(initialMs, maxMs);
     this.#maxMs = maxMs;
+    this.#expiryMs = expiryMs;
   }
 
   /** Keys that are remembered at this moment, for diagnostics and bounds. */
@@ -76,6 +79,6 @@ export class BackOff {
 
   #live(key: string, eventTimeMs: number): BackOffEntry | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined || eventTimeMs - entry.lastUpdateMs > 2 * this.#maxMs ? undefined : entry;
+    return entry === undefined || eventTimeMs - entry.lastUpdateMs > this.#expiryMs ? undefined : entry;
   }
 }

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
 
 /** Why a pod may not run on this node; reason and message as upstream has them. */
 export interface Rejection {
@@ -27,8 +28,9 @@ interface HostPort {
   readonly port: number;
 }
 
+/** Of containers that run for as long as the pod does: ports of other init containers are free again soon. */
 function hostPorts(pod: Pod): HostPort[] {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers]
+  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers]
     .flatMap((container) => container.ports ?? [])
     .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
     .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));

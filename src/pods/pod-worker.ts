@@ -21,7 +21,7 @@ import { PodOperations } from "./pod-operations.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
-import { StepSchedule } from "./step-schedule.ts";
+import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
 
@@ -366,16 +366,13 @@ export class PodWorker {
   }
 
   #resyncMs(): number {
-    return this.#jittered(this.#deps.config.syncFrequencyMs);
+    const { clock, random } = this.#deps.runtime;
+    return clock.monotonic() + resyncDelayMs(this.#deps.config, random.uniform());
   }
 
   #errorRetryMs(): number {
-    return this.#jittered(this.#deps.config.errorBackOffMs);
-  }
-
-  #jittered(ms: number): number {
     const { clock, random } = this.#deps.runtime;
-    return clock.monotonic() + ms * (1 + random.uniform() / 2);
+    return clock.monotonic() + retryDelayMs(this.#deps.config, random.uniform());
   }
 }
 

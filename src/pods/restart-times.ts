@@ -6,6 +6,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
 
 const initialMs = 10_000;
+/** A container that ran for longer since its last restart starts over, whatever the longest back-off is. */
+const expiryMs = 600_000;
 /** No container's key looks like it. */
 const sandboxKey = "sandbox";
 
@@ -25,7 +27,7 @@ export class RestartTimes {
 
   constructor(clock: Clock, maxMs: number) {
     this.#clock = clock;
-    this.#backOff = new BackOff(initialMs, maxMs);
+    this.#backOff = new BackOff(initialMs, maxMs, expiryMs);
   }
 
   /** Notes the exits of a new observation and forgets those of containers that are gone. */

@@ -2,9 +2,26 @@ import { onAbort } from "../base/abort.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
+import type { WorkerConfig } from "./worker-dependencies.ts";
 
 /** Causes that are kept until the next step; more say nothing new. */
 const manyCauses = 8;
+
+/**
+ * How long a pod at rest is left alone: syncFrequency, and up to half as much again so that pods spread.
+ * @param draw uniform in [0, 1)
+ */
+export function resyncDelayMs({ syncFrequencyMs }: Pick<WorkerConfig, "syncFrequencyMs">, draw: number): number {
+  return syncFrequencyMs * (1 + draw / 2);
+}
+
+/** How long after a failure another try is made, spread alike; never longer than a pod at rest waits. */
+export function retryDelayMs(
+  { errorBackOffMs, syncFrequencyMs }: Pick<WorkerConfig, "errorBackOffMs" | "syncFrequencyMs">,
+  draw: number,
+): number {
+  return Math.min(errorBackOffMs, syncFrequencyMs) * (1 + draw / 2);
+}
 
 /**
  * When a pod worker takes its next step, and why. A wake-up means "now"; a step that ends says by when the next has to

@@ -10,7 +10,7 @@ import type { NodeContext } from "./node-context.ts";
  */
 export async function withLostAttempts(
   files: Files,
-  node: NodeContext,
+  node: Pick<NodeContext, "podLogsRoot">,
   pod: Pod,
   start: ContainerToStart,
 ): Promise<ContainerToStart> {

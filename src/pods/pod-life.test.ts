@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Container } from "../api/container.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
+import type { PodStatus } from "../api/status.ts";
+import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
+import { SimClock } from "../sim/clock.ts";
+import { noFaults } from "../sim/cri.ts";
+import { type SimEntry, SimNode } from "../sim/node.ts";
+import { SimRandom } from "../sim/random.ts";
+import { RuntimeWorld, type SimContainer } from "../sim/runtime-world.ts";
+
+/** A container that runs until it is stopped, or ends by itself. */
+function runs(name: string, more: Partial<Container> = {}): Container {
+  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
+  return { name, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...more };
+}
+
+function ends(name: string, afterMs: number, exitCode: number, more: Partial<Container> = {}): Container {
+  return runs(name, {
+    command: behaviourCommand({ exitAfterMs: afterMs, exitCode, deaf: false, unstartable: false }),
+    ...more,
+  });
+}
+
+function deaf(name: string, more: Partial<Container> = {}): Container {
+  return runs(name, {
+    command: behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false }),
+    ...more,
+  });
+}
+
+function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
+  return { metadata: { name, namespace: "default", uid }, spec };
+}
+
+/** A node whose runtime works; what happens to its containers is written down as `what name`. */
+class Scene {
+  readonly clock = new SimClock(1_700_000_000_000);
+  readonly world = new RuntimeWorld(this.clock);
+  readonly node: SimNode;
+  readonly seen: { readonly atMs: number; readonly what: string }[] = [];
+
+  constructor() {
+    this.world.images.add("busybox");
+    this.node = new SimNode(this.clock, this.world, new SimRandom(1), noFaults);
+    this.world.onChange(({ type, container, podUid }) => {
+      const name = container?.config.metadata?.name ?? podUid;
+      this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
+    });
+    this.node.start();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.clock.run(this.clock.nowMs + ms);
+  }
+
+  at(what: string): number[] {
+    return this.seen.filter((seen) => seen.what === what).map(({ atMs }) => atMs);
+  }
+
+  status(uid = "uid-1"): PodStatus | undefined {
+    return this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
+  }
+
+  entries(...what: readonly string[]): SimEntry[] {
+    return this.node.entries.filter((entry) => what.includes(entry.what));
+  }
+
+  container(name: string): SimContainer {
+    const found = [...this.world.containers.values()].filter(({ config }) => config.metadata?.name === name).at(-1);
+    assert.ok(found, name);
+    return found;
+  }
+}
+
+describe("the start of a pod", () => {
+  test("goes on in order: volumes, sandbox, init containers one by one, then the others as the spec has them", async () => {
+    const scene = new Scene();
+    const spec: PodSpec = {
+      volumes: [{ name: "v", emptyDir: {} }],
+      initContainers: [ends("i1", 3000, 0), runs("side", { restartPolicy: "Always" }), ends("i2", 3000, 0)],
+      containers: [runs("b"), runs("a")],
+    };
+    scene.node.add(podOf(spec));
+    await scene.pass(30_000);
+    const actions = scene.node.entries.filter(({ kind }) => kind === "action");
+    const told = actions.map(({ what, container }) => (container === undefined ? what : `${what} ${container}`));
+    const starts = ["i1", "side", "i2", "b", "a"].flatMap((name) => [
+      `CreateContainer ${name}`,
+      `StartContainer ${name}`,
+    ]);
+    assert.deepEqual(told, ["MountVolume", "RunPodSandbox", "PullImage i1", ...starts]);
+    const [i1, side, i2] = ["i1", "side", "i2"].map((name) => scene.at(`started ${name}`)[0] ?? Number.NaN);
+    assert.ok((side ?? 0) >= (i1 ?? 0) + 3000, "the sidecar waits for the init container's end");
+    assert.ok((i2 ?? 0) < (side ?? 0) + 3000, "the next one does not wait for the sidecar's end");
+    assert.ok((scene.at("started b")[0] ?? 0) >= (i2 ?? 0) + 3000);
+  });
+
+  test("that can't be made is tried again after 10 to 15 s, and says why meanwhile", async () => {
+    const scene = new Scene();
+    const env = [{ name: "X", valueFrom: { configMapKeyRef: { name: "nope", key: "k" } } }];
+    scene.node.add(podOf({ containers: [runs("c", { env })] }));
+    await scene.pass(120_000);
+    const waits = scene.entries("StartRetry").map(({ until = 0, atMs }) => (until - 1_700_000_000_000 - atMs) / 1000);
+    assert.ok(waits.length >= 5);
+    for (const wait of waits) assert.ok(wait >= 9.9 && wait <= 15, String(wait));
+    const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
+    assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
+  });
+
+  test("of a pod of the same name begins when everything of the earlier one is gone", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [deaf("old")], terminationGracePeriodSeconds: 7 }));
+    await scene.pass(5000);
+    scene.node.remove("uid-1");
+    scene.node.add(podOf({ containers: [runs("new")] }, "uid-2"));
+    await scene.pass(30_000);
+    const [gone, began] = [scene.at("sandboxRemoved uid-1")[0], scene.at("sandboxStarted uid-2")[0]];
+    assert.ok(gone !== undefined && began !== undefined && began >= gone && gone >= 12_000);
+    assert.equal(scene.container("new").state, "running");
+  });
+});
+
+describe("the end of a pod", () => {
+  test("restarts nothing: what ends by itself while the pod is being deleted stays ended", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [ends("short", 8000, 1), deaf("deaf")], terminationGracePeriodSeconds: 30 }));
+    await scene.pass(5000);
+    const [first] = scene.at("started short");
+    scene.node.remove("uid-1");
+    await scene.pass(60_000);
+    assert.deepEqual(scene.at("started short"), [first]);
+    assert.equal(scene.world.containers.size, 0);
+  });
+
+  test("of which nobody but the runtime knows has a grace of 1 s, of which StopContainer makes 2", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 60 }));
+    await scene.pass(5000);
+    scene.node.kill();
+    scene.node.desired.clear();
+    scene.node.start();
+    await scene.pass(15_000);
+    const [stop] = scene.entries("StopContainer");
+    assert.equal(stop?.data?.["graceSeconds"], 2);
+    assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "OrphanedPod");
+    assert.equal(scene.world.containers.size, 0);
+  });
+
+  test("comes when its regular containers are done: sidecars are stopped then, and have no say in how it ended", async () => {
+    const scene = new Scene();
+    const side = deaf("side", { restartPolicy: "Always" });
+    const spec: PodSpec = {
+      restartPolicy: "OnFailure",
+      initContainers: [side],
+      containers: [ends("job", 5000, 0)],
+      terminationGracePeriodSeconds: 5,
+    };
+    scene.node.add(podOf(spec));
+    await scene.pass(60_000);
+    const [done, stopped] = [scene.at("exited job")[0] ?? Number.NaN, scene.at("exited side")[0] ?? Number.NaN];
+    assert.ok(stopped >= done + 5000 && stopped <= done + 8000);
+    assert.equal(scene.at("started side").length, 1);
+    assert.equal(scene.status()?.phase, "Succeeded");
+    assert.equal(scene.status()?.initContainerStatuses?.[0]?.state.terminated?.exitCode, 137);
+  });
+
+  test("comes at its deadline, which is told as the reason", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [runs("c")], activeDeadlineSeconds: 20, terminationGracePeriodSeconds: 5 }));
+    await scene.pass(19_000);
+    assert.equal(scene.status()?.phase, "Running");
+    await scene.pass(10_000);
+    const { phase, reason, message } = scene.status() ?? {};
+    assert.deepEqual(
+      [phase, reason, message],
+      ["Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"],
+    );
+    assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "DeadlineExceeded");
+  });
+
+  test("runs the preStop hooks of what still runs, not of what has ended", async () => {
+    const scene = new Scene();
+    const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 100 }) } };
+    const hooked = { lifecycle: { preStop } };
+    const containers = [runs("up", hooked), ends("over", 1000, 0, hooked)];
+    scene.node.add(podOf({ containers, restartPolicy: "Never" }));
+    await scene.pass(10_000);
+    scene.node.remove("uid-1");
+    await scene.pass(10_000);
+    assert.equal(scene.at("hook up").length, 1);
+    assert.deepEqual(scene.at("hook over"), []);
+  });
+});
+
+describe("a container that ends", () => {
+  test("is restarted at once, then after 10 s, 20 s … from its end, with its reason in the status", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [ends("c", 1000, 3)] }));
+    await scene.pass(30_000);
+    const waiting = scene.status()?.containerStatuses?.[0];
+    assert.equal(waiting?.state.waiting?.reason, "CrashLoopBackOff");
+    assert.match(waiting.state.waiting.message ?? "", /^back-off \d+s restarting failed container=c pod=web_default/);
+    assert.equal(waiting.lastState.terminated?.exitCode, 3);
+    await scene.pass(60_000);
+    const [exits, starts] = [scene.at("exited c"), scene.at("started c")];
+    const waits = starts.slice(1).map((atMs, index) => Math.floor((atMs - (exits[index] ?? 0)) / 1000));
+    assert.deepEqual(waits.slice(0, 3), [0, 10, 20]);
+    const counts = [...scene.world.containers.values()].map(({ config }) => config.metadata?.attempt);
+    assert.equal(Math.max(...counts.map((count) => count ?? 0)), starts.length - 1);
+  });
+});

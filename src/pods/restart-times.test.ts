@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { testContainer, testStatus } from "../../test/support/observed.ts";
+import type { Container } from "../api/container.ts";
+import { containerId } from "../base/ids.ts";
+import type { ContainerStatus } from "../runtime/pod-status.ts";
+import { SimClock } from "../sim/clock.ts";
+import { RestartTimes } from "./restart-times.ts";
+
+const wallMs = 1_700_000_000_000;
+const web: Container = { name: "web", image: "web:1" };
+
+/** A container that ends again and again, and is restarted as soon as it may. */
+class Scene {
+  readonly world = new SimClock(wallMs);
+  readonly clock = this.world.incarnation();
+  readonly times: RestartTimes;
+  #instances = 0;
+
+  constructor(maxMs = 300_000) {
+    this.times = new RestartTimes(this.clock, maxMs);
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.world.run(this.world.nowMs + ms);
+  }
+
+  /** An exit now, by the runtime's wall clock. */
+  exit(): ContainerStatus {
+    const finishedAt = BigInt(this.clock.now()) * 1_000_000n;
+    const id = containerId(`web-${this.#instances++}`);
+    const exited = testContainer({ id, name: "web", state: "exited", exitCode: 1, finishedAt });
+    this.times.observe(testStatus([], [exited]));
+    return exited;
+  }
+
+  /** The seconds from the exit to the next start, which is made then. */
+  async restart(container = web, ranMs = 0): Promise<number> {
+    await this.pass(ranMs);
+    const exited = this.exit();
+    const now = this.clock.monotonic();
+    const waitMs = Math.max(0, (this.times.endsAt(container, exited) ?? 0) - now);
+    await this.pass(waitMs);
+    this.times.restarted(container, exited);
+    return waitMs / 1000;
+  }
+}
+
+describe("crash-loop back-off", () => {
+  test("is nothing for the first restart, then 10 s, doubled up to 300 s", async () => {
+    const scene = new Scene();
+    const waits: number[] = [];
+    for (let count = 0; count < 8; count++) waits.push(await scene.restart());
+    assert.deepEqual(waits, [0, 10, 20, 40, 80, 160, 300, 300]);
+  });
+
+  test("has the configured longest wait, which may be shorter than the first one", async () => {
+    const scene = new Scene(15_000);
+    const waits: number[] = [];
+    for (let count = 0; count < 4; count++) waits.push(await scene.restart());
+    assert.deepEqual(waits, [0, 10, 15, 15]);
+    const short = new Scene(1000);
+    await short.restart();
+    assert.equal(await short.restart(), 1);
+  });
+
+  test("starts over after an exit more than 600 s later than the last restart, whatever the longest wait", async () => {
+    for (const maxMs of [300_000, 1000]) {
+      const scene = new Scene(maxMs);
+      await scene.restart();
+      assert.ok((await scene.restart(web, 600_000)) > 0);
+      assert.equal(await scene.restart(web, 600_001), 0);
+    }
+  });
+
+  test("counts from the container's end, not from when that was seen", async () => {
+    const scene = new Scene();
+    await scene.restart();
+    const exited = scene.exit();
+    await scene.pass(4000);
+    assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 6000);
+  });
+
+  test("is another container's after a change of image or resources, not of anything else", async () => {
+    const scene = new Scene();
+    await scene.restart();
+    const exited = scene.exit();
+    const changes: readonly [Partial<Container>, boolean][] = [
+      [{ command: ["x"] }, true],
+      [{ image: "web:2" }, false],
+      [{ resources: { limits: { cpu: 1 } } }, false],
+    ];
+    for (const [change, waits] of changes) {
+      assert.equal(scene.times.endsAt({ ...web, ...change }, exited) !== undefined, waits, JSON.stringify(change));
+    }
+  });
+
+  test("is not moved by a wall clock that jumps after the exit was seen", async () => {
+    const scene = new Scene();
+    await scene.restart();
+    const exited = scene.exit();
+    const before = scene.times.endsAt(web, exited);
+    scene.world.jumpWall(3_600_000);
+    assert.equal(scene.times.endsAt(web, exited), before);
+  });
+});
+
+test("an instance that was stopped in order to restart is known until it is gone", () => {
+  const scene = new Scene();
+  const exited = scene.exit();
+  const cause = { code: "LivenessProbeFailed", message: "liveness failed" };
+  scene.times.stopped(exited.id, cause);
+  assert.equal(scene.times.restartCause(exited), cause);
+  scene.times.observe(testStatus([], []));
+  assert.equal(scene.times.restartCause(exited), undefined);
+});
+
+test("a lost sandbox is replaced at once, the next ones after 10 s, 20 s …", async () => {
+  const scene = new Scene();
+  assert.equal(scene.times.sandboxEndsAt(), undefined);
+  for (const seconds of [10, 20, 40]) {
+    scene.times.sandboxReplaced();
+    assert.equal(scene.times.sandboxEndsAt(), scene.clock.monotonic() + seconds * 1000);
+    await scene.pass(seconds * 1000);
+  }
+});

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testContainer } from "../../test/support/observed.ts";
+import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
+
+const config = { syncFrequencyMs: 60_000, errorBackOffMs: 10_000 };
+const first = { code: "ManifestAdded", message: "a manifest was added" };
+const { signal } = new AbortController();
+
+test("a pod at rest is looked at after syncFrequency and up to half as much again", () => {
+  assert.deepEqual([resyncDelayMs(config, 0), resyncDelayMs(config, 1)], [60_000, 90_000]);
+});
+
+test("a failure is tried again after 10 to 15 s, and sooner where syncFrequency is shorter", () => {
+  assert.deepEqual([retryDelayMs(config, 0), retryDelayMs(config, 1)], [10_000, 15_000]);
+  const often = { ...config, syncFrequencyMs: 2000 };
+  assert.deepEqual([retryDelayMs(often, 0), retryDelayMs(often, 1)], [2000, 3000]);
+});
+
+test("the earliest of what asks for a step counts, a wake-up at once, also one that came during a step", async () => {
+  const clock = new ManualClock(0);
+  const schedule = new StepSchedule(clock, "next look", first);
+  await schedule.pause(60_000, signal);
+  schedule.begin();
+  assert.equal(schedule.takeCause(first), first);
+  schedule.by(5000, { code: "RetryDue", message: "" });
+  schedule.by(9000, { code: "Resync", message: "" });
+  let ended = false;
+  const pause = schedule.pause(60_000, signal).then(() => (ended = true));
+  await clock.advance(4999);
+  assert.equal(ended, false);
+  await clock.advance(1);
+  await pause;
+  schedule.begin();
+  assert.equal(schedule.takeCause(first).code, "RetryDue");
+  schedule.wake({ code: "ContainerDied", message: "" });
+  schedule.by(99_000, { code: "Resync", message: "" });
+  await schedule.pause(60_000, signal);
+  assert.equal(schedule.takeCause(first).code, "ContainerDied");
+});
+
+test("a step is due when the first wait of a decision is over", async () => {
+  const clock = new ManualClock(0);
+  const schedule = new StepSchedule(clock, "next look", first);
+  schedule.begin();
+  schedule.takeCause(first);
+  const container = { name: "web" };
+  const because = { code: "ContainerExited", message: "container web exited with code 1" };
+  const exited = testContainer({ state: "exited" });
+  schedule.byWaits({ waits: [{ container, exited, untilMs: 7000, cause: because }], sandboxWaitUntilMs: 8000 });
+  const pause = schedule.pause(60_000, signal);
+  await clock.advance(7000);
+  await pause;
+  assert.equal(schedule.takeCause(first).code, "BackOffExpired");
+});
