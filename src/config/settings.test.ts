@@ -13,6 +13,12 @@ test("the defaults mean what upstream's kubelet does", () => {
   assert.equal(settings.images.maxParallelImagePulls, 1, "one pull after the other");
   assert.equal(settings.images.registryPullQps, 5);
   assert.equal(settings.podPidsLimit, -1);
+  assert.deepEqual(settings.logRotation, {
+    maxSizeBytes: 10 * 1024 * 1024,
+    maxFiles: 5,
+    maxWorkers: 1,
+    monitorIntervalMs: 10_000,
+  });
 });
 
 test("fields become settings in the units that a kubelet works with", () => {

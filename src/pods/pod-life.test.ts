@@ -42,7 +42,7 @@ class Scene {
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
 
   constructor() {
-    this.world.images.add("busybox");
+    this.world.images.add("busybox:latest");
     this.node = new SimNode(this.clock, this.world, new SimRandom(1), noFaults);
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
@@ -90,7 +90,7 @@ describe("the start of a pod", () => {
       `CreateContainer ${name}`,
       `StartContainer ${name}`,
     ]);
-    assert.deepEqual(told, ["MountVolume", "RunPodSandbox", "PullImage i1", ...starts]);
+    assert.deepEqual(told, ["MountVolume", "RunPodSandbox", ...starts]);
     const [i1, side, i2] = ["i1", "side", "i2"].map((name) => scene.at(`started ${name}`)[0] ?? Number.NaN);
     assert.ok((side ?? 0) >= (i1 ?? 0) + 3000, "the sidecar waits for the init container's end");
     assert.ok((i2 ?? 0) < (side ?? 0) + 3000, "the next one does not wait for the sidecar's end");
@@ -209,5 +209,47 @@ describe("a container that ends", () => {
     assert.deepEqual(waits.slice(0, 3), [0, 10, 20]);
     const counts = [...scene.world.containers.values()].map(({ config }) => config.metadata?.attempt);
     assert.equal(Math.max(...counts.map((count) => count ?? 0)), starts.length - 1);
+  });
+
+  test("finds its hosts file as it was, whatever an earlier instance wrote into it", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [ends("c", 5000, 1)], hostAliases: [{ ip: "1.2.3.4", hostnames: ["a"] }] }));
+    await scene.pass(2000);
+    const path = "/var/lib/kubelet/pods/uid-1/etc-hosts";
+    const read = async (): Promise<string> => new TextDecoder().decode(await scene.node.files.read(path, 10_000));
+    const first = await read();
+    assert.match(first, /^# Kubernetes-managed hosts file\.\n[^]*\tweb\n[^]*1\.2\.3\.4\ta\n$/);
+    await scene.node.files.append(path, "6.6.6.6\tupdates.example\n", 0o644);
+    await scene.pass(20_000);
+    assert.ok(scene.at("started c").length > 1);
+    assert.equal(await read(), first);
+    assert.equal((await scene.node.files.stat(path))?.mode, 0o644);
+  });
+
+  test("in the way for which its rule restarts all: they go without grace or hooks, it last, and the pod starts over", async () => {
+    const scene = new Scene();
+    const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 100 }) } };
+    const source = ends("source", 5000, 88, {
+      restartPolicy: "Never",
+      restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } }],
+    });
+    const spec: PodSpec = {
+      initContainers: [ends("init", 1000, 0)],
+      containers: [source, deaf("other", { lifecycle: { preStop } })],
+      terminationGracePeriodSeconds: 60,
+    };
+    scene.node.add(podOf(spec));
+    await scene.pass(12_000);
+    const exitMs = scene.at("exited source")[0] ?? Number.NaN;
+    assert.deepEqual(scene.at("hook other"), []);
+    const killedMs = (scene.at("exited other")[0] ?? Number.NaN) - exitMs;
+    assert.ok(killedMs >= 2000 && killedMs < 3000, `killed after ${killedMs} ms`);
+    const removed = scene.seen.filter(({ what }) => what.startsWith("removed ")).map(({ what }) => what.slice(8));
+    assert.deepEqual(removed.toSorted(), ["init", "other", "source"]);
+    assert.equal(removed.at(-1), "source");
+    assert.equal(scene.at("started init").length, 2);
+    assert.equal(scene.at("sandboxStarted uid-1").length, 1, "in its sandbox");
+    await scene.pass(2000);
+    assert.equal(scene.at("started other").length, 2);
   });
 });

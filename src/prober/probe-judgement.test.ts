@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { firstProbeMs, isFinal, judge, mayProbe, nextProbeMs, noStreak, type Streak } from "./probe-judgement.ts";
+import {
+  firstProbeMs,
+  initialResult,
+  isFinal,
+  judge,
+  mayProbe,
+  nextProbeMs,
+  noStreak,
+  type Streak,
+} from "./probe-judgement.ts";
 import { type ProbeType, probeTypes } from "./probe-spec.ts";
 
 const F = "failure";
@@ -66,6 +75,11 @@ describe("mayProbe", () => {
       );
     });
   }
+});
+
+test("before its first verdict a container is alive, not ready, and nobody knows whether it has started", () => {
+  const results = probeTypes.map((type) => `${type} ${initialResult(type)}`);
+  assert.deepEqual(results, ["startup unknown", "liveness success", "readiness failure"]);
 });
 
 test("startup probes end with either verdict, liveness probes with a failure, readiness probes never", () => {

@@ -70,6 +70,20 @@ describe("a readiness probe", () => {
   });
 });
 
+describe("a probe that is led to another host", () => {
+  test("has succeeded, with a warning", async () => {
+    const world = new World();
+    world.network.httpGet = async () => ({ status: 302, redirectedTo: "elsewhere.example" });
+    const container = { readinessProbe: { httpGet: { port: 80 } } };
+    world.see(container);
+    await world.clock.advance(1);
+    assert.equal(world.state(container).ready, true);
+    const [warning] = world.entries;
+    assert.equal(warning?.what, "ProbeWarning");
+    assert.match(warning.message, /Probe terminated redirects to elsewhere\.example \(HTTP status 302\)$/);
+  });
+});
+
 describe("a liveness probe", () => {
   const container = { livenessProbe: { ...port(2), periodSeconds: 1, timeoutSeconds: 1 } };
 

@@ -93,6 +93,18 @@ test("servers and searches beyond the limits are left out and reported", () => {
   assert.match(problems[0]?.message ?? "", /the applied nameserver line is: 1\.1\.1\.1 2\.2\.2\.2 3\.3\.3\.3$/);
 });
 
+test("32 searches are kept, none of more than 253 characters, and 2048 characters of them together", () => {
+  const kept = (searches: string[]): readonly string[] =>
+    dns({ dnsPolicy: "None", dnsConfig: { nameservers: ["1.1.1.1"], searches } }).config.searches ?? [];
+  const many = Array.from({ length: 33 }, (_, index) => `s${index}`);
+  assert.deepEqual(kept(many), many.slice(0, 32));
+  assert.deepEqual(kept(["x".repeat(253), "y".repeat(254)]), ["x".repeat(253)]);
+  // Eight of 253 characters with the spaces between them are 2031; another space and 16 are 2048.
+  const long = Array.from({ length: 8 }, (_, index) => String(index).repeat(253));
+  assert.deepEqual(kept([...long, "x".repeat(16)]), [...long, "x".repeat(16)]);
+  assert.deepEqual(kept([...long, "x".repeat(17)]), long);
+});
+
 test("a resolver file is read as resolvers read it", () => {
   const text =
     "# nameserver 1.1.1.1\n nameserver 2.2.2.2 \nnameserver\nsearch a\nsearch b. . c\noptions ndots:1 rotate\noptions ndots:3\n";

@@ -264,6 +264,14 @@ test("variables that no process can be given are refused without showing them", 
   assert.throws(() => environment({ env: [{ name: "A=B", value: "" }] }), /can't be the name/);
 });
 
+test("names hold any printable ASCII but =", () => {
+  const names = ["a b", "1", "-.", "x/y:z", "~!@#$%^&*()", "A"];
+  assert.deepEqual(
+    texts({ env: names.map((name) => ({ name, value: "v" })) }),
+    names.map((name) => `${name}=v`),
+  );
+});
+
 test("references to references don't grow without bound", () => {
   const env = Array.from({ length: 12 }, (_, level) => ({
     name: `L${level}`,

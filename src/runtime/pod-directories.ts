@@ -7,13 +7,15 @@ import { removeLogLinks } from "./log-links.ts";
 import { podLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
 
+type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
+
 /** `<root>/pods/<uid>`: everything that the node keeps on disk for a pod beside its logs. */
 export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
   return `${node.rootDirectory}/pods/${uid}`;
 }
 
 /** Makes the pod's directories as upstream lays them out (owner root, 0750). */
-export async function makePodDirectories(files: Files, node: NodeContext, pod: Pod): Promise<void> {
+export async function makePodDirectories(files: Files, node: Directories, pod: Pod): Promise<void> {
   const directory = podDirectory(node, pod.metadata.uid);
   for (const path of [directory, `${directory}/volumes`, `${directory}/plugins`, `${directory}/containers`]) {
     await files.makeDirectory(path, 0o750);
@@ -24,7 +26,7 @@ export async function makePodDirectories(files: Files, node: NodeContext, pod: P
 /** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
 export async function makeContainerDirectories(
   files: Files,
-  node: NodeContext,
+  node: Directories,
   pod: Pod,
   container: Container,
 ): Promise<void> {
@@ -36,7 +38,7 @@ export async function makeContainerDirectories(
 export async function makeTerminationLog(
   files: Files,
   random: Random,
-  node: NodeContext,
+  node: Directories,
   pod: Pod,
   container: Container,
 ): Promise<string | undefined> {

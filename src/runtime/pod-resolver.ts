@@ -7,8 +7,15 @@ import type { DnsConfig } from "./sandbox-config.ts";
 /** Longest resolver file that is read (census §5.3). */
 const maxResolvConfBytes = 10 * 1024 * 1024;
 
+/** What making a pod's resolver needs. */
+export interface ResolverDependencies {
+  readonly files: Pick<RuntimeDependencies["files"], "read">;
+  readonly journal: RuntimeDependencies["journal"];
+  readonly node: Pick<RuntimeDependencies["node"], "resolvConf" | "clusterDNS" | "clusterDomain" | "hostIPs">;
+}
+
 /** The pod's resolver from its spec and the node's resolver file; what had to be left out of it is noted. */
-export async function resolverOf(deps: RuntimeDependencies, pod: Pod): Promise<DnsConfig> {
+export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<DnsConfig> {
   const { node, files, journal } = deps;
   const resolvConf =
     node.resolvConf === ""

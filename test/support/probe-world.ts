@@ -3,7 +3,7 @@ import type { PodSpec } from "../../src/api/pod.ts";
 import { containerId } from "../../src/base/ids.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { CriError } from "../../src/ports/cri.ts";
-import { type NetworkProbes, ProbeTargetError } from "../../src/ports/network-probes.ts";
+import { type HttpProbeAnswer, type NetworkProbes, ProbeTargetError } from "../../src/ports/network-probes.ts";
 import { ProbeManager } from "../../src/prober/probe-manager.ts";
 import type { ContainerStatus } from "../../src/runtime/pod-status.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
@@ -39,7 +39,7 @@ class FakeNetwork implements NetworkProbes {
     return this.down.has(number) ? Promise.reject(new ProbeTargetError("connection refused")) : Promise.resolve();
   }
 
-  httpGet = (): Promise<never> => Promise.reject(new Error("not used here"));
+  httpGet = (): Promise<HttpProbeAnswer> => Promise.reject(new Error("not used here"));
   grpcHealth = (): Promise<never> => Promise.reject(new Error("not used here"));
 }
 
