@@ -10,6 +10,7 @@ import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
+import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
 import type { WorkerPlan } from "./pods/worker-plan.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
@@ -50,6 +51,7 @@ export interface KubeletConfig {
   readonly runtimeRequestTimeoutMs: number;
   /** `containerd`: prefix of container ids in statuses. */
   readonly runtimeName: string;
+  readonly admission: NodeAdmission;
 }
 
 export interface KubeletDependencies {
@@ -153,6 +155,7 @@ export class Kubelet {
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
+      admission: config.admission,
     });
     this.#logRotation = this.#makeLogRotation(config);
     this.#garbage = this.#makeGarbage(runtime, config.garbage);

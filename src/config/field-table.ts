@@ -140,7 +140,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   systemReservedCgroup: ignored(noReservation),
   kubeReservedCgroup: ignored(noReservation),
   enforceNodeAllocatable: ignored("limits all pods together to what the machine has", ["pods"]),
-  allowedUnsafeSysctls: ignored("leaves sysctls to the runtime"),
+  allowedUnsafeSysctls: honoured,
   volumePluginDir: ignored("runs no Flexvolume drivers"),
   providerID: ignored(noCluster),
   kernelMemcgNotification: ignored(noEviction, false),

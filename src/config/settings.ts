@@ -3,6 +3,7 @@ import { defaultImageLimits, type ImageManagerLimits } from "../images/image-man
 import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
 import { parseQuantity } from "../resources/quantity.ts";
+import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
 import { isIpAddress } from "../sources/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { parseGoDuration } from "./go-duration.ts";
@@ -15,6 +16,8 @@ export interface KubeletSettings {
   /** Empty: none. */
   readonly resolvConf: string;
   readonly seccompDefault: boolean;
+  /** Names of sysctls, and beginnings of names with `*` behind. */
+  readonly allowedUnsafeSysctls: readonly string[];
   /** Undefined: true on cgroup v1, false on v2. */
   readonly singleProcessOomKill: boolean | undefined;
   readonly cpuQuota: boolean;
@@ -49,6 +52,7 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
     clusterDNS: (configuration.clusterDNS ?? []).filter(isIpAddress),
     resolvConf: configuration.resolvConf,
     seccompDefault: configuration.seccompDefault,
+    allowedUnsafeSysctls: checkSysctlPatterns(configuration.allowedUnsafeSysctls ?? []),
     singleProcessOomKill: configuration.singleProcessOOMKill,
     cpuQuota: configuration.cpuCFSQuota,
     cpuPeriodMicroseconds: BigInt(Math.round(milliseconds(configuration.cpuCFSQuotaPeriod) * 1000)),

@@ -13,6 +13,10 @@ const machine: MachineInfo = {
   cgroupVersion: 2,
   hugePageSizes: [],
   swapAccounting: true,
+  kernelRelease: "6.8.0",
+  appArmor: true,
+  seLinux: false,
+  maskedPaths: [],
 };
 const node = { nodeName: "node1", rootDirectory: "/var/lib/kubelet", hostIPs: ["192.0.2.1"] };
 
@@ -21,7 +25,16 @@ function configOf(
   { cgroupVersion = 2, cgroupDriver }: { cgroupVersion?: 1 | 2; cgroupDriver?: "systemd" | "cgroupfs" } = {},
 ): KubeletConfig {
   const settings = kubeletSettings(withDefaults(given));
-  return kubeletConfig(node, settings, { ...machine, cgroupVersion }, { name: "containerd", cgroupDriver });
+  return kubeletConfig(
+    node,
+    settings,
+    { ...machine, cgroupVersion },
+    {
+      name: "containerd",
+      cgroupDriver,
+      supplementalGroupsPolicy: true,
+    },
+  );
 }
 
 test("the runtime's cgroup driver comes before the configured one, which is used when the runtime can't say", () => {

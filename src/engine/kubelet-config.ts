@@ -2,6 +2,7 @@ import type { KubeletSettings } from "../config/settings.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
+import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import type { MachineInfo } from "./machine.ts";
 
 /** As upstream (ContainerGCPeriod). */
@@ -19,7 +20,7 @@ export function kubeletConfig(
   node: NodeIdentity,
   settings: KubeletSettings,
   machine: MachineInfo,
-  runtime: Pick<RuntimeInfo, "name" | "cgroupDriver">,
+  runtime: Pick<RuntimeInfo, "name" | "cgroupDriver" | "supplementalGroupsPolicy">,
 ): KubeletConfig {
   const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
   // Runtime and kubelet must name cgroups alike, and it is the runtime that can't be told (KEP-4033).
@@ -36,6 +37,8 @@ export function kubeletConfig(
       clusterDNS: settings.clusterDNS,
       resolvConf: settings.resolvConf,
       seccompDefault: settings.seccompDefault,
+      seLinux: machine.seLinux,
+      maskedPaths: machine.maskedPaths,
       resources: {
         ...cpu,
         cgroupVersion,
@@ -71,5 +74,10 @@ export function kubeletConfig(
     housekeepingPeriodMs: 2000,
     runtimeRequestTimeoutMs: settings.runtimeRequestTimeoutMs,
     runtimeName: runtime.name,
+    admission: {
+      sysctls: sysctlAllowlist(machine.kernelRelease, settings.allowedUnsafeSysctls),
+      appArmor: machine.appArmor,
+      supplementalGroupsPolicy: runtime.supplementalGroupsPolicy,
+    },
   };
 }

@@ -10,6 +10,14 @@ export interface MachineInfo {
   readonly hugePageSizes: readonly bigint[];
   /** Whether cgroups can limit swap. */
   readonly swapAccounting: boolean;
+  /** `uname -r` */
+  readonly kernelRelease: string;
+  /** Whether the kernel enforces AppArmor profiles. */
+  readonly appArmor: boolean;
+  /** Whether SELinux is on. */
+  readonly seLinux: boolean;
+  /** Counters of each processor that tell one container what others do: hidden from pods. */
+  readonly maskedPaths: readonly string[];
 }
 
 const maxProcFileBytes = 4 * 1024 * 1024;
@@ -30,6 +38,10 @@ export async function readMachineInfo(files: Files, cgroups: Cgroups): Promise<M
       .filter((size) => size > 0n)
       .toSorted((a, b) => Number(a - b)),
     swapAccounting: await hasSwapAccounting(files, cgroups.version),
+    kernelRelease: (await text("/proc/sys/kernel/osrelease")).trim(),
+    appArmor: await hasAppArmor(files),
+    seLinux: (await files.stat("/sys/fs/selinux/enforce")) !== undefined,
+    maskedPaths: await throttleCounters(files),
   };
 }
 
@@ -45,4 +57,19 @@ async function hasSwapAccounting(files: Files, version: 1 | 2): Promise<boolean>
     if ((await files.stat(`/sys/fs/cgroup/${name}/memory.swap.max`)) !== undefined) return true;
   }
   return false;
+}
+
+async function hasAppArmor(files: Files): Promise<boolean> {
+  const parameter = "/sys/module/apparmor/parameters/enabled";
+  if ((await files.stat(parameter)) === undefined) return false;
+  return new TextDecoder().decode(await files.read(parameter, maxProcFileBytes)).startsWith("Y");
+}
+
+async function throttleCounters(files: Files): Promise<string[]> {
+  const paths: string[] = [];
+  for (const { name } of await files.list("/sys/devices/system/cpu")) {
+    const path = `/sys/devices/system/cpu/${name}/thermal_throttle`;
+    if (/^cpu\d+$/u.test(name) && (await files.stat(path)) !== undefined) paths.push(path);
+  }
+  return paths;
 }

@@ -6,7 +6,8 @@ import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { admit } from "./admission.ts";
+import { admit, type Rejection } from "./admission.ts";
+import { admitToNode, type NodeAdmission } from "./node-admission.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 
@@ -32,6 +33,7 @@ export interface SyncLoopDependencies {
   /** Pods that left something on disk or in the cgroup tree, and how to remove that. */
   readonly leftovers: Leftovers;
   readonly housekeepingPeriodMs: number;
+  readonly admission: NodeAdmission;
 }
 
 /** What pods leave behind outside of the runtime. */
@@ -61,7 +63,7 @@ export class SyncLoop {
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
     const known = change.op === "update" || this.#runs(podUid(pod.metadata.uid));
-    const rejection = known ? undefined : admit(pod, this.#activePods(pod));
+    const rejection = known ? undefined : this.#admit(pod);
     workers.update(pod, cause);
     if (rejection === undefined) return;
     const entry = this.#deps.runtime.journal.record({
@@ -121,6 +123,10 @@ export class SyncLoop {
       const known = workers.get(podUid(uid)) !== undefined || cache.uids().includes(podUid(uid));
       if (!known) await leftovers.remove(uid, signal);
     }
+  }
+
+  #admit(pod: Pod): Rejection | undefined {
+    return admitToNode(pod, this.#deps.admission) ?? admit(pod, this.#activePods(pod));
   }
 
   #runs(uid: PodUid): boolean {

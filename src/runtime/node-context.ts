@@ -22,5 +22,9 @@ export interface NodeContext {
   /** Parent of kubepods, `/` by default. */
   readonly cgroupRoot: string;
   readonly seccompDefault: boolean;
+  /** SELinux is on: files that podwright makes for containers are labelled for them. */
+  readonly seLinux: boolean;
+  /** Paths of this machine that containers don't see, beside the usual ones. */
+  readonly maskedPaths: readonly string[];
   readonly resources: ResourceSettings;
 }

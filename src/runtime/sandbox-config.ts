@@ -17,6 +17,7 @@ import { podLogDirectory } from "./log-paths.ts";
 import { kernelHostname, podHostname } from "./names.ts";
 import { namespaceOptions, type UserNamespace } from "./namespaces.ts";
 import { definedFields, supplementalGroups } from "./security-context.ts";
+import { normalizeSysctl } from "./sysctls.ts";
 
 export type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
 export type DnsConfig = MessageInit<typeof DNSConfigSchema>;
@@ -63,7 +64,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
     linux: {
       cgroupParent: cgroupParent(cgroup, context.cgroupDriver),
       securityContext: sandboxSecurityContext(pod, context.userNamespace),
-      sysctls: Object.fromEntries(sysctls.map((sysctl) => [sysctl.name.replaceAll("/", "."), sysctl.value])),
+      sysctls: Object.fromEntries(sysctls.map(({ name: sysctl, value }) => [normalizeSysctl(sysctl), value])),
       overhead: sandboxOverhead(pod, context.resources),
       resources: sandboxResources(pod, context.resources),
     },

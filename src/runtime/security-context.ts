@@ -33,7 +33,8 @@ interface ProfileSpec {
 }
 
 const maxUserId = 2n ** 31n - 1n;
-const appArmorAnnotationPrefix = "container.apparmor.security.beta.kubernetes.io/";
+/** Followed by a container's name: its AppArmor profile, before Kubernetes had a field for that. */
+export const appArmorAnnotationPrefix = "container.apparmor.security.beta.kubernetes.io/";
 
 /** Information about the machine that containers have no business reading, or writing. */
 export const defaultMaskedPaths = [
@@ -168,15 +169,20 @@ function seccompProfile(spec: ProfileSpec | undefined, settings: SecurityContext
 }
 
 /** The container's field, then the old annotation (static pods may still have it), then the pod's field. */
+export function appArmorSpec(pod: Pod, container: Container): ProfileSpec | undefined {
+  const annotation = pod.metadata.annotations?.[appArmorAnnotationPrefix + container.name];
+  return (
+    container.securityContext?.appArmorProfile ??
+    appArmorOfAnnotation(annotation) ??
+    pod.spec.securityContext?.appArmorProfile
+  );
+}
+
 function appArmorProfile(
   pod: Pod,
   container: Container,
 ): { readonly profile: SecurityProfile; readonly legacyName: string } | undefined {
-  const annotation = pod.metadata.annotations?.[appArmorAnnotationPrefix + container.name];
-  const spec =
-    container.securityContext?.appArmorProfile ??
-    appArmorOfAnnotation(annotation) ??
-    pod.spec.securityContext?.appArmorProfile;
+  const spec = appArmorSpec(pod, container);
   switch (spec?.type) {
     case undefined:
       return undefined;

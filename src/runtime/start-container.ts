@@ -171,6 +171,8 @@ async function containerConfig(
       {
         seccompProfileRoot: `${node.rootDirectory}/seccomp`,
         seccompDefault: node.seccompDefault,
+        maskedPaths: node.maskedPaths,
+        seLinux: node.seLinux,
         resources: node.resources,
       },
     );

@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
+import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import type { SimClock } from "./clock.ts";
 import { simCompression } from "./compression.ts";
@@ -50,6 +51,8 @@ const config: KubeletConfig = {
     cgroupDriver: "cgroupfs",
     cgroupRoot: "/",
     seccompDefault: false,
+    seLinux: false,
+    maskedPaths: [],
     resources,
   },
   cgroups: {
@@ -76,6 +79,7 @@ const config: KubeletConfig = {
   garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
   runtimeRequestTimeoutMs: 120_000,
   runtimeName: "sim",
+  admission: { sysctls: sysctlAllowlist("6.8.0", []), appArmor: false, supplementalGroupsPolicy: false },
 };
 
 /**

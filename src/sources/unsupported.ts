@@ -60,7 +60,6 @@ const ofContainers: readonly UnsupportedField[] = [
     when: (value) => !/^(?:limits|requests)\.(?:cpu|memory)$/u.test(String(value)),
   },
   { path: "securityContext.windowsOptions", because: "runs Linux containers" },
-  { path: "securityContext.procMount", because: noUserNamespaces, when: is("Unmasked") },
 ];
 
 /** What this version does not do yet, so that nothing in a manifest is silently ignored. Later work shortens it. */
@@ -93,7 +92,6 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
   { path: "spec.securityContext.seLinuxChangePolicy", because: "does not label volumes for SELinux yet" },
-  { path: "spec.securityContext.supplementalGroupsPolicy", because: "merges groups", when: is("Strict") },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
   ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {
     return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));

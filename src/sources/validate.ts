@@ -1,6 +1,7 @@
 import type { ContainerPort } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import type { ObjectMeta } from "../api/meta.ts";
+import { normalizeSysctl, sysctlNamespace } from "../runtime/sysctls.ts";
 import { duplicate, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
 import {
   dnsLabelProblem,
@@ -18,6 +19,7 @@ import {
   validateResources,
   type PodContext,
 } from "./validate-container.ts";
+import { validateAppArmor } from "./validate-app-armor.ts";
 import { validateEphemeralContainers } from "./validate-ephemeral.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
@@ -29,7 +31,7 @@ import { validateRestartRules } from "./validate-restart.ts";
  * node depends on it. Expects the defaults to be filled in.
  */
 export function validatePod(pod: PodManifest): FieldError[] {
-  return [...validateMetadata(pod.metadata), ...validateSpec(pod.spec, ["spec"])];
+  return [...validateMetadata(pod.metadata), ...validateSpec(pod.spec, ["spec"]), ...validateAppArmor(pod)];
 }
 
 const maxAnnotationBytes = 256 * 1024;
@@ -207,21 +209,21 @@ function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError>
 }
 
 const sysctlName = /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*$/u;
-const ipcSysctl = /^(?:kernel\.(?:shm|msg)|kernel\.sem$|fs\.mqueue\.)/u;
 
 function* validateSysctls(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   const names = new Set<string>();
   for (const [index, { name }] of (spec.securityContext?.sysctls ?? []).entries()) {
     const here = [...path, index, "name"];
-    const plain = name.replaceAll("/", ".");
+    const plain = normalizeSysctl(name);
+    const namespace = sysctlNamespace(plain);
     if (name === "") yield required(here);
     else if (name.length > 253 || !sysctlName.test(name)) yield invalid(here, name, "must be the name of a sysctl");
     else if (names.has(plain)) yield duplicate(here, name);
     names.add(plain);
-    if (spec.hostNetwork === true && plain.startsWith("net.")) {
+    if (spec.hostNetwork === true && namespace === "Net") {
       yield invalid(here, name, "may not be specified when 'hostNetwork' is true");
     }
-    if (spec.hostIPC === true && ipcSysctl.test(plain)) {
+    if (spec.hostIPC === true && namespace === "IPC") {
       yield invalid(here, name, "may not be specified when 'hostIPC' is true");
     }
   }

@@ -83,7 +83,8 @@ function missingStatus(
 }
 
 /** A container that was removed because its pod starts over. */
-function removedStatus(container: Container, { containerID: _, ...before }: ContainerStatus): ContainerStatus {
+function removedStatus(container: Container, status: ContainerStatus): ContainerStatus {
+  const { containerID: _, ...before } = status;
   return {
     ...before,
     state: { waiting: { reason: restartingAllContainers, message: restartingMessage } },

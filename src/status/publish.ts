@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { nodeRejections } from "../pods/node-admission.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
@@ -8,7 +9,7 @@ import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";
 
 /** Causes of termination by which the node itself ends or refuses a pod: its phase is Failed, with these as its reason. */
-const nodeReasons: ReadonlySet<string> = new Set(["NodePorts", "DeadlineExceeded", "Evicted"]);
+const nodeReasons: ReadonlySet<string> = new Set([...nodeRejections, "NodePorts", "DeadlineExceeded", "Evicted"]);
 
 /** Makes the pod's API status from what its worker tells, and stores it. */
 export function publishStatus(
