@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { exportedClasses, oneDoor, oneWay, unfinished } from "./style/rules.ts";
+import { apart, exportedClasses, oneDoor, oneWay, unfinished } from "./style/rules.ts";
 import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
 
 const root = dirname(import.meta.dirname);
@@ -36,6 +36,7 @@ describe("the sources", async () => {
   it("are found", () => assert.ok(project.has("src/ports/clock.ts") && files.length > 20));
   it("reach the world outside through one door", () => assertNone(files.flatMap((file) => oneDoor(file))));
   it("import one way", () => assertNone(files.flatMap((file) => oneWay(file, project))));
+  it("keep the API server for tests apart", () => assertNone(files.flatMap((file) => apart(file))));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
 });
 
@@ -123,6 +124,27 @@ describe("the one-way rule", () => {
       ["y", false, []],
       ["z", true, []],
     ]);
+  });
+});
+
+describe("the rule that keeps the API server for tests apart", () => {
+  const using = (path: string, specifier: string): string[] =>
+    rulesOf(apart({ path, text: `import { A } from "${specifier}";` }));
+
+  it("catches production code and scripts that use it, and what it takes from outside", () => {
+    const rule = "1: apart: imports test/apiserver/server.ts";
+    assert.deepEqual(using("src/kube/x.ts", "../../test/apiserver/server.ts"), [rule]);
+    assert.deepEqual(using("scripts/x.ts", "../test/apiserver/server.ts"), [rule]);
+    const outside = "1: apart: the API server for tests imports";
+    assert.deepEqual(using("test/apiserver/x.ts", "../../src/api/pod.ts"), [`${outside} src/api/pod.ts`]);
+    assert.deepEqual(using("test/apiserver/x.ts", "zod"), [`${outside} zod`]);
+  });
+  it("lets tests, benches and its own files pass", () => {
+    assert.deepEqual(using("src/kube/x.test.ts", "../../test/apiserver/server.ts"), []);
+    assert.deepEqual(using("test/support/x.ts", "../apiserver/server.ts"), []);
+    assert.deepEqual(using("bench/x.ts", "../test/apiserver/server.ts"), []);
+    assert.deepEqual(using("test/apiserver/x.ts", "./server.ts"), []);
+    assert.deepEqual(using("test/apiserver/x.ts", "node:http2"), []);
   });
 });
 

@@ -137,6 +137,25 @@ export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile
   return violations;
 }
 
+/**
+ * The API server for tests stands on its own: what it shares with the kubelet it could not find wrong there. Nothing but
+ * tests uses it.
+ */
+export function apart(file: SourceFile): Violation[] {
+  const room = "test/apiserver/";
+  const isInside = file.path.startsWith(room);
+  return importsOf(file).flatMap(({ specifier, line }) => {
+    if (specifier.startsWith("node:")) return [];
+    const target = specifier.startsWith(".") ? posix.join(posix.dirname(file.path), specifier) : specifier;
+    const isTarget = target.startsWith(room);
+    const violation = (rule: string, remedy: string): Violation[] => [{ path: file.path, line, rule, remedy }];
+    if (isInside && !isTarget) return violation(`apart: the API server for tests imports ${target}`, "write it there");
+    const mayUse =
+      isInside || file.path.startsWith("test/") || file.path.startsWith("bench/") || file.path.endsWith(".test.ts");
+    return isTarget && !mayUse ? violation(`apart: imports ${target}`, "only tests and benches use it") : [];
+  });
+}
+
 const forbiddenWords: readonly { readonly pattern: RegExp; readonly rule: string; readonly remedy: string }[] = [
   {
     pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g,

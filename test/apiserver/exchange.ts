@@ -1,0 +1,145 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { gzipSync } from "node:zlib";
+import { ApiError, badRequest } from "./api-error.ts";
+import { anonymous, type User } from "./authn.ts";
+import type { Fields, Json } from "./objects.ts";
+
+const maxBodyBytes = 3 << 20;
+
+/** One request and its answer, over HTTP/1.1 or HTTP/2. */
+export class Exchange {
+  readonly method: string;
+  readonly url: URL;
+  /** Who asks, once that is known. */
+  user: User = anonymous;
+  /** The status code that was answered. */
+  code: number | undefined;
+  readonly #request: IncomingMessage | Http2ServerRequest;
+  readonly #response: ServerResponse | Http2ServerResponse;
+
+  constructor(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+    this.method = request.method ?? "GET";
+    this.url = new URL(request.url ?? "/", "https://localhost");
+  }
+
+  get query(): URLSearchParams {
+    return this.url.searchParams;
+  }
+
+  /** A flag of the query: `true` and `1` are on. */
+  flag(name: string): boolean {
+    return ["true", "1"].includes(this.query.get(name) ?? "");
+  }
+
+  get socket(): TLSSocket {
+    return this.#request.socket as TLSSocket;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value.join(",") : value;
+  }
+
+  /** The media type of the body, without parameters. */
+  get contentType(): string {
+    return (this.header("content-type") ?? "application/json").split(";")[0]?.trim() ?? "";
+  }
+
+  /**
+   * The body as JSON; undefined when there is none.
+   * @throws ApiError 400, 413, or 415 for what is not JSON
+   */
+  async body(): Promise<Json | undefined> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of this.#request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBodyBytes) {
+        throw new ApiError(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
+      }
+      chunks.push(chunk);
+    }
+    if (size === 0) return undefined;
+    if (!/^application\/(?:json|[a-z-]+\+json)$/.test(this.contentType)) {
+      throw new ApiError(
+        415,
+        "UnsupportedMediaType",
+        `the body of the request was in an unknown format - accepted media types include: application/json (it was ${this.contentType})`,
+      );
+    }
+    try {
+      return JSON.parse(Buffer.concat(chunks).toString()) as Json;
+    } catch (error) {
+      throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  send(code: number, body: Fields, headers: Readonly<Record<string, string>> = {}): void {
+    this.sendText(code, JSON.stringify(body), { "content-type": "application/json", ...headers });
+  }
+
+  sendText(code: number, text: string, headers: Readonly<Record<string, string>>): void {
+    // As the real one: only what is worth it.
+    const zipped = text.length > 128 * 1024 && (this.header("accept-encoding") ?? "").includes("gzip");
+    const data = zipped ? gzipSync(text, { level: 1 }) : Buffer.from(text);
+    this.#head(code, {
+      ...headers,
+      ...(zipped ? { "content-encoding": "gzip" } : {}),
+      "content-length": String(data.length),
+    });
+    this.#end(data);
+  }
+
+  /** Answers with the `Status` of an error. */
+  sendError(error: ApiError): void {
+    const seconds = error.options.retryAfterSeconds;
+    this.send(error.code, error.toStatus(), seconds === undefined ? {} : { "retry-after": String(seconds) });
+  }
+
+  /** Begins an answer that goes on. */
+  startStream(): void {
+    this.#head(200, { "content-type": "application/json" });
+    if ("flushHeaders" in this.#response) this.#response.flushHeaders();
+  }
+
+  /** @returns how many bytes wait for a client that does not read */
+  write(text: string): number {
+    // The two kinds of responses have this in common, but their types do not.
+    (this.#response as ServerResponse).write(text);
+    return this.#response.writableLength ?? 0;
+  }
+
+  endStream(): void {
+    this.#end(undefined);
+  }
+
+  /** Breaks the answer off: the HTTP/2 stream, or the whole HTTP/1.1 connection. */
+  reset(): void {
+    if ("stream" in this.#response) this.#response.stream.close(2 /* INTERNAL_ERROR */);
+    else this.#response.destroy();
+  }
+
+  /** Called once the exchange is over, well or not. */
+  onClose(listener: () => void): void {
+    this.#response.once("close", listener);
+  }
+
+  get isOver(): boolean {
+    return this.#response.destroyed || this.#response.writableEnded;
+  }
+
+  #head(code: number, headers: Readonly<Record<string, string>>): void {
+    this.code = code;
+    if (!this.isOver) (this.#response as ServerResponse).writeHead(code, headers);
+  }
+
+  #end(data: Buffer | undefined): void {
+    if (this.isOver) return;
+    if (data === undefined || this.method === "HEAD") this.#response.end();
+    else this.#response.end(data);
+  }
+}

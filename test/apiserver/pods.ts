@@ -1,0 +1,114 @@
+import {
+  type ApiObject,
+  at,
+  type Draft,
+  draftAt,
+  draftOf,
+  draftsAt,
+  fieldsAt,
+  type Fields,
+  itemsAt,
+  numberAt,
+  sameJson,
+  textAt,
+} from "./objects.ts";
+import { completePod } from "./pod-defaults.ts";
+import type { Problem, Strategy } from "./resource.ts";
+
+function containerProblems(pod: Fields, list: string, names: Set<string>): Problem[] {
+  return itemsAt(pod, `spec.${list}`).flatMap(({ name, image }, index): Problem[] => {
+    const path = `spec.${list}[${index}]`;
+    const problems: Problem[] = [];
+    if (typeof name !== "string" || !/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
+      problems.push([`${path}.name`, `Invalid value: ${JSON.stringify(name ?? "")}: must be a DNS label`]);
+    } else if (names.has(name)) {
+      problems.push([`${path}.name`, `Duplicate value: ${JSON.stringify(name)}`]);
+    } else {
+      names.add(name);
+    }
+    if (typeof image !== "string" || image.trim() === "") problems.push([`${path}.image`, "Required value"]);
+    return problems;
+  });
+}
+
+function problemsOf(pod: Fields): Problem[] {
+  const names = new Set<string>();
+  const problems = ["initContainers", "containers", "ephemeralContainers"].flatMap((list) =>
+    containerProblems(pod, list, names),
+  );
+  if (itemsAt(pod, "spec.containers").length === 0) problems.push(["spec.containers", "Required value"]);
+  const volumes = new Set(itemsAt(pod, "spec.volumes").map(({ name }) => name));
+  for (const [index, container] of itemsAt(pod, "spec.containers").entries()) {
+    for (const mount of itemsAt(container, "volumeMounts")) {
+      if (volumes.has(mount["name"])) continue;
+      problems.push([`spec.containers[${index}].volumeMounts[0].name`, `Not found: ${JSON.stringify(mount["name"])}`]);
+    }
+  }
+  return problems;
+}
+
+/** What an update of the pod itself may change of its `spec`. */
+function withoutMutable(spec: Fields): Fields {
+  const rest = draftOf(spec);
+  for (const name of ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"]) {
+    delete rest[name];
+  }
+  for (const list of ["containers", "initContainers"]) {
+    for (const container of draftsAt(rest, list)) delete container["image"];
+  }
+  return rest;
+}
+
+function specProblems(pod: Fields, old: ApiObject): Problem[] {
+  if (sameJson(withoutMutable(fieldsAt(pod, "spec")), withoutMutable(fieldsAt(old, "spec")))) return [];
+  return [
+    [
+      "spec",
+      "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+        "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+    ],
+  ];
+}
+
+/** Copies of `spec` what one subresource may change; everything else is put back. */
+function keepAllBut(draft: Draft, old: ApiObject, subresource: string): void {
+  const given = fieldsAt(draft, "spec");
+  const spec = draftOf(fieldsAt(old, "spec"));
+  if (subresource === "ephemeralcontainers") spec["ephemeralContainers"] = given["ephemeralContainers"];
+  if (subresource === "resize") {
+    for (const list of ["containers", "initContainers"]) {
+      for (const container of draftsAt(spec, list)) {
+        const wanted = itemsAt(given, list).find(({ name }) => name === container["name"]);
+        for (const name of ["resources", "resizePolicy"]) container[name] = wanted?.[name];
+      }
+    }
+    if (given["resources"] !== undefined) spec["resources"] = given["resources"];
+  }
+  draft["spec"] = spec;
+  if (subresource !== "status") draft["status"] = old["status"];
+}
+
+export const podStrategy: Strategy = {
+  countsGenerations: true,
+  create: completePod,
+  update: (draft, old) => void (draft["status"] = old["status"]),
+  updateSubresource: (draft, old, subresource) => {
+    keepAllBut(draft, old, subresource);
+    // Old kubelets corrupt owner references, so that this endpoint leaves them alone.
+    if (subresource === "status") {
+      draftAt(draft, "metadata")["ownerReferences"] = old.metadata.ownerReferences;
+      draftAt(draft, "status")["qosClass"] = at(old, "status.qosClass");
+    }
+  },
+  validate: (pod, old, subresource) => [
+    ...problemsOf(pod),
+    ...(old !== undefined && subresource === "" ? specProblems(pod, old) : []),
+  ],
+  graceSeconds: (pod, asked) => {
+    if (textAt(pod, "spec.nodeName") === "") return 0;
+    if (["Succeeded", "Failed"].includes(textAt(pod, "status.phase"))) return 0;
+    const seconds = asked ?? numberAt(pod, "spec.terminationGracePeriodSeconds") ?? 30;
+    return seconds < 0 ? 1 : seconds;
+  },
+};

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { connect } from "node:http2";
+import { after, before, describe, it } from "node:test";
+import { at, fieldsAt, itemsAt, textAt } from "./objects.ts";
+import { TestApiServer } from "./server.ts";
+import { podNamed, TestClient } from "./testing.ts";
+
+const pods = "/api/v1/namespaces/default/pods";
+
+describe("the API server for tests", () => {
+  let server: TestApiServer;
+  let client: TestClient;
+  before(async () => {
+    server = await TestApiServer.start();
+    client = new TestClient(server, server.credentials("admin", ["system:masters"]));
+  });
+  after(async () => {
+    client[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  it("creates, reads, updates, patches and deletes over TLS with a client certificate", async () => {
+    const created = await client.request("POST", pods, { body: podNamed("life") });
+    assert.equal(created.code, 201);
+    assert.equal(at(created.body, "status.phase"), "Pending");
+    assert.equal(at(created.body, "metadata.generation"), 1);
+    const path = `${pods}/life`;
+    assert.deepEqual((await client.get(path)).body, created.body);
+
+    const metadata = { ...fieldsAt(created.body, "metadata"), labels: { app: "web" } };
+    const updated = await client.request("PUT", path, { body: { ...created.body, metadata } });
+    assert.equal(updated.code, 200);
+    assert.notEqual(at(updated.body, "metadata.resourceVersion"), at(created.body, "metadata.resourceVersion"));
+    const stale = await client.request("PUT", path, { body: created.body });
+    assert.equal(stale.code, 409);
+    assert.match(textAt(stale.body, "message"), /the object has been modified/);
+
+    const patched = await client.request("PATCH", path, {
+      contentType: "application/strategic-merge-patch+json",
+      body: { spec: { containers: [{ name: "app", image: "podwright.local/demo:2" }] } },
+    });
+    assert.equal(itemsAt(patched.body, "spec.containers")[0]?.["image"], "podwright.local/demo:2");
+    assert.equal(at(patched.body, "metadata.generation"), 2);
+    assert.equal((await client.request("DELETE", path)).code, 200);
+    assert.equal((await client.get(path)).code, 404);
+  });
+
+  it("watches from a list on, and tells every change once", async () => {
+    const list = await client.get(`${pods}?limit=500`);
+    const from = textAt(list.body, "metadata.resourceVersion");
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const { type, object } of client.watch(
+        `${pods}?watch=1&resourceVersion=${from}&labelSelector=app=w`,
+      )) {
+        seen.push(`${type} ${textAt(object, "metadata.name")}`);
+        if (type === "DELETED") return;
+      }
+    })();
+    server.admin.create(podNamed("other"));
+    server.admin.create(podNamed("watched", {}, { labels: { app: "w" } }));
+    server.admin.patch("pods", "default/watched", { metadata: { annotations: { a: "b" } } });
+    server.admin.patch("pods", "default/watched", { metadata: { labels: { app: null } } });
+    await watching;
+    assert.deepEqual(seen, ["ADDED watched", "MODIFIED watched", "DELETED watched"]);
+  });
+
+  it("speaks HTTP/2 to who can", async () => {
+    const { certificate, key } = server.credentials("admin", ["system:masters"]);
+    const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
+    const stream = session.request({ ":path": "/api/v1/nodes" });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+    session.close();
+    assert.equal(at(JSON.parse(Buffer.concat(chunks).toString()), "kind"), "NodeList");
+  });
+});

@@ -1,0 +1,90 @@
+import { at, draftAt, draftsAt, fieldsAt, textAt } from "./objects.ts";
+import type { Strategy } from "./resource.ts";
+
+/** Objects that are nothing but data. */
+export const plainStrategy: Strategy = {};
+
+/** Objects with a `spec` of their author and a `status` of somebody else, each with an endpoint of its own. */
+export const specAndStatusStrategy: Strategy = {
+  create: (draft) => void (draft["status"] = {}),
+  update: (draft, old) => void (draft["status"] = old["status"]),
+  updateSubresource: (draft, old) => void (draft["spec"] = old["spec"]),
+};
+
+export const leaseStrategy: Strategy = {
+  needsResourceVersion: true,
+  validate: (lease) => {
+    const seconds = at(lease, "spec.leaseDurationSeconds");
+    return typeof seconds === "number" && seconds <= 0
+      ? [["spec.leaseDurationSeconds", `Invalid value: ${seconds}: must be greater than 0`]]
+      : [];
+  },
+};
+
+export const secretStrategy: Strategy = {
+  create: (draft) => {
+    draft["type"] ??= "Opaque";
+    const plain = fieldsAt(draft, "stringData");
+    delete draft["stringData"];
+    for (const [name, value] of Object.entries(plain)) {
+      draftAt(draft, "data")[name] = Buffer.from(typeof value === "string" ? value : "").toString("base64");
+    }
+  },
+  validate: (secret, old) =>
+    old !== undefined && secret["type"] !== old["type"] ? [["type", "Invalid value: field is immutable"]] : [],
+};
+
+export const claimStrategy: Strategy = {
+  ...specAndStatusStrategy,
+  create: (draft) => {
+    draft["status"] = { phase: "Pending" };
+    draftAt(draft, "spec")["volumeMode"] ??= "Filesystem";
+  },
+};
+
+/** The next address that services get, below 10.96.0.0/16. */
+let nextServiceAddress = 10;
+
+export const serviceStrategy: Strategy = {
+  create: (draft) => {
+    const spec = draftAt(draft, "spec");
+    spec["type"] ??= "ClusterIP";
+    spec["sessionAffinity"] ??= "None";
+    if (spec["type"] !== "ExternalName") {
+      spec["clusterIP"] ??= `10.96.${Math.floor(nextServiceAddress / 250) % 256}.${(nextServiceAddress++ % 250) + 1}`;
+      spec["clusterIPs"] = [spec["clusterIP"]];
+    }
+    for (const port of draftsAt(draft, "spec.ports")) {
+      port["protocol"] ??= "TCP";
+      port["targetPort"] ??= port["port"];
+    }
+    draft["status"] = { loadBalancer: {} };
+  },
+  update: (draft, old) => {
+    draft["status"] = old["status"];
+    const spec = draftAt(draft, "spec");
+    for (const name of ["clusterIP", "clusterIPs", "type"]) spec[name] ??= at(old, `spec.${name}`);
+  },
+  updateSubresource: (draft, old) => void (draft["spec"] = old["spec"]),
+};
+
+/** A signing request's `spec` never changes; its approval and its status have an endpoint each. */
+export const certificateRequestStrategy: Strategy = {
+  create: (draft) => void (draft["status"] = {}),
+  update: (draft, old) => {
+    draft["spec"] = old["spec"];
+    draft["status"] = old["status"];
+  },
+  updateSubresource: (draft, old, subresource) => {
+    draft["spec"] = old["spec"];
+    if (subresource === "approval") {
+      draft["status"] = { ...fieldsAt(old, "status"), conditions: at(draft, "status.conditions") };
+    }
+  },
+  validate: (request) => [
+    ...(textAt(request, "spec.request") === "" ? [["spec.request", "Required value"] as const] : []),
+    ...(textAt(request, "spec.signerName").includes("/")
+      ? []
+      : [["spec.signerName", "Invalid value: must be a fully qualified name"] as const]),
+  ],
+};

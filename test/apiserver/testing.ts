@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { Agent, request } from "node:https";
+import type { IncomingMessage } from "node:http";
+import type { Credentials } from "./certificates.ts";
+import { type Fields, isFields, type Json } from "./objects.ts";
+import type { TestApiServer } from "./server.ts";
+
+export interface Answer {
+  readonly code: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Fields;
+  readonly text: string;
+}
+
+interface RequestOptions {
+  readonly body?: Json;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly token?: string;
+}
+
+/** A plain HTTP/1.1 client of the server for its own tests: one user, no retries, nothing clever. */
+export class TestClient implements Disposable {
+  readonly #server: TestApiServer;
+  readonly #agent: Agent;
+
+  /** @param who undefined: no certificate */
+  constructor(server: TestApiServer, who?: Credentials) {
+    this.#server = server;
+    const identity = who === undefined ? {} : { cert: who.certificate, key: who.key };
+    this.#agent = new Agent({ keepAlive: true, ca: server.authority.certificate, ...identity });
+  }
+
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const response = await this.#open(method, path, options);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const isJson = (response.headers["content-type"] ?? "").startsWith("application/json");
+    const parsed = isJson ? (JSON.parse(text) as Json) : {};
+    return {
+      code: response.statusCode ?? 0,
+      headers: response.headers,
+      body: isFields(parsed) ? parsed : {},
+      text,
+    };
+  }
+
+  async get(path: string): Promise<Answer> {
+    return this.request("GET", path);
+  }
+
+  /** The events of a watch, one after the other, until it ends or the caller stops to read. */
+  async *watch(path: string): AsyncGenerator<{ readonly type: string; readonly object: Fields }> {
+    const response = await this.#open("GET", path, {});
+    let rest = "";
+    for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) yield JSON.parse(line) as { type: string; object: Fields };
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+
+  async #open(method: string, path: string, options: RequestOptions): Promise<IncomingMessage> {
+    const data = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const sent = request(`${this.#server.url}${path}`, {
+      method,
+      agent: this.#agent,
+      headers: {
+        accept: options.accept ?? "application/json",
+        ...(data === undefined
+          ? {}
+          : { "content-type": options.contentType ?? "application/json", "content-length": Buffer.byteLength(data) }),
+        ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+      },
+    });
+    sent.end(data);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return response;
+  }
+}
+
+/** A pod of one container, ready to be created. */
+export function podNamed(name: string, spec: Fields = {}, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, ...metadata },
+    spec: { containers: [{ name: "app", image: "podwright.local/demo:1" }], ...spec },
+  };
+}
