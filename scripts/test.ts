@@ -41,7 +41,10 @@ function plan(options: {
   const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted().filter(wanted);
   const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
   const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
-  const unit = [...find("src/**/*.test.ts", "test/*.test.ts"), ...foreign.map((path) => resolve(path))];
+  const unit = [
+    ...find("src/**/*.test.ts", "test/*.test.ts", "test/apiserver/*.test.ts"),
+    ...foreign.map((path) => resolve(path)),
+  ];
   const groups: Group[] = [
     { files: unit, atOnce: Math.max(2, availableParallelism()), timeoutMs: 3 * minuteMs, needsRoot: false },
   ];
