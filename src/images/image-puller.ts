@@ -10,7 +10,7 @@ import type {
 } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
 import { SharedWork } from "./shared-work.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { TokenBucket } from "../base/token-bucket.ts";
 
 export type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
 export type ImageSpec = MessageInit<typeof ImageSpecSchema>;

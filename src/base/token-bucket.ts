@@ -13,12 +13,17 @@ export class TokenBucket {
 
   /** Takes a token if there is one. `nowMs` is monotonic. */
   tryTake(nowMs: number): boolean {
-    if (this.#perSecond <= 0) return true;
+    if (this.availableInMs(nowMs) > 0) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** How long it takes until there is a token; 0 when there is one. */
+  availableInMs(nowMs: number): number {
+    if (this.#perSecond <= 0) return 0;
     const elapsedMs = Math.max(0, nowMs - (this.#filledAtMs ?? nowMs));
     this.#filledAtMs = nowMs;
     this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs * this.#perSecond) / 1000);
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
-    return true;
+    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1000) / this.#perSecond;
   }
 }

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
+
+/** metav1.Status, as far as it says what went wrong. */
+const Status = z.looseObject({
+  kind: z.literal("Status"),
+  message: z.string().nullish(),
+  reason: z.string().nullish(),
+  code: z.number().nullish(),
+  details: z.looseObject({ retryAfterSeconds: z.number().nullish() }).nullish(),
+});
+
+/** Reasons of metav1.Status that anything here depends on. */
+export type ApiErrorReason = "NotFound" | "AlreadyExists" | "Conflict" | "Forbidden" | "Expired" | "Gone";
+
+/** An answer of the API server that is no success. */
+export class ApiError extends Error {
+  /** HTTP status. */
+  readonly code: number;
+  /** metav1.Status.reason, or empty. */
+  readonly reason: string;
+  /** How long the server asks to wait, milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: number, reason: string, message: string, retryAfterMs?: number) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Whether an error is such an answer of the API server. */
+export function isApiError(error: unknown, ...reasons: readonly ApiErrorReason[]): error is ApiError {
+  return error instanceof ApiError && reasons.some((reason) => reason === error.reason);
+}
+
+/** Whether the resource version that was asked for is too old (410): only a list helps. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 410 || isApiError(error, "Expired", "Gone"));
+}
+
+/** An answer of the API server that is not what it should be: a defect, there or here. */
+export class ApiDecodeError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ApiDecodeError";
+  }
+}
+
+/**
+ * The error that an answer stands for. Pure.
+ * @param code HTTP status, or the code of an ERROR event of a watch
+ * @param retryAfter the header of that name: seconds
+ */
+export function apiErrorOf(what: string, code: number, body: unknown, retryAfter?: string): ApiError {
+  const status = Status.safeParse(body).data;
+  const seconds = Number(retryAfter ?? status?.details?.retryAfterSeconds ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  const message = status?.message || `the API server answered with ${code}`;
+  return new ApiError(status?.code || code, status?.reason ?? reasonOf(code), `${what}: ${message}`, retryAfterMs);
+}
+
+/** Proxies and load balancers answer without a Status. */
+function reasonOf(code: number): string {
+  const reasons: Readonly<Record<number, ApiErrorReason>> = { 403: "Forbidden", 404: "NotFound", 410: "Gone" };
+  return reasons[code] ?? "";
+}
+
+/** Parses JSON of the API server. @throws ApiDecodeError that shows nothing of the text: it may hold a secret */
+export function parseAnswer(what: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The parser's message quotes the text.
+    const kind = error instanceof SyntaxError ? `${text.length} characters that are not JSON` : errorMessage(error);
+    throw new ApiDecodeError(`${what}: the API server sent ${kind}`);
+  }
+}

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { z } from "zod";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { isApiError, isExpired } from "./api-error.ts";
+import { decoder, resourcePath } from "./resource.ts";
+
+const Thing = z.object({ metadata: z.looseObject({ name: z.string() }) });
+const things = { base: "/apis/example.org/v1", plural: "things", decode: decoder(Thing, "Thing") };
+const place = { namespace: "ns", name: "a" };
+const { signal } = new AbortController();
+const call = { lane: "objects", resource: things, place, signal } as const;
+
+describe("ApiClient", () => {
+  test("reads objects without who set which field", async () => {
+    const kube = new ScriptedKube();
+    const got = kube.client().get(call);
+    const request = await kube.next();
+    assert.deepEqual(
+      [request.request.method, request.request.path],
+      ["GET", "/apis/example.org/v1/namespaces/ns/things/a"],
+    );
+    await request.json({ metadata: { name: "a", managedFields: [{}] } });
+    assert.deepEqual(await got, { metadata: { name: "a" } });
+  });
+
+  test("sends patches as what they are", async () => {
+    const kube = new ScriptedKube();
+    const patched = kube
+      .client()
+      .patch({ ...call, place: { ...place, subresource: "status" } }, "strategic", { status: {} });
+    const { request } = await kube.next();
+    assert.equal(request.headers["content-type"], "application/strategic-merge-patch+json");
+    assert.deepEqual(JSON.parse(request.body ?? ""), { status: {} });
+    assert.match(request.path, /\/things\/a\/status$/);
+    await kube.requests[0]?.json({ metadata: { name: "a" } });
+    await patched;
+  });
+
+  test("errors say what was asked, and carry the reason and the code", async () => {
+    const kube = new ScriptedKube();
+    const got = assert.rejects(kube.client().get(call), (error: unknown) => {
+      assert.ok(isApiError(error, "NotFound"));
+      assert.equal(error.message, 'GET /apis/example.org/v1/namespaces/ns/things/a: things "a" not found');
+      return true;
+    });
+    const answer = { kind: "Status", reason: "NotFound", message: 'things "a" not found', code: 404 };
+    await (await kube.next()).json(answer, 404);
+    await got;
+    const gone = assert.rejects(kube.client().get(call), isExpired);
+    await (await kube.next()).json("not a Status", 410);
+    await gone;
+  });
+
+  test("an answer that can't be read is an error that shows nothing of it", async () => {
+    const kube = new ScriptedKube();
+    const noJson = /^ApiDecodeError: GET .*: the API server sent 6 characters that are not JSON$/;
+    const got = assert.rejects(kube.client().get(call), noJson);
+    const request = await kube.next();
+    await request.open();
+    await request.write("s3cret");
+    await request.end();
+    await got;
+    const other = assert.rejects(kube.client().get(call), /^ApiDecodeError: Thing: metadata\.name does not fit/);
+    await (await kube.next()).json({ metadata: { name: ["s3cret"] } });
+    await other;
+  });
+
+  test("heartbeats end after their time, and other requests after half a minute", async () => {
+    const kube = new ScriptedKube();
+    const heartbeat = kube.client({ heartbeatTimeoutMs: 1000 }).get({ ...call, lane: "heartbeats" });
+    const other = kube.client().get(call);
+    const ends = [assert.rejects(heartbeat, /not done within 1 s/), assert.rejects(other, /not done within 30 s/)];
+    await kube.clock.advance(1000);
+    await ends[0];
+    await kube.clock.advance(29_000);
+    await ends[1];
+  });
+
+  test("requests keep their rate, statuses come first, heartbeats are free", async () => {
+    const kube = new ScriptedKube();
+    const client = kube.client({ requests: { perSecond: 10, burst: 2 } });
+    const lanes = ["objects", "objects", "objects", "status", "heartbeats", "events"] as const;
+    const all = Promise.allSettled(lanes.map((lane) => client.get({ ...call, lane })));
+    await kube.clock.advance(0);
+    const sent = (): string[] => kube.requests.map(({ request }) => request.lane);
+    assert.deepEqual(sent(), ["objects", "objects", "heartbeats", "events"]);
+    await kube.clock.advance(100);
+    assert.deepEqual(sent().slice(4), ["status"]);
+    await kube.clock.advance(100);
+    assert.deepEqual(sent().slice(5), ["objects"]);
+    await kube.clock.advance(30_000);
+    await all;
+  });
+
+  test("a pause that the server asks for holds up the lane and no other", async () => {
+    const kube = new ScriptedKube();
+    const client = kube.client();
+    const wait = { reason: "TooManyRequests", retryAfterMs: 3000 };
+    const first = assert.rejects(client.get({ ...call, lane: "events" }), wait);
+    await (await kube.next()).json({ kind: "Status", reason: "TooManyRequests" }, 429, { "retry-after": "3" });
+    await first;
+    const ends = Promise.allSettled([client.get({ ...call, lane: "events" }), client.get(call)]);
+    assert.equal((await kube.next()).request.lane, "objects");
+    await kube.clock.advance(2999);
+    assert.ok(await kube.isQuiet());
+    await kube.clock.advance(1);
+    assert.equal((await kube.next()).request.lane, "events");
+    await kube.clock.advance(30_000);
+    await ends;
+  });
+
+  test("a request that is called off while it waits takes no turn", async () => {
+    const kube = new ScriptedKube();
+    const client = kube.client({ requests: { perSecond: 1, burst: 1 } });
+    const controller = new AbortController();
+    const first = client.get(call);
+    const second = assert.rejects(client.get({ ...call, signal: controller.signal }), /called off/);
+    controller.abort(new Error("called off"));
+    await second;
+    await (await kube.next()).json({ metadata: { name: "a" } });
+    await first;
+  });
+});
+
+test("paths are encoded, and parameters that are not given are left out", () => {
+  const resource = { base: "/api/v1", plural: "pods" };
+  assert.equal(
+    resourcePath(resource, { namespace: "a/b", name: "c" }, { watch: true, limit: undefined, fieldSelector: "x=y" }),
+    "/api/v1/namespaces/a%2Fb/pods/c?watch=true&fieldSelector=x%3Dy",
+  );
+});

@@ -1,0 +1,192 @@
+import { withDeadline } from "../base/deadline.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { KubeLane, KubeRequest, KubeResponse, KubeTransport } from "../ports/kube-api.ts";
+import { ApiDecodeError, apiErrorOf, parseAnswer } from "./api-error.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import {
+  type ApiObject,
+  type ObjectPlace,
+  type Query,
+  type Resource,
+  resourcePath,
+  withoutManagedFields,
+} from "./resource.ts";
+
+/** Requests a second and at once; 0 a second: no limit. */
+export interface RateLimit {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export interface ApiClientLimits {
+  /** kubeAPIQPS, kubeAPIBurst: all but heartbeats and events. */
+  readonly requests: RateLimit;
+  /** eventRecordQPS, eventBurst. */
+  readonly events: RateLimit;
+  /** How long a heartbeat may take: the next one is due soon. */
+  readonly heartbeatTimeoutMs: number;
+}
+
+export const patchTypes = {
+  strategic: "application/strategic-merge-patch+json",
+  merge: "application/merge-patch+json",
+} as const;
+
+/** One request; who gives a resource gets its objects back. */
+export interface ApiCall<T extends ApiObject> {
+  readonly lane: KubeLane;
+  readonly resource: Resource<T>;
+  readonly place: ObjectPlace;
+  readonly query?: Query;
+  readonly signal: AbortSignal;
+}
+
+/** Requests that are no heartbeat. */
+const requestTimeoutMs = 30_000;
+/** A server that asks for a longer pause is asked again nevertheless. */
+const longestPauseMs = 60_000;
+/** The longest answer: a page of a list, each object of which the server bounds to some MiB. */
+const longestAnswerBytes = 256 * 1024 * 1024;
+
+/**
+ * Requests to the API server, with the limits of the configuration. Statuses go before what is read. A pause that the
+ * server asks for (Retry-After) holds up the lane; nothing is sent twice here, as every caller looks again by itself.
+ */
+export class ApiClient {
+  readonly #transport: KubeTransport;
+  readonly #clock: Clock;
+  readonly #heartbeatTimeoutMs: number;
+  readonly #limiters: Readonly<Record<KubeLane, RateLimiter>>;
+
+  constructor(deps: { readonly transport: KubeTransport; readonly clock: Clock }, limits: ApiClientLimits) {
+    const { clock, transport } = deps;
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#heartbeatTimeoutMs = limits.heartbeatTimeoutMs;
+    const limiter = (name: string, { perSecond, burst }: RateLimit): RateLimiter =>
+      new RateLimiter(clock, `its turn to ask the API server (${name})`, perSecond, burst);
+    const requests = limiter("kubeAPIQPS", limits.requests);
+    this.#limiters = {
+      heartbeats: limiter("heartbeats", { perSecond: 0, burst: 0 }),
+      status: requests,
+      objects: requests,
+      events: limiter("eventRecordQPS", limits.events),
+    };
+  }
+
+  /** @throws ApiError, KubeConnectionError, ApiDecodeError, DeadlineError, or the signal's reason; so do the others */
+  async get<T extends ApiObject>(call: ApiCall<T>): Promise<T> {
+    return call.resource.decode(withoutManagedFields(await this.#json(call, "GET")));
+  }
+
+  async create<T extends ApiObject>(call: ApiCall<T>, object: object): Promise<T> {
+    return call.resource.decode(withoutManagedFields(await this.#json(call, "POST", JSON.stringify(object))));
+  }
+
+  async replace<T extends ApiObject>(call: ApiCall<T>, object: object): Promise<T> {
+    return call.resource.decode(withoutManagedFields(await this.#json(call, "PUT", JSON.stringify(object))));
+  }
+
+  async patch<T extends ApiObject>(call: ApiCall<T>, type: keyof typeof patchTypes, patch: object): Promise<T> {
+    const value = await this.#json(call, "PATCH", JSON.stringify(patch), patchTypes[type]);
+    return call.resource.decode(withoutManagedFields(value));
+  }
+
+  /** @param options metav1.DeleteOptions */
+  async delete(call: ApiCall<ApiObject>, options: object): Promise<void> {
+    await this.#json(call, "DELETE", JSON.stringify(options));
+  }
+
+  /** One page of a collection, or all of it, as it came. */
+  async list(call: ApiCall<ApiObject>): Promise<unknown> {
+    return await this.#json(call, "GET");
+  }
+
+  /** A watch: the answer's body as it comes. Only its beginning has a deadline. */
+  async watch(call: ApiCall<ApiObject>): Promise<AsyncIterable<Uint8Array>> {
+    const request = this.#request(call, "GET", undefined, undefined);
+    const what = describe(request);
+    await this.#limiters[call.lane].acquire(call.signal);
+    const controller = new AbortController();
+    const response = await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline) => {
+      // Until the head has come; then the stream lives as long as the caller wants.
+      deadline.addEventListener("abort", () => controller.abort(deadline.reason), { once: true });
+      return await this.#transport.send({ ...request, signal: AbortSignal.any([controller.signal, call.signal]) });
+    });
+    if (response.status >= 400) {
+      throw await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, () =>
+        this.#failure(call.lane, what, response),
+      );
+    }
+    return response.body;
+  }
+
+  async #json(
+    call: ApiCall<ApiObject>,
+    method: KubeRequest["method"],
+    body?: string,
+    contentType?: string,
+  ): Promise<unknown> {
+    const { lane, signal } = call;
+    const request = this.#request(call, method, body, contentType);
+    const what = describe(request);
+    await this.#limiters[lane].acquire(signal, lane === "status" ? "first" : "later");
+    const limitMs = lane === "heartbeats" ? this.#heartbeatTimeoutMs : requestTimeoutMs;
+    return await withDeadline(this.#clock, what, limitMs, signal, async (deadline) => {
+      const response = await this.#transport.send({ ...request, signal: deadline });
+      if (response.status >= 400) throw await this.#failure(lane, what, response);
+      return parseAnswer(what, await readText(what, response));
+    });
+  }
+
+  #request(
+    { lane, resource, place, query, signal }: ApiCall<ApiObject>,
+    method: KubeRequest["method"],
+    body: string | undefined,
+    contentType = "application/json",
+  ): KubeRequest {
+    return {
+      lane,
+      method,
+      path: resourcePath(resource, place, query),
+      headers: { accept: "application/json", ...(body !== undefined && { "content-type": contentType }) },
+      ...(body !== undefined && { body }),
+      signal,
+    };
+  }
+
+  async #failure(lane: KubeLane, what: string, response: KubeResponse): Promise<Error> {
+    const text = await readText(what, response);
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      body = undefined;
+    }
+    const error = apiErrorOf(what, response.status, body, response.headers["retry-after"]);
+    const asksToWait = response.status === 429 || response.status >= 500;
+    if (asksToWait && error.retryAfterMs !== undefined) {
+      this.#limiters[lane].pause(Math.min(error.retryAfterMs, longestPauseMs));
+    }
+    return error;
+  }
+}
+
+/** `PATCH /api/v1/…`, without the query. */
+function describe({ method, path }: KubeRequest): string {
+  return `${method} ${path.split("?")[0] ?? ""}`;
+}
+
+async function readText(what: string, { body }: KubeResponse): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > longestAnswerBytes) {
+      throw new ApiDecodeError(`${what}: the answer is longer than ${longestAnswerBytes} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { z } from "zod";
+import { ScriptedKube, type ScriptedRequest } from "../../test/support/scripted-kube.ts";
+import type { Logger } from "../ports/log.ts";
+import { Reflector, reflectorDelayMs } from "./reflector.ts";
+import { decoder } from "./resource.ts";
+
+const Thing = z.object({
+  metadata: z.object({ name: z.string(), resourceVersion: z.string().optional() }),
+  size: z.number().optional(),
+});
+type Thing = z.infer<typeof Thing>;
+const things = { base: "/api/v1", plural: "things", decode: decoder(Thing, "Thing") };
+
+const thing = (name: string, resourceVersion: string, more: object = {}): object => ({
+  metadata: { name, resourceVersion, managedFields: [{ manager: "m" }] },
+  ...more,
+});
+const event = (type: string, object: object): object => ({ type, object });
+const bookmark = (resourceVersion: string, ends = false): object =>
+  event("BOOKMARK", {
+    metadata: { resourceVersion, ...(ends && { annotations: { "k8s.io/initial-events-end": "true" } }) },
+  });
+const status = (code: number, reason: string): object => ({ kind: "Status", code, reason, message: reason });
+
+class World {
+  readonly kube = new ScriptedKube();
+  readonly seen: string[] = [];
+  readonly logged: string[] = [];
+  readonly #stop = new AbortController();
+  readonly ended: Promise<void>;
+
+  constructor() {
+    const log = (message: string, fields: object = {}): void =>
+      void this.logged.push(`${message} ${JSON.stringify(fields)}`);
+    const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+    const { clock } = this.kube;
+    const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+    const reflector = new Reflector(
+      { client: this.kube.client(), clock, random, log: logger },
+      { name: "things", resource: things, fieldSelector: "spec.nodeName=n" },
+      {
+        replaced: (objects) => this.seen.push(`all: ${objects.map(({ metadata }) => metadata.name).join(" ")}`),
+        changed: (type, { metadata }: Thing) => this.seen.push(`${type} ${metadata.name}`),
+      },
+    );
+    this.ended = reflector.run(this.#stop.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error("the test is over"));
+    await this.ended;
+    assert.deepEqual(this.kube.clock.waits, []);
+  }
+
+  /** The stream that a reflector begins with. */
+  async initial(): Promise<ScriptedRequest> {
+    const request = await this.kube.next();
+    assert.equal(request.url.searchParams.get("sendInitialEvents"), "true");
+    await request.open();
+    return request;
+  }
+
+  /** Up to the watch from version 5. */
+  async synced(): Promise<ScriptedRequest> {
+    const request = await this.initial();
+    await request.write(event("ADDED", thing("a", "3")), bookmark("5", true));
+    return request;
+  }
+}
+
+async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
+  await work(world);
+  await world.stop();
+}
+
+describe("Reflector", () => {
+  test("takes everything by one stream, then what changes", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.initial();
+      assert.equal(stream.url.pathname, "/api/v1/things");
+      assert.equal(stream.url.searchParams.get("fieldSelector"), "spec.nodeName=n");
+      await stream.write(event("ADDED", thing("a", "3")), event("ADDED", thing("b", "4")));
+      assert.deepEqual(world.seen, [], "not all is known yet");
+      await stream.write(bookmark("5", true), event("MODIFIED", thing("a", "6")), event("DELETED", thing("b", "7")));
+      assert.deepEqual(world.seen, ["all: a b", "MODIFIED a", "DELETED b"]);
+    });
+  });
+
+  test("lists in pages where the server can't begin a watch with everything", async () => {
+    await withWorld(async (world) => {
+      await (await world.kube.next()).json(status(422, "Invalid"), 422);
+      await world.kube.clock.advance(2000);
+      const first = await world.kube.next();
+      assert.deepEqual([first.url.searchParams.get("limit"), first.url.searchParams.get("watch")], ["500", null]);
+      await first.json({ metadata: { resourceVersion: "9", continue: "more" }, items: [thing("a", "1")] });
+      const second = await world.kube.next();
+      assert.equal(second.url.searchParams.get("continue"), "more");
+      await second.json({ metadata: { resourceVersion: "9" }, items: [thing("b", "2")] });
+      assert.deepEqual(world.seen, ["all: a b"]);
+      const watch = await world.kube.next();
+      assert.equal(watch.url.searchParams.get("resourceVersion"), "9");
+    });
+  });
+
+  test("a server that never says that this was all is asked for a list", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.initial();
+      await stream.write(event("ADDED", thing("a", "3")), bookmark("4"));
+      await world.kube.clock.advance(2000);
+      assert.equal((await world.kube.next()).url.searchParams.get("limit"), "500");
+    });
+  });
+
+  test("a watch that ends goes on from the last event or bookmark, at once when it had lived", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await world.kube.clock.advance(60_000);
+      await stream.write(event("MODIFIED", thing("a", "8")));
+      await stream.end();
+      const again = await world.kube.next();
+      assert.equal(again.url.searchParams.get("resourceVersion"), "8");
+      await again.open();
+      await world.kube.clock.advance(60_000);
+      await again.write(bookmark("20"));
+      await again.end();
+      assert.equal((await world.kube.next()).url.searchParams.get("resourceVersion"), "20");
+    });
+  });
+
+  test("watches that end at once are made anew ever more slowly", async () => {
+    await withWorld(async (world) => {
+      await (await world.synced()).end();
+      for (const delayMs of [800, 1600, 3200, 6400, 10_000, 10_000]) {
+        await world.kube.clock.advance(delayMs - 1);
+        assert.ok(await world.kube.isQuiet(), `${delayMs}`);
+        await world.kube.clock.advance(1);
+        const request = await world.kube.next();
+        await request.open();
+        await request.end();
+      }
+    });
+  });
+
+  test("a place that the server has forgotten means taking everything anew", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await stream.write(event("ERROR", status(410, "Expired")));
+      await world.kube.clock.advance(1000);
+      const again = await world.initial();
+      await again.write(event("ADDED", thing("c", "30")), bookmark("31", true));
+      assert.deepEqual(world.seen, ["all: a", "all: c"]);
+    });
+  });
+
+  test("an event that can't be read means taking everything anew, and shows nothing of it", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await stream.write('{"type":"ADDED","object":{"s3cret\n');
+      await world.kube.clock.advance(1000);
+      await (await world.initial()).write(bookmark("31", true));
+      assert.deepEqual(world.seen, ["all: a", "all: "]);
+      assert.match(world.logged.join("\n"), /characters that are not JSON/);
+      assert.doesNotMatch(world.logged.join("\n"), /s3cret/);
+    });
+  });
+
+  test("an object that does not fit is reported, and hides no other", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await stream.write(event("ADDED", thing("bad", "6", { size: "s3cret" })), event("ADDED", thing("good", "7")));
+      assert.deepEqual(world.seen, ["all: a", "ADDED good"]);
+      assert.match(world.logged.join("\n"), /can't be read .*"name":"bad".*Thing: size does not fit/);
+      assert.doesNotMatch(world.logged.join("\n"), /s3cret/);
+    });
+  });
+
+  test("events that are cut anywhere are put together", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      const bytes = `${JSON.stringify(event("ADDED", thing("ü", "6")))}\n`;
+      for (const character of bytes) await stream.write(character);
+      assert.deepEqual(world.seen, ["all: a", "ADDED ü"]);
+    });
+  });
+
+  test("a stream that is silent for too long is made anew from where it was", async () => {
+    await withWorld(async (world) => {
+      await world.synced();
+      await world.kube.clock.advance(180_000);
+      const again = await world.kube.next();
+      assert.equal(again.url.searchParams.get("resourceVersion"), "5");
+    });
+  });
+
+  test("a connection that breaks is no reason to take everything anew", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await world.kube.clock.advance(5000);
+      stream.fail(new Error("reset"));
+      await world.kube.clock.advance(800);
+      assert.equal((await world.kube.next()).url.searchParams.get("resourceVersion"), "5");
+      assert.deepEqual(world.seen, ["all: a"]);
+    });
+  });
+
+  test("the waits grow to ten seconds, and are spread to their double", () => {
+    assert.deepEqual(
+      [1, 2, 10].map((failures) => reflectorDelayMs(failures, 0)),
+      [800, 1600, 10_000],
+    );
+    assert.equal(reflectorDelayMs(10, 0.5), 15_000);
+  });
+});

@@ -1,0 +1,254 @@
+import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
+import type { ApiClient } from "./client.ts";
+import { type ApiObject, isRecord, type Query, type Resource, withoutManagedFields } from "./resource.ts";
+import { watchEvents } from "./watch-stream.ts";
+
+/** What to keep up with. */
+export interface ReflectorTarget<T extends ApiObject> {
+  /** For logs and waits: `pods of this node`. */
+  readonly name: string;
+  readonly resource: Resource<T>;
+  readonly namespace?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Takes what there is; must not throw. */
+export interface ReflectorHandler<T extends ApiObject> {
+  /** All that there is, in place of what there was before. */
+  replaced(objects: readonly T[]): void;
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
+}
+
+export interface ReflectorDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Objects of one page of a list. */
+const pageSize = 500;
+/** The server ends a watch after 5 to 10 minutes, as clients of Kubernetes ask it to. */
+const watchSeconds = 300;
+/** Servers send a bookmark about every minute; a stream that is silent for longer is made anew. */
+const silentLimitMs = 3 * 60_000;
+/** A watch that lived for so long was a good one: what fails next is a first failure. */
+const goodWatchMs = 1000;
+/** What a watch begins with comes at once. */
+const initialSilenceMs = 30_000;
+const firstDelayMs = 800;
+/** No node asks more often for that than it sends heartbeats. */
+const longestDelayMs = 10_000;
+
+const List = z.looseObject({
+  metadata: z.looseObject({ resourceVersion: z.string(), continue: z.string().nullish() }),
+  items: z.array(z.unknown()).nullish(),
+});
+
+/** The stream said nothing for too long: perhaps nobody is there any more. */
+class SilentStream extends Error {}
+
+/** How long to wait after so many failures in a row, ×1 to ×2. Pure. */
+export function reflectorDelayMs(failures: number, uniform: number): number {
+  return Math.min(firstDelayMs * 2 ** (failures - 1), longestDelayMs) * (1 + uniform);
+}
+
+/**
+ * Keeps up with a collection of the API: takes all of it (by a watch that begins with everything, where the server has
+ * that, otherwise by a list in pages), then watches from there on. A watch that ends goes on where it was; only when the
+ * server has forgotten that place (410), or something it sent can't be read, everything is taken anew.
+ */
+export class Reflector<T extends ApiObject> {
+  readonly #deps: ReflectorDependencies;
+  readonly #target: ReflectorTarget<T>;
+  readonly #handler: ReflectorHandler<T>;
+  /** Undefined: everything has to be taken (again). */
+  #version: string | undefined;
+  #pages = true;
+  #streamsInitially = true;
+  /** Tries in a row that came to nothing at once: each waits longer than the one before. */
+  #failures = 0;
+  /** Tries in a row that did not end as they should. */
+  #problems = 0;
+
+  constructor(deps: ReflectorDependencies, target: ReflectorTarget<T>, handler: ReflectorHandler<T>) {
+    this.#deps = deps;
+    this.#target = target;
+    this.#handler = handler;
+  }
+
+  /** Keeps up until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#deps;
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      let problem: unknown;
+      try {
+        if (this.#version === undefined && !this.#streamsInitially) await this.#list(signal);
+        await this.#watch(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        problem = error;
+      }
+      const lived = clock.monotonic() - began >= goodWatchMs;
+      const calm = this.#isCalm(problem);
+      this.#problems = calm ? 0 : this.#problems + 1;
+      const short = lived ? 0 : ++this.#failures;
+      if (lived) this.#failures = 0;
+      if (calm && lived) continue;
+      const delayMs = reflectorDelayMs(Math.max(1, short), random.uniform());
+      if (!calm) {
+        const fields = { what: this.#target.name, error: errorMessage(problem), retryMs: Math.round(delayMs) };
+        // One failure is what happens when a server restarts.
+        if (this.#problems > 1) log.warn("can't keep up with the API server", fields);
+        else log.info("a watch of the API server broke", fields);
+      }
+      await clock.sleep(`another look at the ${this.#target.name}`, delayMs, signal).catch(() => {});
+    }
+  }
+
+  /** Judges an end: true for one that is part of life. Otherwise notes what has to be done differently. */
+  #isCalm(problem: unknown): boolean {
+    const silent = problem instanceof SilentStream;
+    if (silent && this.#version === undefined) this.#streamsInitially = false;
+    if (problem === undefined || silent) return true;
+    if (isExpired(problem) || problem instanceof ApiDecodeError) this.#version = undefined;
+    const refused = problem instanceof ApiError && (problem.code === 400 || problem.code === 422);
+    // Servers that don't have it, or have it turned off, say that the request is invalid.
+    if (refused && this.#version === undefined) this.#streamsInitially = false;
+    return false;
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const objects: T[] = [];
+    let next: string | undefined;
+    let version: string;
+    try {
+      do {
+        const query: Query = { ...this.#selector(), limit: this.#pages ? pageSize : undefined, continue: next };
+        const page = List.safeParse(await this.#deps.client.list(this.#call(query, signal)));
+        if (!page.success) throw new ApiDecodeError(`the list of ${this.#target.name} is none`);
+        for (const item of page.data.items ?? []) {
+          const object = this.#decode(withoutManagedFields(item));
+          if (object !== undefined) objects.push(object);
+        }
+        next = page.data.metadata.continue || undefined;
+        version = page.data.metadata.resourceVersion;
+      } while (next !== undefined);
+    } catch (error) {
+      // The pages were forgotten while they were read: then all in one.
+      if (isExpired(error)) this.#pages = false;
+      throw error;
+    }
+    this.#version = version;
+    this.#handler.replaced(objects);
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, client, random } = this.#deps;
+    const { name } = this.#target;
+    const initial = this.#version === undefined ? new Map<string, T>() : undefined;
+    const query: Query = {
+      ...this.#selector(),
+      watch: true,
+      allowWatchBookmarks: true,
+      timeoutSeconds: Math.round(watchSeconds * (1 + random.uniform())),
+      ...(initial === undefined
+        ? { resourceVersion: this.#version }
+        : { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan", resourceVersion: "" }),
+    };
+    const silence = new AbortController();
+    const either = AbortSignal.any([signal, silence.signal]);
+    let timer: Disposable | undefined;
+    const restart = (): void => {
+      timer?.[Symbol.dispose]();
+      const limitMs = this.#version === undefined ? initialSilenceMs : silentLimitMs;
+      timer = clock.timer(`news of the ${name}`, limitMs, () => silence.abort(new SilentStream("silent")));
+    };
+    try {
+      const body = await client.watch(this.#call(query, either));
+      restart();
+      await this.#follow(initial, heard(body, restart));
+    } finally {
+      timer?.[Symbol.dispose]();
+      // Whatever ended it, the stream is of no use any more.
+      silence.abort(new SilentStream("over"));
+    }
+  }
+
+  /** @param initial collects what the stream begins with; undefined when that is known */
+  async #follow(initial: Map<string, T> | undefined, body: AsyncIterable<Uint8Array>): Promise<void> {
+    let collecting = initial;
+    for await (const event of watchEvents(`watch of ${this.#target.name}`, body)) {
+      if (event.type === "BOOKMARK") {
+        if (collecting !== undefined) {
+          // A server that does not know how to begin with everything never says that this was all.
+          if (!event.endsInitialEvents) return void (this.#streamsInitially = false);
+          this.#handler.replaced([...collecting.values()]);
+          collecting = undefined;
+        }
+        this.#version = event.resourceVersion;
+        continue;
+      }
+      const object = this.#decode(event.object);
+      if (collecting !== undefined) {
+        if (object === undefined) continue;
+        if (event.type === "DELETED") collecting.delete(keyOf(object));
+        else collecting.set(keyOf(object), object);
+        continue;
+      }
+      this.#version = versionOf(event.object) ?? this.#version;
+      if (object !== undefined) this.#handler.changed(event.type, object);
+    }
+    // The server never ends such a stream before its first part is over: it does not know how.
+    if (collecting !== undefined) this.#streamsInitially = false;
+  }
+
+  /** One object that can't be read is reported, and does not keep the others from being seen. */
+  #decode(value: unknown): T | undefined {
+    try {
+      return this.#target.resource.decode(value);
+    } catch (error) {
+      const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
+      const name = isRecord(metadata) ? [metadata["namespace"], metadata["name"]].filter(Boolean).join("/") : "?";
+      this.#deps.log.warn("an object of the API can't be read", {
+        what: this.#target.name,
+        name,
+        error: errorMessage(error),
+      });
+      return undefined;
+    }
+  }
+
+  #selector(): Query {
+    return { fieldSelector: this.#target.fieldSelector };
+  }
+
+  #call(query: Query, signal: AbortSignal) {
+    const { resource, namespace } = this.#target;
+    return { lane: "objects", resource, place: { namespace }, query, signal } as const;
+  }
+}
+
+async function* heard(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) {
+    yield chunk;
+    // Once it was taken: by then it is known whether the stream still begins.
+    onBytes();
+  }
+}
+
+function keyOf({ metadata }: ApiObject): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+function versionOf(value: unknown): string | undefined {
+  const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
+  const version: unknown = isRecord(metadata) ? metadata["resourceVersion"] : undefined;
+  return typeof version === "string" ? version : undefined;
+}

@@ -1,0 +1,73 @@
+import type { z } from "zod";
+import { ApiDecodeError } from "./api-error.ts";
+
+/** What every object of the API has. */
+export interface ApiObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly uid?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+  };
+}
+
+/** A kind of objects, where it is and how it is read. */
+export interface Resource<T extends ApiObject> {
+  /** `/api/v1`, `/apis/coordination.k8s.io/v1` */
+  readonly base: string;
+  readonly plural: string;
+  /** Throws when the value is no such object. */
+  readonly decode: (value: unknown) => T;
+}
+
+/** Which object, or which collection when there is no name. */
+export interface ObjectPlace {
+  readonly namespace?: string | undefined;
+  readonly name?: string;
+  /** `status`, `token` */
+  readonly subresource?: string;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Path and query of an object or a collection, percent-encoded. */
+export function resourcePath(
+  { base, plural }: Pick<Resource<ApiObject>, "base" | "plural">,
+  { namespace, name, subresource }: ObjectPlace = {},
+  query: Query = {},
+): string {
+  const parts = [
+    ...(namespace === undefined ? [] : ["namespaces", namespace]),
+    plural,
+    ...(name === undefined ? [] : [name]),
+    ...(subresource === undefined ? [] : [subresource]),
+  ];
+  const pairs = Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]]));
+  const text = new URLSearchParams(pairs).toString();
+  return `${[base, ...parts.map(encodeURIComponent)].join("/")}${text === "" ? "" : `?${text}`}`;
+}
+
+/** A reader of objects by their schema. What it reads is what the schema says, however much more there is. */
+export function decoder<T extends ApiObject>(schema: z.ZodType<T>, kind: string): (value: unknown) => T {
+  return (value) => {
+    const result = schema.safeParse(value);
+    if (result.success) return result.data;
+    const [issue] = result.error.issues;
+    // Field and type only: a value may be a secret.
+    throw new ApiDecodeError(`${kind}: ${issue?.path.join(".") || "the object"} does not fit (${issue?.code ?? ""})`);
+  };
+}
+
+/**
+ * An object as it came, without metadata.managedFields: nobody here reads who set which field, and it is often half of
+ * the object.
+ */
+export function withoutManagedFields(value: unknown): unknown {
+  const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
+  if (isRecord(metadata)) Reflect.deleteProperty(metadata, "managedFields");
+  return value;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

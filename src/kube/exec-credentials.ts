@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { KubeConnectionError } from "../ports/kube-api.ts";
+import type { Processes } from "../ports/processes.ts";
+import type { ExecPlugin } from "./kubeconfig.ts";
+
+/** What a plugin hands out. */
+export interface ExecCredential {
+  readonly token?: string;
+  readonly certificate?: { readonly cert: string; readonly key: string };
+  /** Wall clock, milliseconds; undefined: good until the server refuses it. */
+  readonly expiresAtMs?: number;
+}
+
+const Answer = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.literal("ExecCredential"),
+  status: z.looseObject({
+    token: z.string().nullish(),
+    clientCertificateData: z.string().nullish(),
+    clientKeyData: z.string().nullish(),
+    expirationTimestamp: z.string().nullish(),
+  }),
+});
+
+const pluginTimeoutMs = 60_000;
+
+/** The credentials of a plugin, asked for when there are none, they are over, or the server refused them. */
+export class ExecCredentials {
+  readonly #plugin: ExecPlugin;
+  readonly #clock: Clock;
+  readonly #processes: Processes;
+  #current: ExecCredential | undefined;
+  #asking: Promise<ExecCredential> | undefined;
+
+  constructor(plugin: ExecPlugin, deps: { readonly clock: Clock; readonly processes: Processes }) {
+    this.#plugin = plugin;
+    this.#clock = deps.clock;
+    this.#processes = deps.processes;
+  }
+
+  /** @throws KubeConnectionError when the plugin gives none; shows nothing that it printed to standard output */
+  async get(): Promise<ExecCredential> {
+    const { expiresAtMs } = this.#current ?? {};
+    if (expiresAtMs !== undefined && expiresAtMs <= this.#clock.now()) this.#current = undefined;
+    if (this.#current !== undefined) return this.#current;
+    // Whoever asks meanwhile waits for the same answer.
+    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
+    this.#current = await this.#asking;
+    return this.#current;
+  }
+
+  /** The server takes them no longer. */
+  refused(): void {
+    this.#current = undefined;
+  }
+
+  async #ask(): Promise<ExecCredential> {
+    const { command, args, env, apiVersion, cluster, installHint } = this.#plugin;
+    const spec = { interactive: false, ...(cluster && { cluster }) };
+    const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
+    const failed = (problem: string, cause?: unknown): KubeConnectionError => {
+      const hint = installHint === undefined ? "" : `: ${installHint}`;
+      return new KubeConnectionError(`the credential plugin ${command} ${problem}${hint}`, { cause });
+    };
+    const result = await this.#processes
+      .run(command, args, { timeoutMs: pluginTimeoutMs, environment: { ...env, KUBERNETES_EXEC_INFO: info } })
+      .catch((error: unknown) => {
+        throw failed(`can't be run: ${errorMessage(error)}`, error);
+      });
+    if (result.exitCode !== 0) {
+      const end = result.signal ?? `exit code ${result.exitCode}`;
+      throw failed(`ended with ${end}: ${result.stderr.trim().slice(-500)}`);
+    }
+    const credential = decodeCredential(result.stdout, apiVersion);
+    if (typeof credential === "string") throw failed(credential);
+    return credential;
+  }
+}
+
+/** What a plugin printed, or what is wrong with it. Pure. */
+export function decodeCredential(text: string, apiVersion: string): ExecCredential | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return "printed something that is not JSON";
+  }
+  const result = Answer.safeParse(value);
+  if (!result.success) return "printed no ExecCredential with a status";
+  if (result.data.apiVersion !== apiVersion) return `answered with ${result.data.apiVersion} instead of ${apiVersion}`;
+  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = result.data.status;
+  if (!token && !(cert && key)) return "gave neither a token nor a certificate with its key";
+  const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;
+  if (expiresAtMs !== undefined && Number.isNaN(expiresAtMs)) return "gave an expirationTimestamp that is no time";
+  return {
+    ...(token && { token }),
+    ...(cert && key && { certificate: { cert, key } }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+  };
+}

@@ -1,0 +1,92 @@
+import * as http from "node:http";
+import * as https from "node:https";
+import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
+import type { Identity } from "./credentials.ts";
+import { connectionError, type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
+
+/** As many connections to the server as a lane may have: each carries one request or watch at a time. */
+const maxSockets = 256;
+
+/**
+ * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. Nothing asks a
+ * silent connection whether it lives; a request that is called off takes its connection along and every idle one, which
+ * may be as dead.
+ */
+export class Http1Connections {
+  readonly #endpoint: Endpoint;
+  readonly #agent: http.Agent;
+  readonly #secure: boolean;
+
+  constructor(endpoint: Endpoint, identity: Identity) {
+    this.#endpoint = endpoint;
+    this.#secure = endpoint.url.protocol === "https:";
+    const options = { keepAlive: true, maxSockets, scheduling: "lifo" } as const;
+    this.#agent = this.#secure
+      ? new https.Agent({ ...options, ...tlsOptions(endpoint, identity) })
+      : new http.Agent({ ...options, ...tcpOptions(endpoint) });
+  }
+
+  async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {
+    const { url } = this.#endpoint;
+    const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+    const outgoing = (this.#secure ? https : http).request(
+      {
+        ...urlParts(url),
+        agent: this.#agent,
+        method: request.method,
+        path: request.path,
+        headers,
+        signal: request.signal,
+      },
+      resolve,
+    );
+    outgoing.on("error", reject);
+    outgoing.end(request.body);
+    try {
+      const response = await promise;
+      return {
+        status: response.statusCode ?? 0,
+        headers: textHeaders(response.headers),
+        body: this.#body(response, request.signal),
+      };
+    } catch (error) {
+      this.#dropIdle();
+      request.signal.throwIfAborted();
+      throw connectionError(this.#endpoint, error);
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async *#body(response: http.IncomingMessage, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    try {
+      for await (const chunk of response) if (chunk instanceof Uint8Array) yield chunk;
+    } catch (error) {
+      this.#dropIdle();
+      signal.throwIfAborted();
+      throw connectionError(this.#endpoint, error);
+    } finally {
+      response.destroy();
+    }
+  }
+
+  #dropIdle(): void {
+    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+  }
+}
+
+function urlParts({ hostname, port }: URL): { hostname: string; port?: string } {
+  return { hostname: hostname.replace(/^\[(.*)\]$/u, "$1"), ...(port !== "" && { port }) };
+}
+
+/** Header values as one text each, names in lower case. */
+export function textHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
+  const texts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (Array.isArray(value)) texts[name.toLowerCase()] = value.join(", ");
+    else if (typeof value === "string" || typeof value === "number") texts[name.toLowerCase()] = String(value);
+  }
+  return texts;
+}

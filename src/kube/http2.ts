@@ -1,0 +1,152 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { Socket } from "node:net";
+import { onAbort } from "../base/abort.ts";
+import type { Clock } from "../ports/clock.ts";
+import { KubeConnectionError, type KubeRequest, type KubeResponse } from "../ports/kube-api.ts";
+import { connectionError, type Endpoint } from "./endpoint.ts";
+import { textHeaders } from "./http1.ts";
+
+/** What a session may have on its way before the reader takes it: lists are large. */
+const windowBytes = 4 * 1024 * 1024;
+/** When the server has not said yet how many requests it takes at a time on a connection. */
+const assumedStreams = 100;
+
+export interface Liveness {
+  /** After so long without a byte from the server it is asked for a sign of life. */
+  readonly quietMs: number;
+  /** It gets so long to give one; then the connection is dropped. */
+  readonly answerMs: number;
+}
+
+/** Noticed within one heartbeat (10 s): by then a lease has to be renewed over a connection that works. */
+export const defaultLiveness: Liveness = { quietMs: 5000, answerMs: 4000 };
+
+/** One HTTP/2 connection that is dropped as soon as it gives no sign of life. */
+export class Http2Connection {
+  readonly #endpoint: Endpoint;
+  readonly #session: ClientHttp2Session;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #liveness: Liveness;
+  #streams = 0;
+  #retired = false;
+  #bytesSeen = 0;
+  #timer: Disposable | undefined;
+
+  /** @param socket connected, with `h2` agreed upon (or without TLS, by prior knowledge) */
+  constructor(endpoint: Endpoint, socket: Socket, clock: Clock, liveness: Liveness) {
+    this.#endpoint = endpoint;
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#liveness = liveness;
+    this.#session = connect(endpoint.url.origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: windowBytes },
+    });
+    this.#session.once("connect", () => {
+      if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes);
+    });
+    // Requests get errors of their own; without a listener this one would end the process.
+    this.#session.on("error", () => {});
+    this.#session.once("goaway", () => (this.#retired = true));
+    this.#session.once("close", () => this.#timer?.[Symbol.dispose]());
+    this.#watchLife();
+  }
+
+  /** Whether it takes another request. */
+  get isOpen(): boolean {
+    return !this.#retired && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  get hasRoom(): boolean {
+    return this.#streams < (this.#session.remoteSettings?.maxConcurrentStreams ?? assumedStreams);
+  }
+
+  async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {
+    const { signal, body } = request;
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<KubeResponse>();
+    const stream = this.#open(request, headers);
+    this.#streams++;
+    stream.once("close", () => this.#streams--);
+    stream.once("response", (answer) => {
+      const { ":status": status = 0, ...rest } = answer;
+      resolve({ status, headers: textHeaders(rest), body: this.#body(stream, signal) });
+    });
+    stream.on("error", reject);
+    stream.once("close", () => reject(new KubeConnectionError("the connection was closed without an answer")));
+    const listening = onAbort(signal, () => stream.close(constants.NGHTTP2_CANCEL));
+    stream.once("close", () => listening[Symbol.dispose]());
+    stream.end(body);
+    try {
+      return await promise;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw connectionError(this.#endpoint, error);
+    }
+  }
+
+  /** Takes no more requests; those under way go on. */
+  retire(): void {
+    this.#retired = true;
+    this.#session.close();
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#session.destroy();
+  }
+
+  #open({ method, path, body }: KubeRequest, headers: Readonly<Record<string, string>>): ClientHttp2Stream {
+    const { host, protocol } = this.#endpoint.url;
+    try {
+      return this.#session.request(
+        { ...headers, ":method": method, ":path": path, ":authority": host, ":scheme": protocol.slice(0, -1) },
+        { endStream: body === undefined },
+      );
+    } catch (error) {
+      throw connectionError(this.#endpoint, error);
+    }
+  }
+
+  async *#body(stream: ClientHttp2Stream, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    try {
+      for await (const chunk of stream) if (chunk instanceof Uint8Array) yield chunk;
+      signal.throwIfAborted();
+      // A stream that was reset without an error code, or whose session ended, just ends.
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) throw new Error(`the stream was reset (${stream.rstCode})`);
+      if (this.#session.destroyed && !stream.readableEnded) throw new Error("the connection was lost");
+    } catch (error) {
+      signal.throwIfAborted();
+      throw connectionError(this.#endpoint, error);
+    } finally {
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+
+  #watchLife(): void {
+    this.#timer = this.#clock.timer("a sign of life from the API server", this.#liveness.quietMs, () => {
+      if (this.#session.destroyed) return;
+      const quiet = this.#socket.bytesRead === this.#bytesSeen;
+      this.#bytesSeen = this.#socket.bytesRead;
+      if (quiet) this.#ask();
+      else this.#watchLife();
+    });
+  }
+
+  #ask(): void {
+    const dead = (): void => {
+      const text = `no sign of life for ${(this.#liveness.quietMs + this.#liveness.answerMs) / 1000} s`;
+      this.#session.destroy(connectionError(this.#endpoint, new Error(text)));
+    };
+    this.#timer = this.#clock.timer("the API server to answer a ping", this.#liveness.answerMs, dead);
+    const sent = this.#session.ping((error) => {
+      if (error !== null || this.#session.destroyed) return;
+      this.#timer?.[Symbol.dispose]();
+      this.#bytesSeen = this.#socket.bytesRead;
+      this.#watchLife();
+    });
+    if (!sent && !this.#session.destroyed) dead();
+  }
+}

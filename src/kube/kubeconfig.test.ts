@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { CommandOptions, CommandResult } from "../ports/processes.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import { decodeCredential, ExecCredentials } from "./exec-credentials.ts";
+import { inClusterAccess } from "./in-cluster.ts";
+import { decodeKubeconfig, type ExecPlugin } from "./kubeconfig.ts";
+
+const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+const pem64 = Buffer.from(pem).toString("base64");
+
+function kubeconfig(cluster: string, user = "{}"): string {
+  return `
+apiVersion: v1
+kind: Config
+current-context: c
+preferences: {}
+contexts: [{ name: c, context: { cluster: k, user: u } }, { name: other, context: { cluster: none } }]
+clusters: [{ name: k, cluster: ${cluster} }]
+users: [{ name: u, user: ${user} }]
+`;
+}
+
+const server = "server: https://api.example:6443/";
+
+describe("decodeKubeconfig", () => {
+  test("takes certificates from the file itself or from files beside it", () => {
+    const user = `{ client-certificate: pki/node.pem, client-key: /pki/node.key }`;
+    const access = decodeKubeconfig(
+      kubeconfig(`{ ${server}, certificate-authority-data: ${pem64} }`, user),
+      "/etc/k/conf",
+    );
+    assert.deepEqual(access, {
+      server: "https://api.example:6443",
+      ca: { kind: "inline", text: pem },
+      serverName: undefined,
+      insecure: false,
+      user: {
+        certificate: {
+          cert: { kind: "file", path: "/etc/k/pki/node.pem" },
+          key: { kind: "file", path: "/pki/node.key" },
+        },
+      },
+    });
+  });
+
+  test("prefers a token's file to the token, as client-go does", () => {
+    const user = `{ token: s3cret, tokenFile: token }`;
+    const access = decodeKubeconfig(kubeconfig(`{ ${server} }`, user), "/etc/k/conf");
+    assert.deepEqual(access?.user, { token: { kind: "file", path: "/etc/k/token" } });
+  });
+
+  test("without clusters and contexts it stands for the pod's own service account", () => {
+    assert.equal(decodeKubeconfig("apiVersion: v1\nkind: Config\n", "/conf"), undefined);
+    const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
+    assert.equal(inClusterAccess(environment).server, "https://[fd00::1]:443");
+    assert.throws(() => inClusterAccess({}), /names no cluster, and podwright runs in no pod/);
+  });
+
+  const bad: readonly (readonly [what: string, text: string, error: RegExp])[] = [
+    ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML: /],
+    ["a context that is not there", "current-context: x\ncontexts: [{ name: y }]", /contexts\[x\]\.context: not found/],
+    ["a cluster without a server", kubeconfig("{}"), /clusters\[k\]\.cluster\.server: Required value/],
+    ["a proxy", kubeconfig(`{ ${server}, proxy-url: "http://p" }`), /proxy-url: not supported/],
+    ["a server that is no URL", kubeconfig("{ server: 'ftp://x' }"), /server: is no http or https URL/],
+    [
+      "an authority that is not checked",
+      kubeconfig(`{ ${server}, certificate-authority: ca, insecure-skip-tls-verify: true }`),
+      /insecure-skip-tls-verify: a certificate authority is of no use/,
+    ],
+    ["a certificate without its key", kubeconfig(`{ ${server} }`, "{ client-certificate: c }"), /client-key: Required/],
+    ["data that is no PEM", kubeconfig(`{ ${server}, certificate-authority-data: eA== }`), /is not PEM in base64/],
+    ["basic authentication", kubeconfig(`{ ${server} }`, "{ username: a, password: b }"), /username: basic auth/],
+    ["an auth provider", kubeconfig(`{ ${server} }`, "{ auth-provider: { name: gcp } }"), /auth-provider: .*use exec/],
+    [
+      "a plugin that asks a person",
+      kubeconfig(
+        `{ ${server} }`,
+        "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Always } }",
+      ),
+      /exec\.interactiveMode: Always: nobody is there/,
+    ],
+    ["a field of the wrong type", kubeconfig(`{ ${server} }`, "{ token: { a: b } }"), /user\.token: expected string/],
+  ];
+  for (const [what, text, error] of bad) {
+    test(`refuses ${what}, and names the field`, () => {
+      assert.throws(() => decodeKubeconfig(text, "/conf"), error);
+    });
+  }
+
+  test("never shows a secret in an error", () => {
+    const text = kubeconfig(`{ ${server} }`, "{ token: [s3cret] }");
+    assert.throws(
+      () => decodeKubeconfig(text, "/conf"),
+      (error: Error) => !error.message.includes("s3cret"),
+    );
+    assert.throws(
+      () => decodeKubeconfig("token: s3cret: x", "/conf"),
+      (error: Error) => !error.message.includes("s3cret"),
+    );
+  });
+});
+
+describe("ExecCredentials", () => {
+  const apiVersion = "client.authentication.k8s.io/v1";
+  const plugin: ExecPlugin = {
+    apiVersion,
+    command: "get-token",
+    args: ["--now"],
+    env: { REGION: "r" },
+    installHint: "install it from example.org",
+    cluster: { server: "https://api" },
+  };
+
+  class Plugin {
+    readonly clock = new ManualClock();
+    readonly runs: CommandOptions[] = [];
+    result: Partial<CommandResult> = {};
+    readonly credentials = new ExecCredentials(plugin, {
+      clock: this.clock,
+      processes: {
+        ...systemProcesses,
+        run: async (_program, _arguments, options) => {
+          this.runs.push(options);
+          return { exitCode: 0, signal: undefined, stdout: "", stderr: "", ...this.result };
+        },
+      },
+    });
+
+    gives(status: object): void {
+      this.result = { stdout: JSON.stringify({ apiVersion, kind: "ExecCredential", status }) };
+    }
+  }
+
+  test("a plugin is asked once until what it gave is over or refused", async () => {
+    const world = new Plugin();
+    world.gives({ token: "a", expirationTimestamp: new Date(world.clock.now() + 60_000).toISOString() });
+    const [first, second] = await Promise.all([world.credentials.get(), world.credentials.get()]);
+    assert.deepEqual([first.token, second.token, world.runs.length], ["a", "a", 1]);
+    await world.clock.advance(60_000);
+    world.gives({ token: "b" });
+    assert.equal((await world.credentials.get()).token, "b");
+    world.credentials.refused();
+    await world.credentials.get();
+    assert.equal(world.runs.length, 3);
+    const info: unknown = JSON.parse(world.runs[0]?.environment?.["KUBERNETES_EXEC_INFO"] ?? "");
+    assert.deepEqual(info, {
+      apiVersion,
+      kind: "ExecCredential",
+      spec: { interactive: false, cluster: { server: "https://api" } },
+    });
+    assert.equal(world.runs[0]?.environment?.["REGION"], "r");
+  });
+
+  test("a plugin that fails is named with what it complained of and how to get it", async () => {
+    const world = new Plugin();
+    world.result = { exitCode: 1, stdout: "s3cret", stderr: "no such account\n" };
+    await assert.rejects(
+      world.credentials.get(),
+      /^KubeConnectionError: the credential plugin get-token ended with exit code 1: no such account: install it from/,
+    );
+  });
+
+  test("what a plugin prints is checked", () => {
+    const answer = (changed: object): string =>
+      JSON.stringify({ apiVersion, kind: "ExecCredential", status: { token: "t" }, ...changed });
+    assert.deepEqual(decodeCredential(answer({}), apiVersion), { token: "t" });
+    assert.equal(decodeCredential("s3cret", apiVersion), "printed something that is not JSON");
+    const problem = (text: string): string => JSON.stringify(decodeCredential(text, apiVersion));
+    assert.match(problem(answer({ apiVersion: "v0" })), /answered with v0 instead/);
+    assert.match(problem(answer({ status: {} })), /neither a token nor a certificate/);
+    const late = answer({ status: { token: "t", expirationTimestamp: "soon" } });
+    assert.match(problem(late), /is no time/);
+  });
+});

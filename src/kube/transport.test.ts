@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
+import { until } from "../../test/support/podwright.ts";
+import { systemClock } from "../linux/clock.ts";
+import { systemFiles } from "../linux/files.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import type { KubeLane, KubeResponse, KubeTransport } from "../ports/kube-api.ts";
+import type { Liveness } from "./http2.ts";
+import type { KubeAccess } from "./kubeconfig.ts";
+import { openKubeTransport } from "./transport.ts";
+
+const authority = new CertificateAuthority("test-ca");
+const serving = authority.issue({ subject: { commonName: "api" }, names: ["127.0.0.1"], usages: ["server"] });
+const node = authority.issue({ subject: { commonName: "system:node:n" }, usages: ["client"] });
+const tls = { cert: serving.certificate, key: serving.key };
+
+const opened: (() => void)[] = [];
+after(() => {
+  for (const close of opened) close();
+});
+
+async function listen(server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => sockets.add(socket));
+  opened.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  return (server.address() as AddressInfo).port;
+}
+
+/** Tells who asks, and over which connection; `/wait` never ends. */
+const tell: RequestListener = (request, response) => {
+  if (request.url === "/wait") {
+    response.writeHead(200).write("first\n");
+    return;
+  }
+  const socket = (request as unknown as { readonly stream?: { readonly session: { readonly socket: TLSSocket } } })
+    .stream?.session.socket;
+  const subject = socket?.getPeerCertificate().subject?.CN ?? "nobody";
+  const { authorization = "no token" } = request.headers;
+  response.end(JSON.stringify([request.httpVersion, subject, authorization, request.socket.remotePort, request.url]));
+};
+
+async function http2Server(options: SecureServerOptions = {}): Promise<{ server: Http2SecureServer; port: number }> {
+  const server = createSecureServer({
+    ...tls,
+    ca: authority.certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+    ...options,
+  });
+  server.on("request", tell as unknown as Parameters<Http2SecureServer["on"]>[1]);
+  return { server, port: await listen(server) };
+}
+
+function transportTo(server: string, changed: Partial<KubeAccess> = {}, liveness?: Liveness): KubeTransport {
+  const ca = { kind: "inline", text: authority.certificate } as const;
+  const access: KubeAccess = { server, ca, serverName: undefined, insecure: false, user: {}, ...changed };
+  const deps = { clock: systemClock, files: systemFiles, processes: systemProcesses, userAgent: "test" };
+  const transport = openKubeTransport(access, deps, liveness);
+  opened.push(() => transport[Symbol.dispose]());
+  return transport;
+}
+
+function send(
+  transport: KubeTransport,
+  path = "/",
+  lane: KubeLane = "objects",
+  signal = new AbortController().signal,
+): Promise<KubeResponse> {
+  return transport.send({ lane, method: "GET", path, headers: {}, signal });
+}
+
+async function text(response: KubeResponse): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+async function ask(...parameters: Parameters<typeof send>): Promise<readonly [string, string, string, number, string]> {
+  return JSON.parse(await text(await send(...parameters)));
+}
+
+describe("the transport", () => {
+  test("speaks HTTP/2 with a client certificate, one connection a lane", async () => {
+    const { port } = await http2Server();
+    const inline = (pem: string) => ({ kind: "inline", text: pem }) as const;
+    const certificate = { cert: inline(node.certificate), key: inline(node.key) };
+    const transport = transportTo(`https://127.0.0.1:${port}/base`, { user: { certificate } });
+    const [version, subject, , first, path] = await ask(transport, "/a?b=c");
+    assert.deepEqual([version, subject, path], ["2.0", "system:node:n", "/base/a?b=c"]);
+    const [again, other] = [await ask(transport), await ask(transport, "/", "heartbeats")];
+    assert.equal(again[3], first);
+    assert.notEqual(other[3], first);
+  });
+
+  test("reads a token's file again when the server refuses what it held", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "podwright-kube-"));
+    opened.push(() => void rm(directory, { recursive: true }));
+    const path = join(directory, "token");
+    await writeFile(path, "old\n");
+    const server = createHttpServer((request, response) => {
+      response.writeHead(request.headers.authorization === "Bearer new" ? 200 : 401).end();
+    });
+    const transport = transportTo(`http://127.0.0.1:${await listen(server)}`, {
+      user: { token: { kind: "file", path } },
+    });
+    await writeFile(path, "old\n");
+    assert.equal((await send(transport)).status, 401);
+    await writeFile(path, "new\n");
+    assert.equal((await send(transport)).status, 200);
+  });
+
+  test("falls back to HTTP/1.1 where the server speaks nothing else", async () => {
+    const server = createHttpsServer(tls, tell);
+    const transport = transportTo(`https://127.0.0.1:${await listen(server)}`);
+    const [version, , , port] = await ask(transport);
+    assert.equal(version, "1.1");
+    assert.equal((await ask(transport))[3], port, "the connection is kept");
+  });
+
+  test("opens another connection when one is full of watches", async () => {
+    const { port } = await http2Server({ settings: { maxConcurrentStreams: 2 } });
+    const transport = transportTo(`https://127.0.0.1:${port}`);
+    const [, , , first] = await ask(transport);
+    const watches = [await send(transport, "/wait"), await send(transport, "/wait")];
+    const [, , , second] = await ask(transport);
+    assert.notEqual(second, first);
+    assert.deepEqual(
+      watches.map(({ status }) => status),
+      [200, 200],
+    );
+  });
+
+  test("says what is wrong with the server's certificate", async () => {
+    const { port } = await http2Server();
+    const stranger = { kind: "inline", text: new CertificateAuthority("other").certificate } as const;
+    await assert.rejects(send(transportTo(`https://127.0.0.1:${port}`, { ca: stranger })), {
+      name: "KubeConnectionError",
+      message: new RegExp(`^API server 127\\.0\\.0\\.1:${port}: the kubeconfig's certificate authority did not sign`),
+    });
+    const name = { serverName: "elsewhere.example" };
+    await assert.rejects(send(transportTo(`https://127.0.0.1:${port}`, name)), /its certificate is for another name/);
+    const old = authority.issue({
+      subject: { commonName: "api" },
+      names: ["127.0.0.1"],
+      usages: ["server"],
+      notAfter: new Date(Date.now() - 1000),
+    });
+    const expired = await http2Server({ cert: old.certificate, key: old.key });
+    await assert.rejects(send(transportTo(`https://127.0.0.1:${expired.port}`)), /expired, or this machine's clock/);
+    const insecure = transportTo(`https://127.0.0.1:${expired.port}`, { ca: undefined, insecure: true });
+    assert.equal((await ask(insecure))[0], "2.0");
+  });
+
+  test("a server that is not there is an error at once, and found when it comes", async () => {
+    const placeholder = createServer();
+    const port = await listen(placeholder);
+    await new Promise((closed) => placeholder.close(closed));
+    const transport = transportTo(`https://127.0.0.1:${port}`);
+    await assert.rejects(send(transport), /^KubeConnectionError: API server .*ECONNREFUSED/);
+    const server = createHttpsServer(tls, tell);
+    opened.push(() => server.close().closeAllConnections());
+    await new Promise<void>((done) => void server.listen(port, "127.0.0.1", done));
+    assert.equal((await ask(transport))[0], "1.1");
+  });
+});
+
+describe("a connection that is half dead", () => {
+  /** Passes bytes on until it is told to swallow them. */
+  async function swallower(target: number): Promise<{ readonly port: number; readonly swallow: () => void }> {
+    let swallows = false;
+    const proxy = createServer((client) => {
+      const onward = connect(target, "127.0.0.1");
+      const deaf = swallows;
+      client.on("data", (data) => void ((deaf || !swallows) && onward.write(data)));
+      onward.on("data", (data) => void ((deaf || !swallows) && client.write(data)));
+      for (const [a, b] of [
+        [client, onward],
+        [onward, client],
+      ] as const) {
+        a.on("error", () => b.destroy());
+        a.on("close", () => b.destroy());
+      }
+    });
+    return { port: await listen(proxy), swallow: () => (swallows = true) };
+  }
+
+  test("is dropped when it gives no sign of life, and its watches end", async () => {
+    const { port } = await http2Server();
+    const proxy = await swallower(port);
+    const transport = transportTo(`https://127.0.0.1:${proxy.port}`, {}, { quietMs: 50, answerMs: 50 });
+    const watch = await send(transport, "/wait");
+    let error: unknown;
+    const ended = text(watch).catch((reason: unknown) => (error = reason));
+    // It lives while the pings are answered.
+    await new Promise((done) => setTimeout(done, 300));
+    assert.equal(error, undefined);
+    proxy.swallow();
+    await ended;
+    assert.match(String(error), /no sign of life for 0\.1 s|the connection was lost|reset/);
+    // A new connection is made, and works.
+    await until("a new connection", async () => (await ask(transport))[0] === "2.0");
+  });
+
+  test("over HTTP/1.1 a request that is called off takes its connection along", async () => {
+    const server = createHttpServer(tell);
+    const transport = transportTo(`http://127.0.0.1:${await listen(server)}`);
+    const [, , , first] = await ask(transport);
+    const controller = new AbortController();
+    const watch = await send(transport, "/wait", "objects", controller.signal);
+    setTimeout(() => controller.abort(new Error("too late")), 20);
+    await assert.rejects(text(watch), /too late/);
+    assert.notEqual((await ask(transport))[3], first);
+  });
+});

@@ -1,0 +1,168 @@
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import {
+  KubeConnectionError,
+  type KubeLane,
+  type KubeRequest,
+  type KubeResponse,
+  type KubeTransport,
+} from "../ports/kube-api.ts";
+import type { Processes } from "../ports/processes.ts";
+import { Credentials, type Identity } from "./credentials.ts";
+import { connectionError, type Endpoint, openTls } from "./endpoint.ts";
+import { Http1Connections } from "./http1.ts";
+import { defaultLiveness, Http2Connection, type Liveness } from "./http2.ts";
+import type { KubeAccess } from "./kubeconfig.ts";
+
+export interface TransportDependencies {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly userAgent: string;
+}
+
+const connectTimeoutMs = 10_000;
+/** Connections that one request waits for. */
+const maxTries = 5;
+
+/** Connects to a cluster when something is to be sent: nothing is tried before, and whatever breaks is made anew. */
+export function openKubeTransport(
+  access: KubeAccess,
+  deps: TransportDependencies,
+  liveness: Liveness = defaultLiveness,
+): KubeTransport & Disposable {
+  const credentials = new Credentials(access, deps);
+  const lanes = new Map<KubeLane, Lane>();
+  const lane = (name: KubeLane): Lane => {
+    const known = lanes.get(name) ?? new Lane(deps.clock, liveness);
+    lanes.set(name, known);
+    return known;
+  };
+  const base = new URL(access.server).pathname.replace(/\/+$/u, "");
+  return {
+    async send(request) {
+      const identity = await credentials.identity();
+      const { token } = identity;
+      const headers = {
+        "user-agent": deps.userAgent,
+        ...request.headers,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      };
+      const endpoint: Endpoint = {
+        url: new URL(access.server),
+        ca: await credentials.authority(),
+        serverName: access.serverName,
+        insecure: access.insecure,
+      };
+      const whole = { ...request, path: `${base}${request.path}` };
+      const response = await lane(request.lane).send(whole, headers, endpoint, identity);
+      if (response.status === 401) credentials.refused();
+      return response;
+    },
+    [Symbol.dispose]: () => {
+      for (const each of lanes.values()) each.close();
+    },
+  };
+}
+
+/** The connections of one lane, all of one certificate. */
+class Lane {
+  readonly #clock: Clock;
+  readonly #liveness: Liveness;
+  #certificate: string | undefined;
+  #http2: Http2Connection[] = [];
+  #connecting: Promise<Http2Connection | Http1Connections> | undefined;
+  #http1: Http1Connections | undefined;
+
+  constructor(clock: Clock, liveness: Liveness) {
+    this.#clock = clock;
+    this.#liveness = liveness;
+  }
+
+  async send(
+    request: KubeRequest,
+    headers: Readonly<Record<string, string>>,
+    endpoint: Endpoint,
+    identity: Identity,
+  ): Promise<KubeResponse> {
+    this.#renew(`${endpoint.ca ?? ""}\n${identity.certificate?.cert ?? ""}`);
+    for (let tries = 1; ; tries++) {
+      const connection = await this.#connection(endpoint, identity, request.signal);
+      // It may have broken, or filled up, while others waited for it too.
+      const usable = connection instanceof Http1Connections || (connection.isOpen && connection.hasRoom);
+      if (usable || tries === maxTries) return await connection.send(request, headers);
+    }
+  }
+
+  close(): void {
+    for (const connection of this.#http2) connection.destroy();
+    this.#http1?.close();
+  }
+
+  /** A rotated certificate counts from the next request on; what is under way ends over the old connections. */
+  #renew(certificate: string): void {
+    if (this.#certificate === certificate) return;
+    this.#certificate = certificate;
+    for (const connection of this.#http2) connection.retire();
+    this.#http2 = [];
+    this.#http1 = undefined;
+  }
+
+  async #connection(
+    endpoint: Endpoint,
+    identity: Identity,
+    signal: AbortSignal,
+  ): Promise<Http2Connection | Http1Connections> {
+    if (this.#http1 !== undefined) return this.#http1;
+    this.#http2 = this.#http2.filter(({ isOpen }) => isOpen);
+    const free = this.#http2.find(({ hasRoom }) => hasRoom);
+    if (free !== undefined) return free;
+    if (endpoint.url.protocol === "http:") return (this.#http1 = new Http1Connections(endpoint, identity));
+    // Those that come meanwhile wait for the same one; whoever is called off leaves it to the others.
+    const connecting = (this.#connecting ??= this.#connect(endpoint, identity));
+    try {
+      return await withDeadline(
+        this.#clock,
+        `a connection to API server ${endpoint.url.host}`,
+        connectTimeoutMs,
+        signal,
+        () => connecting,
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      throw connectionError(endpoint, error);
+    }
+  }
+
+  async #connect(endpoint: Endpoint, identity: Identity): Promise<Http2Connection | Http1Connections> {
+    try {
+      return await this.#open(endpoint, identity);
+    } finally {
+      this.#connecting = undefined;
+    }
+  }
+
+  async #open(endpoint: Endpoint, identity: Identity): Promise<Http2Connection | Http1Connections> {
+    const certificate = this.#certificate;
+    const limit = new AbortController();
+    using _timer = this.#clock.timer("a connection to the API server", connectTimeoutMs, () => limit.abort());
+    const socket = await openTls(endpoint, identity, limit.signal).catch((error: unknown) => {
+      if (!limit.signal.aborted) throw error;
+      const text = `API server ${endpoint.url.host}: no connection within ${connectTimeoutMs / 1000} s`;
+      throw new KubeConnectionError(text, { cause: errorMessage(error) });
+    });
+    if (certificate !== this.#certificate) {
+      socket.destroy();
+      throw new KubeConnectionError(`API server ${endpoint.url.host}: the certificate changed meanwhile`);
+    }
+    if (socket.alpnProtocol !== "h2") {
+      socket.destroy();
+      return (this.#http1 = new Http1Connections(endpoint, identity));
+    }
+    const connection = new Http2Connection(endpoint, socket, this.#clock, this.#liveness);
+    this.#http2.push(connection);
+    return connection;
+  }
+}
