@@ -41,6 +41,11 @@ export class BackOff {
     this.#entries.set(key, { delayMs, lastUpdateMs: nowMs });
   }
 
+  /** Takes up a delay from before, as {@link get} had it after a {@link next} at that time. */
+  restore(key: string, delayMs: number, lastUpdateMs: number): void {
+    this.#entries.set(key, { delayMs: Math.min(delayMs, this.#maxMs), lastUpdateMs });
+  }
+
   /** True while less than the key's delay has passed since the event. */
   isInBackOffSince(key: string, eventTimeMs: number, nowMs: number): boolean {
     const endMs = this.endsAt(key, eventTimeMs);

@@ -26,6 +26,25 @@ test("a pod from an earlier life is as old as the oldest that the runtime has of
   assert.equal(deadline.endsAt(testPod({ activeDeadlineSeconds: 100 }), status), 40_000);
 });
 
+test("a pod is as old as an earlier life knew it to be", async () => {
+  const world = new SimClock(wallMs);
+  const first = new ActiveDeadline(world.incarnation());
+  assert.equal(first.startedAt, undefined);
+  first.endsAt(testPod(), testStatus([]));
+  assert.equal(first.startedAt, wallMs);
+  await world.run(world.nowMs + 60_000);
+  const clock = world.incarnation();
+  const second = new ActiveDeadline(clock);
+  second.remember(wallMs);
+  const pod = testPod({ activeDeadlineSeconds: 100 });
+  assert.equal(
+    second.endsAt(pod, testStatus([])),
+    clock.monotonic() + 40_000,
+    "although the runtime has nothing of it",
+  );
+  assert.equal(second.startedAt, wallMs);
+});
+
 test("what is made later, or seems to be after a jump of the clock, moves nothing", async () => {
   const world = new SimClock(wallMs);
   const deadline = new ActiveDeadline(world.incarnation());

@@ -12,18 +12,29 @@ export const deadlineExceeded: Cause = {
 /**
  * When a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.
  *
- * The time counts from the first sight of the pod. One that ran before this life of podwright was seen first when the
- * oldest that the runtime still has of it was made. The runtime's wall clock is read once and moved to the monotonic
+ * The time counts from the first sight of the pod, status.startTime. One that ran before this life of podwright, which
+ * remembers nothing of it, was seen first when the oldest that the runtime still has of it was made. The runtime's wall clock is read once and moved to the monotonic
  * one, so that a later jump neither ends a pod nor lets it live on.
  */
 export class ActiveDeadline {
   readonly #clock: Clock;
   #startedMs: number;
-  #looked = false;
+  #startedAt: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#startedMs = clock.monotonic();
+  }
+
+  /** When the pod was first seen: wall clock, milliseconds since the epoch; undefined before the first look at it. */
+  get startedAt(): number | undefined {
+    return this.#startedAt;
+  }
+
+  /** Takes up what an earlier life knew of {@link startedAt}. */
+  remember(startedAt: number): void {
+    this.#startedAt = startedAt;
+    this.#startedMs = this.#clock.monotonic() - Math.max(0, this.#clock.now() - startedAt);
   }
 
   /**
@@ -31,9 +42,10 @@ export class ActiveDeadline {
    * @param status the pod as it is now; what the first one shows tells how old the pod is
    */
   endsAt(pod: Pod, status: PodStatus): number | undefined {
-    if (!this.#looked) {
-      this.#looked = true;
-      this.#startedMs = Math.min(this.#startedMs, this.#clock.monotonic() - ageMs(status, this.#clock.now()));
+    if (this.#startedAt === undefined) {
+      const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
+      this.#startedMs = Math.min(this.#startedMs, monotonic - ageMs(status, now));
+      this.#startedAt = Math.round(now - (monotonic - this.#startedMs));
     }
     return this.lastKnown(pod);
   }

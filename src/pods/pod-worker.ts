@@ -18,6 +18,7 @@ import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
+import { PodRecord } from "./pod-record.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
@@ -42,6 +43,7 @@ export class PodWorker {
   readonly #restarts: RestartTimes;
   readonly #decisions: DecisionLog;
   readonly #activeDeadline: ActiveDeadline;
+  readonly #record: PodRecord;
   readonly #evidence = new Map<string, number>();
   #pod: Pod | undefined;
   #state: WorkerState = { kind: "syncing" };
@@ -68,6 +70,7 @@ export class PodWorker {
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
+    this.#record = new PodRecord(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
     const { clock, log } = deps.runtime;
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
@@ -169,6 +172,7 @@ export class PodWorker {
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
     this.#life = signal;
+    await this.#record.load();
     while (this.#state.kind !== "finished") {
       await this.#schedule.pause(this.#resyncMs(), signal);
       if (signal.aborted) return;
@@ -237,6 +241,7 @@ export class PodWorker {
     await this.#prune(status, signal);
     await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     if (!isIdle(actions)) this.#act(pod, status, actions);
+    await this.#record.save();
     this.#schedule.byWaits(actions);
     this.#schedule.by(this.#resyncMs(), resync);
   }
@@ -361,8 +366,8 @@ export class PodWorker {
   #view(status: PodStatus): WorkerView {
     const nowMs = this.#deps.runtime.clock.monotonic();
     const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
-    const terminationMessages = this.#messages;
-    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting, terminationMessages };
+    const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
+    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting, terminationMessages, startedAt };
   }
 
   #resyncMs(): number {

@@ -5,6 +5,14 @@ import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
 
+/** A back-off as it is remembered over a restart of podwright. */
+export interface RememberedDelay {
+  readonly key: string;
+  readonly delayMs: number;
+  /** When it last grew: wall clock, milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
 const initialMs = 10_000;
 /** A container that ran for longer since its last restart starts over, whatever the longest back-off is. */
 const expiryMs = 600_000;
@@ -22,12 +30,27 @@ export class RestartTimes {
   readonly #clock: Clock;
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
+  readonly #delays = new Map<string, RememberedDelay>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
 
   constructor(clock: Clock, maxMs: number) {
     this.#clock = clock;
     this.#backOff = new BackOff(initialMs, maxMs, expiryMs);
+  }
+
+  /** Takes up the back-offs of an earlier life. */
+  remember(delays: readonly RememberedDelay[]): void {
+    const { now, monotonic } = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
+    for (const delay of delays) {
+      this.#backOff.restore(delay.key, delay.delayMs, monotonic - Math.max(0, now - delay.updatedAt));
+      this.#delays.set(delay.key, delay);
+    }
+  }
+
+  /** The back-offs that there are, for {@link remember} in another life. */
+  delays(): RememberedDelay[] {
+    return [...this.#delays.values()];
   }
 
   /** Notes the exits of a new observation and forgets those of containers that are gone. */
@@ -59,19 +82,24 @@ export class RestartTimes {
 
   /** Notes that the container is restarted now after this exit: the next exit waits longer. Returns the next wait. */
   restarted(container: Container, exited: ContainerStatus): number {
-    this.#backOff.next(key(container), this.#exitOf(exited), this.#clock.monotonic());
-    return this.#backOff.get(key(container));
+    return this.#grow(key(container), this.#exitOf(exited));
   }
 
   /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */
   sandboxReplaced(): void {
-    const now = this.#clock.monotonic();
-    this.#backOff.next(sandboxKey, now, now);
+    this.#grow(sandboxKey, this.#clock.monotonic());
   }
 
   /** Monotonic ms before which no sandbox is made again; undefined: at once. */
   sandboxEndsAt(): number | undefined {
     return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
+  }
+
+  #grow(name: string, eventMs: number): number {
+    this.#backOff.next(name, eventMs, this.#clock.monotonic());
+    const delayMs = this.#backOff.get(name);
+    this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now() });
+    return delayMs;
   }
 
   #exitOf(exited: ContainerStatus): number {

@@ -32,6 +32,8 @@ export interface WorkerView {
   readonly waiting: ReadonlyMap<string, Waiting>;
   /** What containers that have ended left as termination message, by container id. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
+  /** When the node first saw the pod, wall clock ms; undefined before the first look at it. */
+  readonly startedAt?: number | undefined;
 }
 
 export interface WorkerDependencies {

@@ -38,7 +38,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     conditions,
     ...explanation(inputs, phase),
     ...addresses(inputs),
-    startTime: previous?.startTime ?? formatTime(now),
+    startTime: previous?.startTime ?? formatTime(inputs.startedAt ?? now),
     ...(init.length > 0 && { initContainerStatuses: init }),
     ...(regular.length > 0 && { containerStatuses: regular }),
     ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),

@@ -28,6 +28,8 @@ export interface StatusInputs {
   readonly previous: PodStatus | undefined;
   /** Wall clock, milliseconds since the epoch. */
   readonly now: number;
+  /** When the node first saw the pod, likewise; undefined: now. */
+  readonly startedAt?: number | undefined;
   /** The node's addresses, the primary one first; empty to say nothing of them, as a kubelet without a cluster does. */
   readonly hostIPs: readonly string[];
   /** Name of the runtime for container ids: `containerd`. */

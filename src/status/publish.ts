@@ -35,6 +35,7 @@ export function publishStatus(
     waiting: view.waiting,
     previous: statuses.get(pod.metadata.uid),
     now: node.clock.now(),
+    startedAt: view.startedAt,
     hostIPs: [],
     runtimeName: node.runtimeName,
     podIsTerminal: ended !== undefined,
