@@ -1,7 +1,7 @@
-import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 
 /** Reads a whole HTTP body; one longer than `maxBytes` ends the connection and rejects with what `tooLong` gives. */
-export async function readBody(message: IncomingMessage, maxBytes: number, tooLong: () => Error): Promise<Buffer> {
+export async function readBody(message: Readable, maxBytes: number, tooLong: () => Error): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of message) {

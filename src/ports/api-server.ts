@@ -19,6 +19,8 @@ export interface ApiResponse {
   readonly status: number;
   /** e.g. `application/json`, `application/x-ndjson` for streams of one JSON value a line. */
   readonly contentType: string;
+  /** Besides Content-Type and Content-Length. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | AsyncIterable<string | Uint8Array>;
 }
 

@@ -1,0 +1,149 @@
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { eitherSignal, onAbort } from "../base/abort.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
+import { errorResponse } from "./api-errors.ts";
+import { readBody } from "./http-body.ts";
+
+export type Incoming = IncomingMessage | Http2ServerRequest;
+export type Outgoing = ServerResponse | Http2ServerResponse;
+
+export interface ExchangeOptions {
+  /** Longest request body in bytes; 64 MiB unless given. */
+  readonly maxBodyBytes?: number;
+  /** Told of what a handler threw besides `PodwrightError`, and of streams that broke off. */
+  readonly onError?: (error: unknown, request: Pick<ApiRequest, "method" | "path">) => void;
+}
+
+/** One request and its answer, over HTTP/1.1 or HTTP/2. */
+export class Exchange {
+  readonly #incoming: Incoming;
+  readonly #outgoing: Outgoing;
+  readonly #options: ExchangeOptions;
+  readonly #method: string;
+  #path: string;
+  #body: Promise<string> | undefined;
+
+  constructor(incoming: Incoming, outgoing: Outgoing, options: ExchangeOptions) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#options = options;
+    this.#method = incoming.method ?? "GET";
+    this.#path = incoming.url ?? "/";
+  }
+
+  /** Never rejects. */
+  async run(handler: ApiHandler, closing: AbortSignal): Promise<void> {
+    const client = new AbortController();
+    this.#outgoing.once("close", () => {
+      if (!this.#outgoing.writableEnded) client.abort(new Error("the client went away"));
+    });
+    // The connection's errors show as its end.
+    this.#outgoing.on("error", () => {});
+    using either = eitherSignal(client.signal, closing);
+    const { signal } = either;
+    try {
+      await this.#send(await handler(this.#request(signal)), signal);
+    } catch (error) {
+      if (client.signal.aborted) return;
+      if (!(error instanceof PodwrightError) || this.#outgoing.headersSent) this.#report(error);
+      // Half an answer must not look like a whole one.
+      if (this.#outgoing.headersSent) this.#breakOff();
+      else await this.#send(errorResponse(error), signal);
+    }
+  }
+
+  #request(signal: AbortSignal): ApiRequest {
+    const target = this.#incoming.url ?? "/";
+    const queryStart = target.indexOf("?");
+    this.#path = queryStart < 0 ? target : target.slice(0, queryStart);
+    if (!this.#path.startsWith("/")) throw new PodwrightError(ExitCode.badInput, "the request's path is not absolute");
+    return {
+      method: this.#method,
+      path: this.#path,
+      query: new URLSearchParams(queryStart < 0 ? "" : target.slice(queryStart + 1)),
+      body: () => (this.#body ??= this.#readBody(signal)),
+      signal,
+    };
+  }
+
+  async #readBody(signal: AbortSignal): Promise<string> {
+    const { maxBodyBytes = 64 * 1024 * 1024 } = this.#options;
+    const tooLong = (): PodwrightError =>
+      new PodwrightError(ExitCode.badInput, `the request's body is longer than ${maxBodyBytes} bytes`);
+    if (Number(this.#incoming.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLong();
+    try {
+      return (await readBody(this.#incoming, maxBodyBytes, tooLong)).toString("utf8");
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async #send({ status, contentType, headers, body }: ApiResponse, signal: AbortSignal): Promise<void> {
+    const described = { ...headers, "Content-Type": contentType };
+    if (typeof body === "string") {
+      this.#writeHead(status, { ...described, "Content-Length": String(Buffer.byteLength(body)) });
+      this.#outgoing.end(body);
+      return;
+    }
+    this.#writeHead(status, described);
+    // The client learns at once that its request was taken, though the first item may be far off.
+    if (this.#outgoing instanceof ServerResponse) this.#outgoing.flushHeaders();
+    await this.#stream(body, signal);
+    this.#outgoing.end();
+  }
+
+  /** Asks for an item only when the client has taken the one before; ends with the items, the client or the server. */
+  async #stream(items: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+    const iterator = items[Symbol.asyncIterator]();
+    try {
+      while (!signal.aborted) {
+        const next = await unlessAborted(iterator.next(), signal);
+        if (next === undefined || next.done === true) return;
+        if (!this.#write(next.value)) await drained(this.#outgoing, signal);
+      }
+    } finally {
+      // Not awaited: an iterator that waits for its next item only notices after that. Does nothing to one that ended.
+      void Promise.resolve(iterator.return?.()).catch((error: unknown) => this.#report(error));
+    }
+  }
+
+  #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    // The two classes have this method alike, but not in one type.
+    if (this.#outgoing instanceof ServerResponse) this.#outgoing.writeHead(status, headers);
+    else this.#outgoing.writeHead(status, headers);
+  }
+
+  #write(piece: string | Uint8Array): boolean {
+    if (this.#outgoing instanceof ServerResponse) return this.#outgoing.write(piece);
+    return this.#outgoing.write(piece);
+  }
+
+  #breakOff(): void {
+    if (this.#outgoing instanceof ServerResponse) this.#outgoing.destroy();
+    else this.#outgoing.stream.destroy();
+  }
+
+  #report(error: unknown): void {
+    this.#options.onError?.(error, { method: this.#method, path: this.#path });
+  }
+}
+
+/** The result of the work, or undefined as soon as the signal aborts. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  using _signal = onAbort(signal, () => resolve(undefined));
+  return await Promise.race([work, promise]);
+}
+
+/** Resolves once the client has taken what was written, or the signal aborts. */
+async function drained(outgoing: Outgoing, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const onDrain = (): void => resolve(undefined);
+  outgoing.once("drain", onDrain);
+  using _signal = onAbort(signal, onDrain);
+  await promise;
+  outgoing.off("drain", onDrain);
+}

@@ -1,0 +1,136 @@
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { ApiResponse } from "../ports/api-server.ts";
+
+/** How long the other server may take to answer the upgrade. */
+const answerLimitMs = 30_000;
+/** Of an answer that refuses the upgrade, so much is passed back. */
+const maxRefusalBytes = 4096;
+
+/** Headers that speak of the hop before, or are written anew; `authorization` is for podwright alone. */
+const ownHeaders = new Set(["host", "authorization", "cookie", "transfer-encoding", "content-length"]);
+
+/**
+ * Passes a request for an upgrade on to another server and, when that one agrees, bytes both ways until either ends,
+ * the connection has been silent for too long or the signal aborts. Never rejects.
+ * @param client the connection, nothing written to it yet
+ * @param head what the client has sent after its request
+ */
+export async function forwardUpgrade(
+  { incoming, client, head }: { readonly incoming: IncomingMessage; readonly client: Duplex; readonly head: Buffer },
+  target: string,
+  idleMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let answer: Upgraded | ApiResponse;
+  try {
+    answer = await askForUpgrade(incoming, new URL(target), signal);
+  } catch (error) {
+    answer = plain(502, `the container runtime's streaming server did not answer: ${errorMessage(error)}\n`);
+  }
+  if (!("upstream" in answer)) {
+    await answerRaw(client, answer);
+    return;
+  }
+  const { upstream, response } = answer;
+  const end = (): void => {
+    client.destroy();
+    upstream.destroy();
+  };
+  using _signal = onAbort(signal, end);
+  for (const side of [client, upstream]) if ("setTimeout" in side) (side as Timed).setTimeout(idleMs, end);
+  client.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(response.rawHeaders)}\r\n`);
+  if (answer.head.length > 0) client.write(answer.head);
+  if (head.length > 0) upstream.write(head);
+  // Each way ends by itself: a client that has sent all still waits for what the container answers.
+  await Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]);
+  end();
+}
+
+interface Timed {
+  setTimeout(ms: number, callback: () => void): void;
+}
+
+interface Upgraded {
+  readonly upstream: Duplex;
+  readonly head: Buffer;
+  readonly response: IncomingMessage;
+}
+
+/** @throws when the other server can't be reached or does not answer in time */
+async function askForUpgrade(
+  incoming: IncomingMessage,
+  url: URL,
+  signal: AbortSignal,
+): Promise<Upgraded | ApiResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<Upgraded | ApiResponse>();
+  const connection = connect({ host: url.hostname, port: Number(url.port), allowHalfOpen: true });
+  const outgoing = httpRequest(url, {
+    method: incoming.method ?? "GET",
+    headers: forwarded(incoming.headers),
+    createConnection: () => connection,
+    signal,
+    timeout: answerLimitMs,
+  });
+  outgoing.once("upgrade", (response, upstream, head) => resolve({ upstream, head, response }));
+  outgoing.once("response", (response) => {
+    // Half-open, it would outlive the answer.
+    void refusal(response)
+      .then(resolve, reject)
+      .finally(() => connection.destroy());
+  });
+  outgoing.once("timeout", () => outgoing.destroy(new Error(`no answer for ${answerLimitMs / 1000} s`)));
+  outgoing.once("error", reject);
+  outgoing.end();
+  return await promise;
+}
+
+function forwarded(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !ownHeaders.has(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+/** What a server answered that did not change the protocol. */
+async function refusal(response: IncomingMessage): Promise<ApiResponse> {
+  const status = response.statusCode ?? 502;
+  if (status >= 200 && status < 400) {
+    response.destroy();
+    return plain(502, `the container runtime's streaming server answered ${status} instead of changing the protocol\n`);
+  }
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) {
+    text += String(chunk);
+    if (text.length >= maxRefusalBytes) break;
+  }
+  return plain(status, text.slice(0, maxRefusalBytes));
+}
+
+function plain(status: number, body: string): ApiResponse {
+  return { status, contentType: "text/plain; charset=utf-8", body };
+}
+
+/** Answers on a connection that has left HTTP's hands, and ends it. */
+export async function answerRaw(client: Duplex, { status, contentType, headers, body }: ApiResponse): Promise<void> {
+  const text = typeof body === "string" ? body : "";
+  const own = { ...headers, "Content-Type": contentType, "Content-Length": String(Buffer.byteLength(text)) };
+  const lines = headerLines(Object.entries({ ...own, Connection: "close" }).flat());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  client.once("close", resolve);
+  client.end(`HTTP/1.1 ${status} ${status < 400 ? "OK" : "Error"}\r\n${lines}\r\n${text}`, resolve);
+  await promise;
+  client.destroy();
+}
+
+/** @param raw names and values in turn */
+function headerLines(raw: readonly string[]): string {
+  let lines = "";
+  for (let index = 0; index + 1 < raw.length; index += 2) lines += `${raw[index]}: ${raw[index + 1]}\r\n`;
+  return lines;
+}

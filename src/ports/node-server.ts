@@ -1,0 +1,32 @@
+import type { ApiRequest, ApiResponse } from "./api-server.ts";
+
+/** A client's certificate that the configured CA has signed for use by clients, as Kubernetes reads it. */
+export interface ClientCertificate {
+  /** The user's name. */
+  readonly commonName: string;
+  /** The user's groups. */
+  readonly organizations: readonly string[];
+}
+
+/** A request to the kubelet's API, whose clients are other machines. */
+export interface NodeRequest extends ApiRequest {
+  /** By name in lower case; of headers that were repeated, all values joined by commas. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Undefined: none was shown, or the client CA has not signed it, or there is no client CA. */
+  readonly certificate: ClientCertificate | undefined;
+  /** The client asks to change to another protocol (HTTP/1.1 Upgrade), so its request may be forwarded. */
+  readonly upgrade: boolean;
+}
+
+/**
+ * Hands a request that asks for an upgrade on to another server, with its headers; what follows is passed both ways as
+ * it comes. Only a change of protocol is passed back: a redirect would send the client to a place of the other's choice
+ * (CVE-2020-8559).
+ */
+export interface Forward {
+  /** `http://127.0.0.1:41000/exec/abc`: where a runtime streams. */
+  readonly forwardTo: string;
+}
+
+/** Answers one request of the kubelet's API. Never throws but for defects. */
+export type NodeHandler = (request: NodeRequest) => Promise<ApiResponse | Forward>;
