@@ -23,6 +23,7 @@ const checks: readonly Check[] = [
   { name: "format", command: bin("oxfmt"), args: ["--check"], remedy: "npm run format" },
   { name: "dead code", command: bin("knip"), args: ["--no-progress"], remedy: "remove what nobody uses" },
   { name: "style", command: process.execPath, args: ["scripts/test.ts", "--unit", "test/style.test.ts"], remedy: "" },
+  { name: "behaviour", command: process.execPath, args: ["scripts/compatibility.ts"], remedy: "name tests that exist" },
   {
     name: "shell",
     command: "sh",

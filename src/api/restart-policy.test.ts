@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { Container } from "./container.ts";
 import type { Pod } from "./pod.ts";
-import { restartsAfter } from "./restart-policy.ts";
+import { afterExit, restartsAfter } from "./restart-policy.ts";
 
 type Policy = "Always" | "OnFailure" | "Never";
 const rule = (action: string, operator: string, ...values: number[]) => ({ action, exitCodes: { operator, values } });
@@ -72,3 +72,12 @@ for (const [name, restartPolicy, container, exitCode, restarts] of cases) {
     assert.equal(restartsAfter(pod, { name: "c", ...container }, exitCode), restarts);
   });
 }
+
+test("of two rules that match the first decides", () => {
+  const first = (...actions: readonly string[]): string => {
+    const restartPolicyRules = actions.map((action) => rule(action, "In", 42));
+    return afterExit(podWith({}), { name: "c", restartPolicy: "Never", restartPolicyRules }, 42);
+  };
+  assert.equal(first("Restart", "RestartAllContainers"), "restart");
+  assert.equal(first("RestartAllContainers", "Restart"), "restartAllContainers");
+});

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { Container } from "../api/container.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
+import { CriError } from "../ports/cri.ts";
 import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
 import { SimClock } from "../sim/clock.ts";
 import { noFaults } from "../sim/cri.ts";
@@ -109,6 +110,43 @@ describe("the start of a pod", () => {
     assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
   });
 
+  test("waits with the runtime's own words while no sandbox can be made", async () => {
+    const scene = new Scene();
+    const runSandbox = scene.world.runSandbox.bind(scene.world);
+    scene.world.runSandbox = () => {
+      throw new CriError("Unknown", "RunPodSandbox", "cni plugin not initialized");
+    };
+    scene.node.add(podOf({ containers: [runs("c")] }));
+    await scene.pass(5000);
+    const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
+    assert.equal(waiting?.reason, "CreatePodSandboxError");
+    assert.match(waiting.message ?? "", /cni plugin not initialized/);
+    scene.world.runSandbox = runSandbox;
+    await scene.pass(16_000);
+    assert.equal(scene.status()?.phase, "Running");
+  });
+
+  test("that the runtime refuses says at which call, with the runtime's own words", async () => {
+    const scene = new Scene();
+    const { createContainer } = scene.world;
+    scene.world.createContainer = (sandbox, config) => {
+      if (config.metadata?.name === "a") throw new CriError("Unknown", "CreateContainer", "no room");
+      return createContainer.call(scene.world, sandbox, config);
+    };
+    scene.world.startContainer = () => {
+      throw new CriError("Unknown", "StartContainer", "no such device");
+    };
+    scene.node.add(podOf({ containers: [runs("a"), runs("b")] }));
+    await scene.pass(5000);
+    const waiting = scene.status()?.containerStatuses?.map(({ state }) => state.waiting) ?? [];
+    assert.deepEqual(
+      waiting.map((state) => state?.reason),
+      ["CreateContainerError", "RunContainerError"],
+    );
+    assert.match(waiting[0]?.message ?? "", /no room/);
+    assert.match(waiting[1]?.message ?? "", /no such device/);
+  });
+
   test("of a pod of the same name begins when everything of the earlier one is gone", async () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [deaf("old")], terminationGracePeriodSeconds: 7 }));
@@ -178,6 +216,23 @@ describe("the end of a pod", () => {
       ["Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"],
     );
     assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "DeadlineExceeded");
+  });
+
+  test("that the runtime refuses is told and tried again until it comes", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [runs("c")], terminationGracePeriodSeconds: 1 }));
+    await scene.pass(5000);
+    const { stopContainer } = scene.world;
+    scene.world.stopContainer = () => {
+      throw new CriError("Unknown", "StopContainer", "the shim is stuck");
+    };
+    scene.node.remove("uid-1");
+    await scene.pass(30_000);
+    assert.ok(scene.entries("FailedSync").some(({ message }) => message.includes("the shim is stuck")));
+    assert.ok(scene.status()?.containerStatuses?.[0]?.state.running);
+    scene.world.stopContainer = stopContainer.bind(scene.world);
+    await scene.pass(30_000);
+    assert.equal(scene.world.containers.size, 0);
   });
 
   test("runs the preStop hooks of what still runs, not of what has ended", async () => {

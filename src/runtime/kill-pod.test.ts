@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { testSandbox } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
@@ -15,7 +16,7 @@ import { simNetworkProbes } from "../sim/network-probes.ts";
 import { SimRandom } from "../sim/random.ts";
 import { RuntimeWorld } from "../sim/runtime-world.ts";
 import { inspectPod } from "./inspect.ts";
-import { killContainer, type KillDependencies, killPod, remainsOf } from "./kill-pod.ts";
+import { killContainer, type KillDependencies, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import { Annotation, Label } from "./labels.ts";
 import type { PodStatus } from "./pod-status.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
@@ -223,6 +224,15 @@ test("killContainer runs the hook before the stop signal, within the grace that 
   await scene.finish(killContainer(scene.deps, { ref, pod: scene.pod, ips: [] }, container, 5, cause, signal));
   assertAfter(scene.times("stopping", "app")[0], began, 1000);
   assertAfter(scene.times("exited", "app")[0], began, 5000);
+});
+
+test("hooks of a pod on the node's network go to the node's address, those of others to the pod's", () => {
+  const { deps } = new Scene([plain]);
+  const node = { node: { hostIPs: ["192.0.2.1"] } };
+  const pod: Pod = { metadata: ref, spec: { containers: [], hostNetwork: true } };
+  assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod }, []), ["192.0.2.1"]);
+  const own: Pod = { metadata: ref, spec: { containers: [] } };
+  assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod: own }, [testSandbox({ ips: ["10.0.0.2"] })]), ["10.0.0.2"]);
 });
 
 const script = fc.record({

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PodManifest, PodSpec } from "../api/pod.ts";
+import { findUnsupported } from "./unsupported.ts";
+
+const container = { name: "c", image: "i" };
+const inContainer = (fields: object): Partial<PodSpec> => ({ containers: [{ ...container, ...fields }] });
+const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", ...fields }] });
+const drivers = "does not mount volumes that need a driver yet";
+const vendors = "has no in-tree drivers of storage vendors; use CSI";
+const needsCluster = "needs a cluster for it, and joins none yet";
+
+/** A field, a manifest that has it, and why it is refused. */
+const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
+  ["spec.volumes.0.persistentVolumeClaim", volume({ persistentVolumeClaim: { claimName: "x" } }), drivers],
+  ["spec.volumes.0.ephemeral", volume({ ephemeral: {} }), drivers],
+  ["spec.volumes.0.csi", volume({ csi: { driver: "d" } }), drivers],
+  ["spec.volumes.0.nfs", volume({ nfs: {} }), drivers],
+  ["spec.volumes.0.iscsi", volume({ iscsi: {} }), drivers],
+  ["spec.volumes.0.fc", volume({ fc: {} }), drivers],
+  ["spec.volumes.0.flexVolume", volume({ flexVolume: {} }), drivers],
+  ["spec.volumes.0.azureDisk", volume({ azureDisk: {} }), vendors],
+  [
+    "spec.volumes.0.gitRepo",
+    volume({ gitRepo: { repository: "r" } }),
+    "refuses gitRepo volumes, as Kubernetes does; clone in an init container",
+  ],
+  ["spec.volumes.0.image", volume({ image: { reference: "i" } }), "does not mount images yet"],
+  [
+    "spec.volumes.0.projected.sources.0.serviceAccountToken",
+    volume({ projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }),
+    needsCluster,
+  ],
+  [
+    "spec.volumes.0.projected.sources.0.clusterTrustBundle",
+    volume({ projected: { sources: [{ clusterTrustBundle: { path: "t" } }] } }),
+    needsCluster,
+  ],
+  [
+    "spec.containers.0.volumeDevices.0",
+    inContainer({ volumeDevices: [{ name: "v", devicePath: "/dev/x" }] }),
+    "does not attach block devices yet",
+  ],
+  [
+    "spec.containers.0.resources.claims.0",
+    inContainer({ resources: { claims: [{ name: "gpu" }] } }),
+    "does not allocate devices yet",
+  ],
+  ["spec.resourceClaims.0", { resourceClaims: [{ name: "gpu" }] }, "does not allocate devices yet"],
+  ["spec.runtimeClassName", { runtimeClassName: "kata" }, "does not know RuntimeClasses yet"],
+  ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, "does not know RuntimeClasses yet"],
+  ["spec.imagePullSecrets.0", { imagePullSecrets: [{ name: "s" }] }, "pulls images without credentials so far"],
+  ["spec.os.name", { os: { name: "windows" } }, "runs Linux containers"],
+  [
+    "spec.securityContext.seLinuxChangePolicy",
+    { securityContext: { seLinuxChangePolicy: "Recursive" } },
+    "does not label volumes for SELinux yet",
+  ],
+  ["spec.securityContext.windowsOptions", { securityContext: { windowsOptions: {} } }, "runs Linux containers"],
+  [
+    "spec.containers.0.securityContext.windowsOptions",
+    inContainer({ securityContext: { windowsOptions: {} } }),
+    "runs Linux containers",
+  ],
+];
+
+const manifest = (spec: Partial<PodSpec>, metadata: PodManifest["metadata"] = {}): PodManifest => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata,
+  spec: { containers: [container], ...spec },
+});
+
+for (const [field, spec, because] of refused) {
+  test(`${field} is refused`, () => {
+    assert.deepEqual(findUnsupported(manifest(spec)), [
+      {
+        path: field.split(".").map((part) => (/^\d+$/.test(part) ? Number(part) : part)),
+        detail: `not supported: podwright ${because}`,
+      },
+    ]);
+  });
+}
+
+test("what only the API server says is refused in a manifest", () => {
+  const found = findUnsupported(manifest({}, { deletionTimestamp: "2026-11-20T14:00:00Z", generateName: "a-" }));
+  assert.deepEqual(
+    found.map(({ path, detail }) => `${path.join(".")}: ${detail}`),
+    [
+      "metadata.deletionTimestamp: not supported: podwright stops a pod when its manifest goes away, not at a time it holds",
+      "metadata.generateName: not supported: podwright takes names as they are; use metadata.name",
+    ],
+  );
+});
