@@ -128,10 +128,10 @@ describe("the start of a pod", () => {
 
   test("that the runtime refuses says at which call, with the runtime's own words", async () => {
     const scene = new Scene();
-    const { createContainer } = scene.world;
+    const createContainer = scene.world.createContainer.bind(scene.world);
     scene.world.createContainer = (sandbox, config) => {
       if (config.metadata?.name === "a") throw new CriError("Unknown", "CreateContainer", "no room");
-      return createContainer.call(scene.world, sandbox, config);
+      return createContainer(sandbox, config);
     };
     scene.world.startContainer = () => {
       throw new CriError("Unknown", "StartContainer", "no such device");
@@ -222,7 +222,7 @@ describe("the end of a pod", () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [runs("c")], terminationGracePeriodSeconds: 1 }));
     await scene.pass(5000);
-    const { stopContainer } = scene.world;
+    const stopContainer = scene.world.stopContainer.bind(scene.world);
     scene.world.stopContainer = () => {
       throw new CriError("Unknown", "StopContainer", "the shim is stuck");
     };
@@ -230,7 +230,7 @@ describe("the end of a pod", () => {
     await scene.pass(30_000);
     assert.ok(scene.entries("FailedSync").some(({ message }) => message.includes("the shim is stuck")));
     assert.ok(scene.status()?.containerStatuses?.[0]?.state.running);
-    scene.world.stopContainer = stopContainer.bind(scene.world);
+    scene.world.stopContainer = stopContainer;
     await scene.pass(30_000);
     assert.equal(scene.world.containers.size, 0);
   });
