@@ -12,6 +12,7 @@ import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
+import type { PodWorker } from "./pods/pod-worker.ts";
 import type { WorkerPlan } from "./pods/worker-plan.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { StartedStaticPods } from "./pods/started-static-pods.ts";
@@ -22,6 +23,8 @@ import type { Cri } from "./ports/cri.ts";
 import type { Logger } from "./ports/log.ts";
 import type { Ports } from "./ports/ports.ts";
 import { ProbeManager } from "./prober/probe-manager.ts";
+import { AllocationManager } from "./resources/allocation-manager.ts";
+import { ResourceRecord } from "./resources/resource-record.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
 import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
@@ -33,12 +36,13 @@ import type { NodeContext } from "./runtime/node-context.ts";
 import { PreStopHooks } from "./runtime/pre-stop-hooks.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
+import { kubeletHealth } from "./status/health.ts";
 import { StatusManager } from "./status/status-manager.ts";
 import { publishStatus } from "./status/publish.ts";
 
 export interface KubeletConfig {
   readonly node: NodeContext;
-  readonly cgroups: PodCgroupsConfig;
+  readonly cgroups: Omit<PodCgroupsConfig, "hugePageSizes">;
   readonly pleg: PlegConfig;
   readonly worker: WorkerConfig;
   readonly images: ImageManagerLimits;
@@ -95,6 +99,7 @@ export class Kubelet {
   readonly #cgroups: PodCgroups;
   readonly #statuses: StatusManager;
   readonly #probes: ProbeManager;
+  readonly #allocations: AllocationManager;
   readonly #views = new Map<string, WorkerView>();
   readonly #preStops = new PreStopHooks();
   readonly #logRotation: LogRotation;
@@ -110,9 +115,13 @@ export class Kubelet {
     this.#onPodGone = onPodGone;
     this.#cache = new PodCache(clock);
     this.#pleg = new Pleg({ clock, cri, cache: this.#cache, journal, log: log.child({ room: "pleg" }) }, config.pleg);
-    this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), config.cgroups);
+    const { hugePageSizes } = config.node.resources;
+    const tree = { ...config.cgroups, hugePageSizes };
+    this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), tree);
     this.#statuses = new StatusManager(journal);
-    const runtime = runtimeDependencies(deps, config, cri, this.#cgroups, this.#preStops);
+    const actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
+    this.#allocations = this.#makeAllocations(actuated, config);
+    const runtime = runtimeDependencies(deps, config, { cri, podCgroups: this.#cgroups, actuated }, this.#preStops);
     this.#probes = new ProbeManager({
       clock,
       random,
@@ -123,26 +132,7 @@ export class Kubelet {
       log: log.child({ room: "prober" }),
       node: config.node,
     });
-    const probes = this.#probes.states.bind(this.#probes);
-    const publish = (view: WorkerView, cause: Cause): void => {
-      this.#views.set(view.ref.uid, view);
-      const { recursiveReadOnlyMounts } = deps.features;
-      publishStatus(this.#statuses, view, cause, {
-        clock,
-        runtimeName: config.runtimeName,
-        probes,
-        recursiveReadOnlyMounts,
-      });
-    };
-    const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
-      const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);
-      const owned = await Promise.all(others.map((uid) => deps.owns(uid)));
-      return others.filter((_, index) => owned[index]);
-    };
-    this.#workers = new PodWorkers(
-      { runtime, pleg: this.#pleg, cache: this.#cache, probes: this.#probes, config: config.worker, rivals, publish },
-      (worker) => this.#gone(worker.uid),
-    );
+    this.#workers = this.#makeWorkers(runtime, config);
     this.#probes.results.onChange(({ pod, result, cause }) => {
       this.#workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
     });
@@ -151,6 +141,7 @@ export class Kubelet {
       pleg: this.#pleg,
       cache: this.#cache,
       workers: this.#workers,
+      allocations: this.#allocations,
       sourcesReady: deps.sourcesReady,
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
@@ -190,7 +181,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
     using _hooks = onAbort(signal, () => this.#preStops.close());
-    await this.#probes.load();
+    await Promise.all([this.#probes.load(), this.#allocations.load()]);
     this.#workers.start(signal);
     void this.#reportAdoption();
     await Promise.all([
@@ -199,6 +190,7 @@ export class Kubelet {
       this.#syncLoop.run(signal),
       this.#logRotation.run(signal),
       this.#garbage.run(signal),
+      this.#allocations.run(signal),
     ]);
     await this.#probes.close();
   }
@@ -229,25 +221,8 @@ export class Kubelet {
 
   /** What each subsystem last managed to do and what it waits for. */
   health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
-    const now = this.#deps.ports.clock.monotonic();
-    const last = this.#pleg.lastRelistMs;
-    const oldest = this.#cri.outstanding()[0];
-    const { activity } = this.#probes;
-    const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
-    const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
-    return [
-      {
-        name: "pleg",
-        ok: last !== undefined && now - last < plegUnhealthyMs,
-        detail: `${listed}, ${this.#pleg.evented ? "runtime events" : "no runtime events"}, ${this.#pleg.discarded} events discarded`,
-      },
-      {
-        name: "runtime",
-        ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
-        detail: call ?? "no call under way",
-      },
-      { name: "probes", ok: true, detail: `${activity.workers} probes, ${activity.probing} under way` },
-    ];
+    const outstanding = this.#cri.outstanding();
+    return kubeletHealth(this.#deps.ports.clock.monotonic(), this.#pleg, outstanding, this.#probes.activity);
   }
 
   /** Removes this node's cgroups when no pod is left in them. */
@@ -270,6 +245,38 @@ export class Kubelet {
     log.info("pods found in the runtime", { pods: running.length, wanted: this.#workers.list().length });
   }
 
+  #makeWorkers(runtime: RuntimeDependencies, config: KubeletConfig): PodWorkers {
+    const probes = this.#probes.states.bind(this.#probes);
+    const publish = (view: WorkerView, cause: Cause): void => {
+      this.#views.set(view.ref.uid, view);
+      const { recursiveReadOnlyMounts } = this.#deps.features;
+      publishStatus(this.#statuses, view, cause, {
+        clock: this.#deps.ports.clock,
+        runtimeName: config.runtimeName,
+        probes,
+        recursiveReadOnlyMounts,
+      });
+    };
+    const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
+      const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);
+      const owned = await Promise.all(others.map((uid) => this.#deps.owns(uid)));
+      return others.filter((_, index) => owned[index]);
+    };
+    return new PodWorkers(
+      {
+        runtime,
+        pleg: this.#pleg,
+        cache: this.#cache,
+        probes: this.#probes,
+        allocations: this.#allocations,
+        config: config.worker,
+        rivals,
+        publish,
+      },
+      (worker) => this.#gone(worker.uid),
+    );
+  }
+
   #makeLogRotation(config: KubeletConfig): LogRotation {
     const { ports, journal, log } = this.#deps;
     const running = (): RunningLog[] =>
@@ -279,6 +286,24 @@ export class Kubelet {
       { ...ports, runtime, journal, log: log.child({ room: "logs" }), running },
       config.logRotation,
     );
+  }
+
+  /** What each pod may have of the node's resources. */
+  #makeAllocations(actuated: ResourceRecord, { node }: KubeletConfig): AllocationManager {
+    const { ports, journal, log, sourcesReady } = this.#deps;
+    const { clock, files } = ports;
+    const holds = (worker: PodWorker): boolean => ["syncing", "terminating"].includes(worker.state.kind);
+    return new AllocationManager({
+      clock,
+      journal,
+      allocated: new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`),
+      actuated,
+      node: { allocatable: node.resources.allocatable, mayChangeSwap: () => false },
+      activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
+      known: (uid) => this.#isKnown(podUid(uid)),
+      ready: sourcesReady,
+      changed: (uid, cause) => this.#workers.get(podUid(uid))?.wake(cause),
+    });
   }
 
   #makeGarbage(runtime: RuntimeDependencies, config: NodeGarbageConfig): NodeGarbage {
@@ -305,12 +330,10 @@ export class Kubelet {
     this.#views.delete(uid);
     this.#statuses.remove(uid);
     this.#probes.remove(uid);
+    this.#allocations.remove(uid);
     this.#onPodGone(uid);
   }
 }
-
-/** PLEG is unhealthy when the runtime was not listed for so long (genericPlegRelistThreshold). */
-const plegUnhealthyMs = 3 * 60_000;
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
@@ -320,8 +343,7 @@ function seconds(ms: number): string {
 function runtimeDependencies(
   deps: KubeletDependencies,
   config: KubeletConfig,
-  cri: Cri,
-  podCgroups: PodCgroups,
+  { cri, podCgroups, actuated }: { cri: Cri; podCgroups: PodCgroups; actuated: ResourceRecord },
   preStops: PreStopHooks,
 ): RuntimeDependencies {
   const { ports, journal, log } = deps;
@@ -337,6 +359,7 @@ function runtimeDependencies(
     log: log.child({ room: "runtime" }),
     images: new ImageManager({ clock, images: cri.images, journal }, config.images),
     podCgroups,
+    actuated,
     objects: deps.objects,
     volumes: new VolumeManager({
       clock,

@@ -21,6 +21,7 @@ const idle: PodActions = {
   containersToKill: [],
   containersToStart: [],
   waits: [],
+  resize: undefined,
   sandboxWaitUntilMs: undefined,
 };
 

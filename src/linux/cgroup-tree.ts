@@ -67,6 +67,16 @@ export async function cgroupExists(directory: string): Promise<boolean> {
   }
 }
 
+/** True when a cgroup has a file of that name: the kernel and the controllers decide. */
+export async function fileExists(file: string): Promise<boolean> {
+  try {
+    return (await stat(file)).isFile();
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw fileError(error, file);
+  }
+}
+
 /** Names of the direct children; none when the cgroup is gone. */
 export async function childCgroups(directory: string): Promise<string[]> {
   try {

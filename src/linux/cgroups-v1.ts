@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { CgroupResources, Cgroups } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   addPids,
@@ -13,6 +13,9 @@ import {
   writeValue,
 } from "./cgroup-tree.ts";
 import { errnoOf } from "./file-error.ts";
+
+/** More memory than any machine has: limits from here on are none. */
+const unlimitedBytes = 2 ** 62;
 
 /** One mounted cgroup v1 hierarchy. */
 export interface Hierarchy {
@@ -65,6 +68,25 @@ export class CgroupsV1 implements Cgroups {
     if (pidsLimit !== undefined) {
       await writeValue(this.#file(path, "pids", "pids.max"), pidsLimit < 0 ? "max" : `${pidsLimit}`);
     }
+    await this.#setHugePages(path, resources);
+  }
+
+  async read(path: string): Promise<CgroupState> {
+    const value = async (controller: string, file: string): Promise<number> =>
+      Number(await readValue(this.#file(path, controller, file)));
+    const [cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, limit, memoryUsageBytes] = await Promise.all([
+      value("cpu", "cpu.shares"),
+      value("cpu", "cpu.cfs_quota_us"),
+      value("cpu", "cpu.cfs_period_us"),
+      value("memory", "memory.limit_in_bytes"),
+      value("memory", "memory.usage_in_bytes"),
+    ]);
+    // The kernel shows "no limit" as the largest number of whole pages.
+    const memoryLimitBytes = limit >= unlimitedBytes ? -1 : limit;
+    return {
+      resources: { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes },
+      memoryUsageBytes,
+    };
   }
 
   async children(path: string): Promise<string[]> {
@@ -88,6 +110,14 @@ export class CgroupsV1 implements Cgroups {
     );
     const failure = outcomes.find((outcome) => outcome.status === "rejected");
     if (failure !== undefined) throw failure.reason;
+  }
+
+  /** The controller is often left out of v1's hierarchies: then nobody counts huge pages. */
+  async #setHugePages(path: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
+    if (!this.#hierarchies.some(({ controllers }) => controllers.includes("hugetlb"))) return;
+    for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
+      await writeValue(this.#file(path, "hugetlb", `hugetlb.${size}.limit_in_bytes`), `${bytes}`);
+    }
   }
 
   async #setCpuLimit(path: string, resources: CgroupResources): Promise<void> {

@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import type { CgroupResources, Cgroups } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import {
   addPids,
   cgroupExists,
+  fileExists,
   cgroupParts,
   changeableParts,
   childCgroups,
@@ -22,6 +23,11 @@ const neededControllers: readonly string[] = ["cpu", "cpuset", "hugetlb", "io", 
 export function cpuWeight(cpuShares: number): number {
   const shares = Math.min(Math.max(Math.trunc(cpuShares), 2), 262_144);
   return 1 + Math.trunc(((shares - 2) * 9_999) / 262_142);
+}
+
+/** The shares behind a weight, as near as whole numbers allow. */
+export function sharesOfWeight(weight: number): number {
+  return 2 + Math.ceil(((weight - 1) * 262_142) / 9_999);
 }
 
 /** Cgroups v2: one tree, in which each cgroup hands controllers down to its children (`cgroup.subtree_control`). */
@@ -54,6 +60,28 @@ export class CgroupsV2 implements Cgroups {
     await setCpuLimit(directory, resources);
     if (memoryLimitBytes !== undefined) await setValue(directory, "memory.max", limit(memoryLimitBytes));
     if (pidsLimit !== undefined) await setValue(directory, "pids.max", limit(pidsLimit));
+    await setHugePages(directory, resources);
+  }
+
+  async read(path: string): Promise<CgroupState> {
+    const directory = this.#directory(path);
+    const value = async (file: string): Promise<string[]> => words(join(directory, file));
+    const [[weight], [quota, period], [max], [current]] = await Promise.all([
+      value("cpu.weight"),
+      value("cpu.max"),
+      value("memory.max"),
+      value("memory.current"),
+    ]);
+    const number = (text: string | undefined): number => (text === "max" ? -1 : Number(text));
+    return {
+      resources: {
+        cpuShares: sharesOfWeight(number(weight)),
+        cpuQuotaMicroseconds: number(quota),
+        cpuPeriodMicroseconds: number(period),
+        memoryLimitBytes: number(max),
+      },
+      memoryUsageBytes: number(current),
+    };
   }
 
   async children(path: string): Promise<string[]> {
@@ -77,6 +105,14 @@ export class CgroupsV2 implements Cgroups {
 
 function limit(value: number): string {
   return value < 0 ? "max" : `${value}`;
+}
+
+/** A kernel without the controller, or without pages of that size, has none of these files: then nobody counts them. */
+async function setHugePages(directory: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
+  for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
+    const file = join(directory, `hugetlb.${size}.max`);
+    if (await fileExists(file)) await writeValue(file, `${bytes}`);
+  }
 }
 
 /** `cpu.max` holds quota and period in one; the one that is not given stays as it is. */

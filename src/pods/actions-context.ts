@@ -1,6 +1,7 @@
 import type { ContainerId } from "../base/ids.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
 import type { PodActionsContext } from "../runtime/container-actions.ts";
+import type { ResizeFacts } from "../runtime/resize-actions.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import type { StartFailures } from "./start-failures.ts";
 
@@ -12,11 +13,12 @@ export interface WorkerKnowledge {
   readonly probes: Pick<PodProbes, "unhealthy" | "hasStarted">;
   /** The journal entry in which the last change of a container or sandbox was seen, by its id. */
   readonly evidence: ReadonlyMap<string, number>;
+  readonly resize: ResizeFacts;
 }
 
 /** The facts on which a decision at `nowMs` (monotonic) is made. Reading them changes nothing. */
 export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodActionsContext {
-  const { busy, restarts, failures, probes, evidence } = knowledge;
+  const { busy, restarts, failures, probes, evidence, resize } = knowledge;
   // A sandbox that keeps dying is made anew as seldom as a container that does.
   const sandboxTimes = [failures.sandboxRetryAt, restarts.sandboxEndsAt()].filter((time) => time !== undefined);
   return {
@@ -29,5 +31,6 @@ export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodAc
     restartCause: (exited) => restarts.restartCause(exited),
     unhealthy: (container, running) => probes.unhealthy(container, running),
     started: (container, running) => probes.hasStarted(container, running),
+    resize,
   };
 }

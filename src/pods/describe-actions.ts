@@ -1,6 +1,7 @@
 import type { Cause } from "../journal/entry.ts";
 import type { ContainerWait } from "../runtime/container-actions.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
+import { describeResize, type PodResize } from "../runtime/resize-actions.ts";
 import { shortId } from "../runtime/sandbox-actions.ts";
 
 /** One thing that a decision does, in words, and why. */
@@ -12,7 +13,7 @@ export interface DescribedAction {
 
 /** What a decision does, in the order in which it is done. Pure. */
 export function describeActions(actions: PodActions): DescribedAction[] {
-  const { killPod, restartAll, containersToKill, createSandbox, containersToStart } = actions;
+  const { killPod, restartAll, containersToKill, createSandbox, containersToStart, resize } = actions;
   return [
     ...(killPod === undefined ? [] : [{ text: "stop the pod", cause: killPod }]),
     ...(restartAll === undefined ? [] : [{ text: "restart all containers", cause: restartAll.cause }]),
@@ -25,7 +26,17 @@ export function describeActions(actions: PodActions): DescribedAction[] {
     ...containersToStart.map(({ container, attempt, cause }) => {
       return { text: `start container ${container.name}, attempt ${attempt}`, cause };
     }),
+    ...(resize === undefined ? [] : describePodResize(resize)),
   ];
+}
+
+function describePodResize({ updates, restarts, cause }: PodResize): DescribedAction[] {
+  const inPlace = updates.map((update) => `resize container ${update.container.name}: ${describeResize(update)}`);
+  const again = restarts.map(({ start: { container, attempt } }) => {
+    return `restart container ${container.name} for its resize, attempt ${attempt}`;
+  });
+  const texts = [...inPlace, ...again];
+  return (texts.length > 0 ? texts : ["resize the pod's cgroup"]).map((text) => ({ text, cause }));
 }
 
 /** What a container that waits is waiting for. Pure. */

@@ -19,11 +19,14 @@ export interface Busy {
   /** The sandbox is being made or replaced: nothing can be decided about the pod. */
   readonly wholePod: boolean;
   readonly containers: ReadonlySet<string>;
+  /** The pod's resources are being changed. */
+  readonly resizing: boolean;
 }
 
 export interface OperationEvents {
   readonly sandboxFailed: (failure: StartFailure) => void;
   readonly settled: (container: string, failure: StartFailure | undefined) => void;
+  readonly resizeFailed: (message: string) => void;
   /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
   readonly moved: (operation: PodOperation) => void;
 }
@@ -47,6 +50,7 @@ export class PodOperations {
     return {
       wholePod: running.some(({ wholePod }) => wholePod),
       containers: new Set(running.flatMap(({ pending }) => [...pending])),
+      resizing: running.some(({ operation }) => operation.resizes === true),
     };
   }
 
@@ -92,6 +96,7 @@ export class PodOperations {
       sandboxMade: () => {
         running.wholePod = false;
       },
+      resizeFailed: (message) => this.#events.resizeFailed(message),
       settled: (container, failure) => {
         running.pending.delete(container);
         this.#events.settled(container, failure);

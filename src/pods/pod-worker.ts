@@ -10,15 +10,17 @@ import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
 import { removePod } from "../runtime/remove-pod.ts";
 import { syncPod } from "../runtime/sync-pod.ts";
 import { readTerminationMessages } from "../runtime/termination-messages.ts";
 import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
+import { CalledOff } from "./called-off.ts";
 import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { PodRecord } from "./pod-record.ts";
+import { PodResizing } from "./pod-resize.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
@@ -58,6 +60,7 @@ export class PodWorker {
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
   readonly #operations: PodOperations;
+  readonly #resizing: PodResizing;
   #life: AbortSignal | undefined;
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
@@ -73,8 +76,10 @@ export class PodWorker {
     this.#record = new PodRecord(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
     const { clock, log } = deps.runtime;
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
+    this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
+      resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
       moved: (operation) => this.#moved(operation.name),
     });
@@ -152,7 +157,7 @@ export class PodWorker {
   async plan(): Promise<WorkerPlan> {
     const { cache, rivals, runtime } = this.#deps;
     const { status, error, observed } = cache.get(this.uid);
-    const pod = this.#state.kind === "syncing" ? this.#pod : undefined;
+    const pod = this.#state.kind === "syncing" ? this.#granted() : undefined;
     const behind = pod !== undefined && status.sandboxes.length === 0 ? (await rivals(this.ref))[0] : undefined;
     const endsAtMs = pod && this.#activeDeadline.lastKnown(pod);
     const overdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic() ? deadlineExceeded : undefined;
@@ -194,7 +199,8 @@ export class PodWorker {
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, status, state.kind !== "syncing");
-    if (state.kind === "syncing" && this.#pod !== undefined) await this.#sync(this.#pod, status, cause, signal);
+    const pod = this.#granted();
+    if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(status, signal);
     this.#deps.publish(this.#view(status), cause);
@@ -223,8 +229,10 @@ export class PodWorker {
     if (this.#operations.busy.wholePod) return;
     // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
     if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
+    await this.#deps.allocations.saved();
     this.#restarts.observe(status);
-    for (const id of this.#evidence.keys()) if (!isOf(status, id)) this.#evidence.delete(id);
+    this.#resizing.observe(pod, status);
+    for (const id of this.#evidence.keys()) if (!hasInstance(status, id)) this.#evidence.delete(id);
     const actions = computePodActions(pod, status, this.#context());
     this.#actions = actions;
     this.#decisions.record(actions, cause);
@@ -239,10 +247,12 @@ export class PodWorker {
       return;
     }
     await this.#prune(status, signal);
+    await this.#resizing.settle(pod);
     await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     if (!isIdle(actions)) this.#act(pod, status, actions);
     await this.#record.save();
     this.#schedule.byWaits(actions);
+    if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
     this.#schedule.by(this.#resyncMs(), resync);
   }
 
@@ -270,7 +280,8 @@ export class PodWorker {
 
   #context(): PodActionsContext {
     const { busy } = this.#operations;
-    const knowledge = { restarts: this.#restarts, failures: this.#failures, evidence: this.#evidence };
+    const resize = this.#resizing.facts(busy.resizing);
+    const knowledge = { restarts: this.#restarts, failures: this.#failures, evidence: this.#evidence, resize };
     const { probes, runtime } = this.#deps;
     return actionsContext({ ...knowledge, probes, busy: busy.containers }, runtime.clock.monotonic());
   }
@@ -283,6 +294,7 @@ export class PodWorker {
     for (const { container, cause, restarts } of actions.containersToKill) {
       if (restarts === true) this.#restarts.stopped(container.id, cause);
     }
+    for (const { kill } of actions.resize?.restarts ?? []) this.#restarts.stopped(kill.container.id, kill.cause);
     for (const start of actions.containersToStart) {
       const exited = status.containers.find((container) => container.name === start.container.name);
       if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
@@ -366,8 +378,14 @@ export class PodWorker {
   #view(status: PodStatus): WorkerView {
     const nowMs = this.#deps.runtime.clock.monotonic();
     const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
-    const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
-    return { ref: this.ref, pod: this.#pod, state: this.#state, status, waiting, terminationMessages, startedAt };
+    const terminationMessages = this.#messages;
+    const [pod, resize, { startedAt }] = [this.#granted(), this.#resizing.view(), this.#activeDeadline];
+    return { ref: this.ref, pod, state: this.#state, status, waiting, terminationMessages, startedAt, resize };
+  }
+
+  /** The pod with the resources that it was granted. */
+  #granted(): Pod | undefined {
+    return this.#pod && this.#resizing.granted(this.#pod);
   }
 
   #resyncMs(): number {
@@ -379,18 +397,4 @@ export class PodWorker {
     const { clock, random } = this.#deps.runtime;
     return clock.monotonic() + retryDelayMs(this.#deps.config, random.uniform());
   }
-}
-
-/** The step was called off because something else is wanted now. */
-class CalledOff extends Error {
-  constructor(cause: Cause) {
-    super(`called off: ${cause.message}`);
-    this.name = "AbortError";
-  }
-}
-
-function isOf(status: PodStatus, id: string): boolean {
-  return (
-    status.containers.some((container) => container.id === id) || status.sandboxes.some((sandbox) => sandbox.id === id)
-  );
 }

@@ -4,6 +4,7 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
+import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { admit, type Rejection } from "./admission.ts";
@@ -26,6 +27,7 @@ export interface SyncLoopDependencies {
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly workers: PodWorkers;
+  readonly allocations: Pick<AllocationManager, "wanted">;
   /** True once every source has said what it wants: before that nothing is known to be unwanted. */
   readonly sourcesReady: () => boolean;
   /** Which of the runtime's pods are this node's to remove. */
@@ -64,6 +66,7 @@ export class SyncLoop {
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
     const known = change.op === "update" || this.#runs(podUid(pod.metadata.uid));
     const rejection = known ? undefined : this.#admit(pod);
+    this.#deps.allocations.wanted(pod, cause);
     workers.update(pod, cause);
     if (rejection === undefined) return;
     const entry = this.#deps.runtime.journal.record({

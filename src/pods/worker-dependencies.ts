@@ -4,9 +4,11 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
+import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { GarbagePolicy } from "../runtime/garbage.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import type { ResizeView } from "./pod-resize.ts";
 import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -34,6 +36,8 @@ export interface WorkerView {
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** When the node first saw the pod, wall clock ms; undefined before the first look at it. */
   readonly startedAt?: number | undefined;
+  /** Undefined before the first look at the pod. */
+  readonly resize?: ResizeView;
 }
 
 export interface WorkerDependencies {
@@ -41,6 +45,7 @@ export interface WorkerDependencies {
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly probes: PodProbes;
+  readonly allocations: AllocationManager;
   readonly config: WorkerConfig;
   /** Other pods of the same full name that the runtime still has: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;

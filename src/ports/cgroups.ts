@@ -12,6 +12,18 @@ export interface CgroupResources {
   readonly memoryLimitBytes?: number;
   /** Processes and threads; −1 for no limit. */
   readonly pidsLimit?: number;
+  /** Bytes of huge pages by page size in the kernel's words (`2MB`); passed over where the kernel does not count them. */
+  readonly hugePageLimitBytes?: Readonly<Record<string, number>>;
+}
+
+/** What a cgroup holds at this moment. */
+export interface CgroupState {
+  /** −1 for what is not limited. Shares that were written as a v2 weight come back as near as that allows. */
+  readonly resources: Required<
+    Pick<CgroupResources, "cpuShares" | "cpuQuotaMicroseconds" | "cpuPeriodMicroseconds" | "memoryLimitBytes">
+  >;
+  /** Memory that counts against its limit, caches included. */
+  readonly memoryUsageBytes: number;
 }
 
 /**
@@ -23,6 +35,8 @@ export interface Cgroups {
   exists(path: string): Promise<boolean>;
   /** Creates the cgroup and its parents, then applies the resources; existing ones are updated. */
   apply(path: string, resources: CgroupResources): Promise<void>;
+  /** What the cgroup is limited to, and what it uses; rejects when it is not there. */
+  read(path: string): Promise<CgroupState>;
   /** Names of the direct children. */
   children(path: string): Promise<string[]>;
   /** Processes in the cgroup and below it. */

@@ -3,10 +3,11 @@ import type { Pod } from "../api/pod.ts";
 import type { LinuxContainerResourcesSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
 import { milliCpuToQuota, milliCpuToShares } from "./cpu.ts";
+import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
 import { oomScoreAdjust } from "./oom.ts";
-import { isSupportedPodResource, parseList, podLimits, podRequests, type Quantities } from "./pod-totals.ts";
+import { parseList, podLimits, podRequests, type Quantities } from "./pod-totals.ts";
 import { hasPodLevelResources } from "./qos.ts";
-import { parseQuantity, type Quantity, zeroQuantity } from "./quantity.ts";
+import { type Quantity, zeroQuantity } from "./quantity.ts";
 
 /** What of the node and its configuration decides about resources. */
 export interface ResourceSettings {
@@ -106,24 +107,7 @@ function hugePageLimits(
   limits: Quantities,
   pageSizes: readonly bigint[],
 ): { pageSize: string; limit: bigint }[] {
-  const wanted = new Map<bigint, bigint>();
   const podLevel = hasPodLevelResources(pod) ? parseList(pod.spec.resources?.limits) : [];
-  for (const [name, amount] of [...podLevel, ...limits]) {
-    if (isSupportedPodResource(name) && name.startsWith("hugepages-")) {
-      wanted.set(parseQuantity(name.slice("hugepages-".length)).value(), amount.value());
-    }
-  }
+  const wanted = hugePageAmounts([...podLevel, ...limits]);
   return pageSizes.map((size) => ({ pageSize: formatPageSize(size), limit: wanted.get(size) ?? 0n }));
-}
-
-/** A page size in the kernel's words: `2MB`, `1GB`, `64KB`. */
-function formatPageSize(bytes: bigint): string {
-  const units = ["B", "KB", "MB", "GB", "TB", "PB"];
-  let size = bytes;
-  let index = 0;
-  while (size >= 1024n && size % 1024n === 0n && index < units.length - 1) {
-    size /= 1024n;
-    index++;
-  }
-  return `${size}${units[index]}`;
 }

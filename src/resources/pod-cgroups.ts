@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { Cgroups } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Processes } from "../ports/processes.ts";
@@ -30,6 +31,8 @@ export class PodCgroups {
   readonly #log: Logger;
   readonly #config: PodCgroupsConfig;
   readonly #burstable = new Map<string, Pod>();
+  /** What was last written to each pod's cgroup in this life, by UID. */
+  readonly #applied = new Map<string, CgroupResources>();
   #treeMade: Promise<void> | undefined;
 
   constructor(cgroups: Cgroups, processes: Processes, clock: Clock, log: Logger, config: PodCgroupsConfig) {
@@ -42,20 +45,56 @@ export class PodCgroups {
 
   /** Makes or updates the pod's cgroup with its limits. */
   async ensure(pod: Pod): Promise<void> {
+    await this.apply(pod, podCgroupResources(pod, this.#config));
+    await this.#count(pod);
+  }
+
+  /**
+   * Brings the cgroup of a running pod to its limits, unless this life knows that it has them: an earlier life may have
+   * ended in the middle of a resize. Nothing there is no error.
+   */
+  async settle(pod: Pod): Promise<void> {
+    const { uid } = pod.metadata;
+    if (isDeepStrictEqual(this.#applied.get(uid), this.resourcesOf(pod))) return;
+    if (await this.#cgroups.exists(this.#podPath(qosClass(pod), uid))) await this.ensure(pod);
+  }
+
+  /** Raises the limits of the pod's cgroup to what the pod may have by now; lowers none. */
+  async raise(pod: Pod): Promise<void> {
+    const { uid } = pod.metadata;
+    const wanted = this.resourcesOf(pod);
+    if (isDeepStrictEqual(this.#applied.get(uid), wanted)) return;
+    const higher = raised((await this.read(pod)).resources, wanted);
+    if (Object.keys(higher).length > 0) await this.apply(pod, higher);
+  }
+
+  /** What the cgroup of a pod with these resources is to hold. */
+  resourcesOf(pod: Pod): CgroupResources {
+    return podCgroupResources(pod, this.#config);
+  }
+
+  /** What the pod's cgroup holds at this moment. */
+  async read(pod: Pod): Promise<CgroupState> {
+    return await this.#cgroups.read(this.#podPath(qosClass(pod), pod.metadata.uid));
+  }
+
+  /** Sets some of the values of the pod's cgroup. */
+  async apply(pod: Pod, resources: CgroupResources): Promise<void> {
     this.#treeMade ??= this.#makeTree().catch((error: unknown) => {
       this.#treeMade = undefined;
       throw error;
     });
     await this.#treeMade;
-    const qos = qosClass(pod);
-    await this.#cgroups.apply(this.#podPath(qos, pod.metadata.uid), podCgroupResources(pod, this.#config));
-    if (qos !== "Burstable") return;
-    this.#burstable.set(pod.metadata.uid, pod);
-    await this.#applyBurstable();
+    const { uid } = pod.metadata;
+    const before = this.#applied.get(uid);
+    this.#applied.delete(uid);
+    await this.#cgroups.apply(this.#podPath(qosClass(pod), uid), resources);
+    this.#applied.set(uid, { ...before, ...resources });
   }
 
   /** Removes the cgroup of a stopped pod, whatever its class was; processes that are left in it are killed. */
   async destroy(pod: PodRef): Promise<void> {
+    this.#applied.delete(pod.uid);
     for (const qos of qosClasses) await this.#remove(this.#podPath(qos, pod.uid));
     if (this.#burstable.delete(pod.uid)) await this.#applyBurstable();
   }
@@ -88,6 +127,13 @@ export class PodCgroups {
     await this.#cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "BestEffort"), driver), bestEffort);
   }
 
+  /** The class of burstable pods weighs as much as they ask for together. */
+  async #count(pod: Pod): Promise<void> {
+    if (qosClass(pod) !== "Burstable") return;
+    this.#burstable.set(pod.metadata.uid, pod);
+    await this.#applyBurstable();
+  }
+
   async #applyBurstable(): Promise<void> {
     const path = cgroupPath(qosCgroup(this.#config.cgroupRoot, "Burstable"), this.#config.driver);
     await this.#cgroups.apply(path, qosCgroupResources([...this.#burstable.values()]).burstable);
@@ -110,4 +156,24 @@ export class PodCgroups {
   #podPath(qos: QosClass, uid: string): string {
     return cgroupPath(podCgroup(this.#config.cgroupRoot, qos, uid), this.#config.driver);
   }
+}
+
+/** Those of the wanted values that are more than the present ones. −1 is no limit. */
+export function raised(present: CgroupResources, wanted: CgroupResources): CgroupResources {
+  const { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes } = wanted;
+  return {
+    ...(isMore(cpuShares, present.cpuShares) && { cpuShares }),
+    ...(isMore(cpuQuotaMicroseconds, present.cpuQuotaMicroseconds) && { cpuQuotaMicroseconds, cpuPeriodMicroseconds }),
+    ...(isMore(memoryLimitBytes, present.memoryLimitBytes) && { memoryLimitBytes }),
+  };
+}
+
+function isMore(wanted: number | undefined, present: number | undefined): wanted is number {
+  return wanted !== undefined && compareLimits(wanted, present ?? -1) > 0;
+}
+
+/** Negative, zero or positive as the first limit allows less, as much or more than the second; −1 is no limit. */
+export function compareLimits(a: number, b: number): number {
+  const [first, second] = [a, b].map((limit) => (limit < 0 ? Number.POSITIVE_INFINITY : limit));
+  return first === second ? 0 : (first ?? 0) - (second ?? 0);
 }

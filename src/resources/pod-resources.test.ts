@@ -5,7 +5,7 @@ import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import { kubepodsResources, podCgroupResources, qosCgroupResources } from "./pod-resources.ts";
 import { qosClass } from "./qos.ts";
 
-const settings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1 };
+const settings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1, hugePageSizes: [] };
 
 /** The recorded values by their path below /sys/fs/cgroup. */
 const recorded = new Map(

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { CgroupResources } from "../ports/cgroups.ts";
 import { milliCpuToQuota, milliCpuToShares, minShares } from "./cpu.ts";
+import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
 import { limitIsDeclared, podLimits, podRequests } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 
@@ -11,6 +12,8 @@ export interface PodCgroupSettings {
   readonly cpuPeriodMicroseconds: bigint;
   /** KubeletConfiguration's podPidsLimit; −1: no limit. */
   readonly podPidsLimit: number;
+  /** Sizes of huge pages that the machine has, in bytes. */
+  readonly hugePageSizes: readonly bigint[];
 }
 
 /**
@@ -19,8 +22,11 @@ export interface PodCgroupSettings {
  */
 export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): CgroupResources {
   const qos = qosClass(pod);
-  const pids = settings.podPidsLimit > 0 ? { pidsLimit: settings.podPidsLimit } : {};
-  if (qos === "BestEffort") return { cpuShares: Number(minShares), ...pids };
+  const always = {
+    ...(settings.podPidsLimit > 0 && { pidsLimit: settings.podPidsLimit }),
+    ...hugePages(pod, settings.hugePageSizes),
+  };
+  if (qos === "BestEffort") return { cpuShares: Number(minShares), ...always };
   const limits = podLimits(pod);
   const cpuLimited = qos === "Guaranteed" || limitIsDeclared(pod, "cpu");
   const memoryLimited = qos === "Guaranteed" || limitIsDeclared(pod, "memory");
@@ -32,7 +38,16 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
       cpuPeriodMicroseconds: Number(settings.cpuPeriodMicroseconds),
     }),
     ...(memoryLimited && { memoryLimitBytes: Number(limits.get("memory")?.value() ?? 0n) }),
-    ...pids,
+    ...always,
+  };
+}
+
+/** What the pod asks for of each page size that the machine has: 0 where it asks for none, or there would be no limit. */
+function hugePages(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResources, "hugePageLimitBytes"> {
+  if (sizes.length === 0) return {};
+  const wanted = hugePageAmounts(podRequests(pod));
+  return {
+    hugePageLimitBytes: Object.fromEntries(sizes.map((size) => [formatPageSize(size), Number(wanted.get(size) ?? 0n)])),
   };
 }
 

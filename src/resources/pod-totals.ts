@@ -54,7 +54,7 @@ interface Usage {
  * An init container runs beside the sidecars that come before it:
  * `InitContainerUse(i) = sum(sidecars with index < i) + resources of i` (KEP-753).
  */
-function usage(pod: Pod, kind: "requests" | "limits"): Usage {
+function usage(pod: Pick<Pod, "spec">, kind: "requests" | "limits"): Usage {
   const sidecars: Quantities[] = [];
   const initializing: Quantities[] = [];
   for (const container of pod.spec.initContainers ?? []) {
@@ -67,8 +67,14 @@ function usage(pod: Pod, kind: "requests" | "limits"): Usage {
 }
 
 /** What the containers ask for together, without regard to the pod's own resources or overhead. */
-export function containerRequests(pod: Pod): Quantities {
+export function containerRequests(pod: Pick<Pod, "spec">): Quantities {
   const { running, initializing } = usage(pod, "requests");
+  return maxLists([running, ...initializing]);
+}
+
+/** {@link containerRequests} of limits: the sum of those that are set. */
+export function containerLimits(pod: Pick<Pod, "spec">): Quantities {
+  const { running, initializing } = usage(pod, "limits");
   return maxLists([running, ...initializing]);
 }
 
@@ -81,8 +87,7 @@ export function podRequests(pod: Pod, options: PodTotalOptions = {}): Quantities
 
 /** The limits of the pod as a whole: a sum of those that are set, so a container without one may still pass it. */
 export function podLimits(pod: Pod, options: PodTotalOptions = {}): Quantities {
-  const { running, initializing } = usage(pod, "limits");
-  const totals = new Map(maxLists([running, ...initializing]));
+  const totals = new Map(containerLimits(pod));
   applyPodLevel(totals, pod.spec.resources?.limits);
   if (options.excludeOverhead) return totals;
   for (const [name, overhead] of parseList(pod.spec.overhead)) {

@@ -7,7 +7,7 @@ export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
  * The pod's quality of service class. Only CPU and memory count, init containers as much as regular ones, ephemeral
  * containers not at all; resources of the pod as a whole replace those of its containers (KEP-2837).
  */
-export function qosClass(pod: Pod): QosClass {
+export function qosClass(pod: Pick<Pod, "spec">): QosClass {
   const parts =
     pod.spec.resources === undefined
       ? [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources)

@@ -80,7 +80,8 @@ test("what is written is read as the same quantity", () => {
       const read = parseQuantity(text);
       // Binary suffixes are capped when read; nobody writes more than an int64 holds with one.
       if (written.format !== "BinarySI" || read.value() === written.value()) assert.equal(read.compare(written), 0);
-      assert.equal(read.toString(), text);
+      // Whole units without a suffix are read as decimal, whatever they were: 1000 bytes are 1k then.
+      if (written.format !== "BinarySI" || text.endsWith("i")) assert.equal(read.toString(), text);
     }),
   );
 });

@@ -5,6 +5,7 @@ import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { containerHash } from "./hash.ts";
 import type { ContainerStatus } from "./pod-status.ts";
+import type { ResizeFacts } from "./resize-actions.ts";
 
 /** init: runs to its end before the next. sidecar: an init container that stays (restartPolicy Always). */
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
@@ -70,6 +71,8 @@ export interface PodActionsContext {
   readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
   /** True when the container has no startup probe or that has succeeded. */
   readonly started: (container: Container, running: ContainerStatus) => boolean;
+  /** Undefined: nobody knows what its containers were given, so that nothing is resized. */
+  readonly resize?: ResizeFacts | undefined;
 }
 
 /** What is to be done with one container: any of the three, or nothing. */

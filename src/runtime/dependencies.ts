@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Semaphore } from "../base/semaphore.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Compression } from "../ports/compression.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -11,6 +12,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
+import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { Mount } from "./container-config.ts";
 import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
 import type { NodeContext } from "./node-context.ts";
@@ -25,6 +27,15 @@ export interface ImageProvider {
 /** The pod's cgroup, parent of its containers' (src/resources/). */
 export interface PodCgroupProvider {
   ensure(pod: Pod): Promise<void>;
+  /** The same for a running pod, unless it is known to be as it should. */
+  settle(pod: Pod): Promise<void>;
+  /** Raises its limits to what the pod may have, and lowers none. */
+  raise(pod: Pod): Promise<void>;
+  /** What it should hold. */
+  resourcesOf(pod: Pod): CgroupResources;
+  read(pod: Pod): Promise<CgroupState>;
+  /** Sets some of its values. */
+  apply(pod: Pod, resources: CgroupResources): Promise<void>;
   /** Nothing there is no error. */
   destroy(pod: PodRef): Promise<void>;
 }
@@ -83,6 +94,8 @@ export interface RuntimeDependencies {
   readonly log: Logger;
   readonly images: ImageProvider;
   readonly podCgroups: PodCgroupProvider;
+  /** What each pod's containers were last given of CPU and memory (`actuated_pods_state`). */
+  readonly actuated: Pick<ResourceRecord, "get" | "setPart" | "saved">;
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
   /** For httpGet hooks. */

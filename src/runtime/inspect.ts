@@ -4,12 +4,14 @@ import {
   ContainerState as CriContainerState,
   type ContainerStatus as CriContainerStatus,
   type Mount,
+  type LinuxContainerResources,
   NamespaceMode,
   PodSandboxState,
   type PodSandboxStatus as CriSandboxStatus,
 } from "../ports/gen/runtime/v1/api_pb.js";
+import { quotaToMilliCpu, sharesToMilliCpu } from "../resources/cpu.ts";
 import { Annotation, Label } from "./labels.ts";
-import type { ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+import type { ContainerResources, ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { signalName } from "./stop-signal.ts";
 
 /** A pod as listings show it: enough to see that something changed. */
@@ -153,6 +155,18 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
     user:
       user === undefined ? undefined : { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups },
     stopSignal: signalName(status?.stopSignal),
+    resources: containerResources(status?.resources?.linux),
+  };
+}
+
+/** Zeros are what the runtime does not limit, or does not tell. */
+function containerResources(linux: LinuxContainerResources | undefined): ContainerResources | undefined {
+  if (linux === undefined) return undefined;
+  const positive = (amount: bigint): bigint | undefined => (amount > 0n ? amount : undefined);
+  return {
+    cpuRequest: positive(sharesToMilliCpu(linux.cpuShares)),
+    cpuLimit: positive(quotaToMilliCpu(linux.cpuQuota, linux.cpuPeriod)),
+    memoryLimit: positive(linux.memoryLimitInBytes),
   };
 }
 

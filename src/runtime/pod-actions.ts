@@ -19,6 +19,7 @@ import {
 } from "./container-actions.ts";
 import { decideInitContainers, initKind } from "./init-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "./pod-status.ts";
+import { decideResize, type PodResize } from "./resize-actions.ts";
 import { decideSandbox } from "./sandbox-actions.ts";
 
 /** What has to be done so that the runtime shows what the pod's spec says (upstream's podActions, with causes). */
@@ -34,6 +35,8 @@ export interface PodActions {
   /** In spec order. */
   readonly containersToStart: readonly ContainerToStart[];
   readonly waits: readonly ContainerWait[];
+  /** Change what running containers have of CPU and memory. */
+  readonly resize: PodResize | undefined;
   /** Monotonic milliseconds before which no sandbox is made, although one is missing. */
   readonly sandboxWaitUntilMs: number | undefined;
 }
@@ -50,7 +53,8 @@ export function isIdle(actions: PodActions): boolean {
     actions.createSandbox === undefined &&
     actions.restartAll === undefined &&
     actions.containersToKill.length === 0 &&
-    actions.containersToStart.length === 0
+    actions.containersToStart.length === 0 &&
+    actions.resize === undefined
   );
 }
 
@@ -62,6 +66,7 @@ const nothingToDo: PodActions = {
   containersToKill: [],
   containersToStart: [],
   waits: [],
+  resize: undefined,
   sandboxWaitUntilMs: undefined,
 };
 
@@ -84,14 +89,22 @@ export function computePodActions(pod: Pod, status: PodStatus, context: PodActio
   const ephemeral = decideEphemeral(pod, status, context);
   const init = decideInitContainers(pod, status, sandbox.current.id, context);
   if (init.failed !== undefined) return { ...inSandbox, killPod: init.failed };
-  if (!init.initialized) return withDecisions(inSandbox, [...ephemeral, ...init.decisions]);
+  const withResize = (decisions: readonly ContainerDecision[]): PodActions => {
+    const actions = withDecisions(inSandbox, decisions);
+    return { ...actions, resize: decideResize(pod, status, context, decidedNames(actions)) };
+  };
+  if (!init.initialized) return withResize([...ephemeral, ...init.decisions]);
 
   const regular = pod.spec.containers.map((container) => decideRegular(pod, container, status, context));
   if (regular.every((decision) => decision === "over")) {
     return { ...inSandbox, killPod: completedCause(pod, status) };
   }
   const decisions = regular.filter((decision) => decision !== "over");
-  return withDecisions(inSandbox, [...ephemeral, ...init.decisions, ...decisions]);
+  return withResize([...ephemeral, ...init.decisions, ...decisions]);
+}
+
+function decidedNames({ containersToKill, containersToStart }: PodActions): ReadonlySet<string> {
+  return new Set([...containersToKill, ...containersToStart].map(({ container }) => container.name));
 }
 
 function withDecisions(actions: PodActions, decisions: readonly ContainerDecision[]): PodActions {

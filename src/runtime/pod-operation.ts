@@ -14,6 +14,8 @@ export interface OperationProgress {
   sandboxMade(): void;
   /** The container was started, or could not be. */
   settled(container: string, failure: StartFailure | undefined): void;
+  /** The pod's resources could not be changed: they may have been in part. */
+  resizeFailed(message: string): void;
 }
 
 /**
@@ -27,6 +29,8 @@ export interface PodOperation {
   readonly containers: readonly string[];
   /** It replaces or makes the sandbox: nothing else of the pod can go on beside it. */
   readonly wholePod: boolean;
+  /** It changes the pod's resources: one at a time. */
+  readonly resizes?: true;
   /** @throws the signal's reason when it was called off; anything else is a defect */
   readonly run: (progress: OperationProgress, signal: AbortSignal) => Promise<void>;
 }

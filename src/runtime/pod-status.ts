@@ -31,8 +31,17 @@ export interface ContainerStatus {
   readonly terminationMessagePolicy: string;
   /** The identity its first process started with; undefined where the runtime does not tell (before CRI 1.31). */
   readonly user: ContainerUser | undefined;
+  /** Undefined where the runtime does not tell (before CRI 1.25's implementations, e.g. containerd 1.6). */
+  readonly resources?: ContainerResources | undefined;
   /** The signal that ends it as the API writes signals, e.g. `SIGTERM`; undefined where the runtime does not tell. */
   readonly stopSignal: string | undefined;
+}
+
+/** What a container has, as far as its runtime tells: CPU in thousandths, memory in bytes. */
+export interface ContainerResources {
+  readonly cpuRequest: bigint | undefined;
+  readonly cpuLimit: bigint | undefined;
+  readonly memoryLimit: bigint | undefined;
 }
 
 export interface ContainerUser {
@@ -67,4 +76,9 @@ export interface PodStatus {
 /** The newest instance of a container; undefined when there is none. */
 export function findContainer(status: PodStatus, name: string): ContainerStatus | undefined {
   return status.containers.find((container) => container.name === name);
+}
+
+/** True when a container or sandbox of that id is among those that the status shows. */
+export function hasInstance({ containers, sandboxes }: PodStatus, id: string): boolean {
+  return containers.some((container) => container.id === id) || sandboxes.some((sandbox) => sandbox.id === id);
 }

@@ -6,6 +6,7 @@ import type { EnsuredImage } from "../images/image-manager.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
+import { recordActuated } from "./actuated.ts";
 import { type ContainerConfig, generateContainerConfig } from "./container-config.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
@@ -18,6 +19,7 @@ import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
 import type { ContainerToStart } from "./container-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
+import type { StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import type { MountedVolumes, RuntimeDependencies } from "./dependencies.ts";
@@ -57,6 +59,12 @@ export class StartError extends Error {
   }
 }
 
+/** What a start's error says to users. */
+export function failureOf(error: unknown): StartFailure {
+  if (error instanceof StartError) return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs };
+  return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined };
+}
+
 /**
  * Starts one container: image, volumes, configuration, create, start, log link, postStart hook. Resolves when the hook
  * has ended; a container whose hook fails is killed.
@@ -87,10 +95,26 @@ async function createAndRun(
 ): Promise<ContainerId> {
   const config = await containerConfig(deps, pod, sandbox, start, parts, signal);
   await removeLeftover(deps, pod, start, signal);
+  await grantResources(deps, pod, start);
   const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
   await run(deps, pod, start, id, signal);
   await linkLog(deps, pod, start, id);
   return containerId(id);
+}
+
+/**
+ * What the pod was granted may have grown since its cgroup was made. It is recorded before the container is made: one
+ * that nobody knows the resources of would be left as it is by every later resize.
+ */
+async function grantResources(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  { container, kind }: ContainerToStart,
+): Promise<void> {
+  if (kind === "ephemeral") return;
+  await attempt("CreateContainerError", () => deps.podCgroups.raise(pod));
+  recordActuated(deps, pod, container);
+  await deps.actuated.saved();
 }
 
 async function ensureImage(

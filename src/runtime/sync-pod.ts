@@ -4,6 +4,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
+import { recordActuated } from "./actuated.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds, gracePeriodSeconds } from "./grace.ts";
 import { inspectSandbox } from "./inspect.ts";
@@ -13,14 +14,15 @@ import type { ContainerToKill, ContainerToStart } from "./container-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
-import type { OperationProgress, PodOperation, StartFailure } from "./pod-operation.ts";
+import type { OperationProgress, PodOperation } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
 import type { PodStatus, SandboxStatus } from "./pod-status.ts";
+import { resizeOperation } from "./resize-operation.ts";
 import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { StartPlace } from "./start-place.ts";
-import { startContainer, StartError, type StartSandbox } from "./start-container.ts";
+import { failureOf, startContainer, type StartSandbox } from "./start-container.ts";
 
 /**
  * The operations that carry out what {@link PodActions} say (upstream's SyncPod, from step 2 on). The first start of a
@@ -61,6 +63,7 @@ export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, 
     const { name } = start.container;
     operations.push(restartOf(deps, pod, current, name, killOf(name), start));
   }
+  if (actions.resize !== undefined) operations.push(resizeOperation(deps, pod, sandbox, actions.resize, current));
   for (const { container } of actions.containersToKill) {
     if (restarts.some((start) => start.container.name === container.name)) continue;
     operations.push(restartOf(deps, pod, current, container.name, killOf(container.name), undefined));
@@ -164,11 +167,6 @@ async function startInOrder(
   }
 }
 
-function failureOf(error: unknown): StartFailure {
-  if (error instanceof StartError) return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs };
-  return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined };
-}
-
 /** How long a sandbox that is not wanted any more may take to be made, before making it is cut off. */
 const sandboxPatienceMs = 10_000;
 
@@ -183,6 +181,7 @@ async function createSandbox(
   const queuedMs = await place.take("later", signal);
   await makePodDirectories(deps.files, deps.node, pod);
   await deps.podCgroups.ensure(pod);
+  recordActuated(deps, pod, undefined);
   const config = await sandboxConfig(deps, pod, attempt);
   const action = {
     what: "RunPodSandbox",

@@ -1,4 +1,4 @@
-import type { CgroupResources, Cgroups } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Logger } from "../ports/log.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { Processes } from "../ports/processes.ts";
@@ -14,6 +14,19 @@ export class SimCgroups implements Cgroups {
 
   async apply(path: string, resources: CgroupResources): Promise<void> {
     this.applied.set(path, { ...this.applied.get(path), ...resources });
+  }
+
+  async read(path: string): Promise<CgroupState> {
+    const {
+      cpuShares = 1024,
+      cpuQuotaMicroseconds = -1,
+      cpuPeriodMicroseconds = 100_000,
+      memoryLimitBytes = -1,
+    } = this.applied.get(path) ?? {};
+    return {
+      resources: { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes },
+      memoryUsageBytes: 1 << 20,
+    };
   }
 
   async children(path: string): Promise<string[]> {

@@ -1,6 +1,8 @@
 import type { Container, EphemeralContainer, ResourceRequirements } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import type { EnvVarSource, HttpGetAction, Volume } from "../api/volume.ts";
+import { containerLimits, containerRequests, isSupportedPodResource } from "../resources/pod-totals.ts";
+import { QuantityError } from "../resources/quantity.ts";
 
 type ContainerFields = Partial<Container>;
 type Probe = NonNullable<Container["livenessProbe"]>;
@@ -16,6 +18,10 @@ export function withDefaults(pod: PodManifest): PodManifest {
 }
 
 function defaultSpec(spec: PodSpec): PodSpec {
+  return withPodResources(defaultFields(spec));
+}
+
+function defaultFields(spec: PodSpec): PodSpec {
   const hostNetwork = spec.hostNetwork === true;
   // The old name of the field and the new one always hold the same.
   const serviceAccount = spec.serviceAccountName || spec.serviceAccount;
@@ -53,6 +59,36 @@ function defaultPodContainer(container: Container, hostNetwork: boolean): Contai
 function defaultRequests(resources: ResourceRequirements): ResourceRequirements {
   if (resources.limits === undefined) return resources;
   return { ...resources, requests: { ...resources.limits, ...resources.requests } };
+}
+
+/**
+ * What the pod as a whole asks for where it says so in part (KEP-2837; upstream: defaultHugePagePodLimits,
+ * defaultPodRequests): limits of huge pages from its containers, requests from its containers or else its limits.
+ */
+function withPodResources(spec: PodSpec): PodSpec {
+  const { resources } = spec;
+  if (resources === undefined) return spec;
+  try {
+    const limits = { ...resources.limits };
+    const asks = Object.keys(limits).length > 0 || Object.keys(resources.requests ?? {}).length > 0;
+    for (const [name, sum] of asks ? containerLimits({ spec }) : []) {
+      const isSet = limits[name] !== undefined || resources.requests?.[name] !== undefined;
+      if (name.startsWith("hugepages-") && !isSet) limits[name] = sum.toString();
+    }
+    if (Object.keys(limits).length === 0) return spec;
+    const requests = { ...resources.requests };
+    for (const [name, sum] of containerRequests({ spec })) {
+      if (name === "cpu" || name === "memory") requests[name] ??= sum.toString();
+    }
+    for (const [name, limit] of Object.entries(limits)) {
+      if (isSupportedPodResource(name)) requests[name] ??= limit;
+    }
+    return { ...spec, resources: { ...resources, limits, requests } };
+  } catch (error) {
+    // Validation says which quantity is none.
+    if (error instanceof QuantityError) return spec;
+    throw error;
+  }
 }
 
 function defaultContainer<C extends Container | EphemeralContainer>(container: C): C {

@@ -1,7 +1,9 @@
 import type { EphemeralContainer } from "../api/container.ts";
-import type { PodManifest } from "../api/pod.ts";
+import type { Pod, PodManifest } from "../api/pod.ts";
+import { resizeProblems, sameResources, withoutResizable } from "../resources/resizable.ts";
 import type { AppliedPod } from "../server/engine.ts";
 import { canonicalJson } from "./canonical-json.ts";
+import { withDefaults } from "./defaults.ts";
 import { forbidden, type FieldError } from "./field-errors.ts";
 
 /** A pod as it is kept: the manifest without defaults and with its UID. */
@@ -9,20 +11,32 @@ export type RunPod = PodManifest & { readonly metadata: { readonly name: string;
 
 /**
  * What a manifest asks of the pod that is kept under its name. Ephemeral containers are added to the pod that runs, as
- * through the API's subresource of that name; a manifest that says nothing of them leaves those that there are. A
- * manifest that names the pod's UID changes that pod, any other content is another pod.
+ * through the API's subresource of that name; a manifest that says nothing of them leaves those that there are. Other
+ * amounts of cpu and memory resize the pod that runs (KEP-1287), with what else may be updated. A manifest that names the pod's UID changes that pod, any other content is another pod.
  */
 export function podChange(kept: RunPod, manifest: PodManifest): AppliedPod["change"] {
   const { uid } = manifest.metadata;
   if (uid && uid !== kept.metadata.uid) return "replaced";
   if (contentOf(kept) !== contentOf(manifest)) return uid ? "updated" : "replaced";
+  if (!sameResources(asPod(kept), asPod(manifest))) return "updated";
   const wanted = manifest.spec.ephemeralContainers ?? [];
   const had = kept.spec.ephemeralContainers ?? [];
   return wanted.length === 0 || canonicalJson(wanted) === canonicalJson(had) ? "unchanged" : "updated";
 }
 
-/** Ephemeral containers that were added stay as they are: why an update of a pod can't be had. */
+/** Why an update of a pod can't be had. */
 export function updateProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
+  return [...ephemeralProblems(kept, manifest), ...resourceProblems(kept, manifest)];
+}
+
+function resourceProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
+  return resizeProblems(asPod(kept), asPod(manifest)).map(({ path, detail }) => {
+    return forbidden(path, `${detail}; to run the pod anew with other resources, stop it first`);
+  });
+}
+
+/** Ephemeral containers that were added stay as they are. */
+function ephemeralProblems(kept: RunPod, manifest: PodManifest): FieldError[] {
   const path = ["spec", "ephemeralContainers"];
   const wanted = new Map((manifest.spec.ephemeralContainers ?? []).map((container) => [container.name, container]));
   return (kept.spec.ephemeralContainers ?? []).flatMap((before: EphemeralContainer) => {
@@ -49,8 +63,14 @@ export function updated(kept: RunPod, manifest: PodManifest): RunPod {
   };
 }
 
-/** Everything but the ephemeral containers and a UID that podwright chose. */
+/** Everything but the ephemeral containers, cpu and memory, and a UID that podwright chose. */
 function contentOf({ metadata, spec }: PodManifest): string {
   const { ephemeralContainers: _, ...rest } = spec;
-  return canonicalJson({ metadata: { ...metadata, namespace: metadata.namespace || "default", uid: "" }, spec: rest });
+  const names = { ...metadata, namespace: metadata.namespace || "default", uid: "" };
+  return canonicalJson({ metadata: names, spec: withoutResizable(rest) });
+}
+
+/** Requests that are not written are those that the defaults make of the limits. */
+function asPod(manifest: PodManifest): Pick<Pod, "spec"> {
+  return { spec: withDefaults(manifest).spec };
 }

@@ -219,6 +219,11 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
       yield invalid(here, String(value), `must be equal to ${name} limit of ${limited.toString()}`);
     }
   }
+  const names = [...Object.keys(resources.limits ?? {}), ...Object.keys(resources.requests ?? {})];
+  const hasHugePages = names.some((name) => name.startsWith("hugepages-"));
+  if (hasHugePages && !names.includes("cpu") && !names.includes("memory")) {
+    yield forbidden(path, "HugePages require cpu or memory");
+  }
 }
 
 function resourceNameProblem(name: string): string | undefined {

@@ -12,18 +12,13 @@ import {
   qualifiedNameProblem,
 } from "./formats.ts";
 import type { FieldPath } from "./manifest-error.ts";
-import {
-  validateContainer,
-  validateId,
-  validateProfiles,
-  validateResources,
-  type PodContext,
-} from "./validate-container.ts";
+import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
 import { validateAppArmor } from "./validate-app-armor.ts";
 import { validateEphemeralContainers } from "./validate-ephemeral.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
 import { validateProbes } from "./validate-probes.ts";
+import { validatePodResources, validateResizePolicy } from "./validate-resources.ts";
 import { validateRestartRules } from "./validate-restart.ts";
 
 /**
@@ -76,7 +71,7 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   yield* validateDns(spec, path);
   yield* validateSecurity(spec, path);
   yield* validateTolerations(spec, path);
-  if (spec.resources) yield* validateResources(spec.resources, [...path, "resources"]);
+  yield* validatePodResources(spec, [...path, "resources"]);
   for (const [index, { conditionType }] of (spec.readinessGates ?? []).entries()) {
     const problem = qualifiedNameProblem(conditionType);
     if (problem !== undefined) {
@@ -101,6 +96,7 @@ function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldErro
       yield* validateContainer(container, here, pod);
       yield* validateLifecycle(container, kind, [...here, "lifecycle"], spec);
       yield* validateProbes(container, kind, here);
+      yield* validateResizePolicy(container, kind, [...here, "resizePolicy"], spec);
       if (kind !== "ephemeralContainers") yield* validateRestartRules(container, here);
       if (names.has(container.name) && container.name !== "") yield duplicate([...here, "name"], container.name);
       names.add(container.name);

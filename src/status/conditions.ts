@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
+import { resizeConditions } from "./resources.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 import { areAllRemoved, isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
 
@@ -15,10 +16,13 @@ export interface ConditionInputs {
   readonly previous: PodStatus | undefined;
   /** Wall clock, milliseconds since the epoch. */
   readonly now: number;
+  /** Conditions of a resize, complete. */
+  readonly resize?: readonly PodCondition[];
 }
 
 /** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
 const ownTypes: ReadonlySet<string> = new Set([
+  ...resizeConditions,
   "PodReadyToStartContainers",
   "Initialized",
   "Ready",
@@ -48,7 +52,7 @@ export function podConditions(inputs: ConditionInputs): PodCondition[] {
     ["PodScheduled", { status: "True" }],
     ...(mayRestartAll(inputs.pod) ? ([[restartingCondition, findRestarting(inputs)]] as const) : []),
   ];
-  return [...foreign, ...own.map(([type, finding]) => condition(type, finding, inputs))];
+  return [...foreign, ...(inputs.resize ?? []), ...own.map(([type, finding]) => condition(type, finding, inputs))];
 }
 
 /** True when containers can start in the pod's newest sandbox: no other one has to be made first. */

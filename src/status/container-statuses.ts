@@ -1,17 +1,12 @@
 import type { Container } from "../api/container.ts";
 import { restartsAfter } from "../api/restart-policy.ts";
-import type {
-  ContainerState,
-  ContainerStateTerminated,
-  ContainerStatus,
-  ResourceStatus,
-  VolumeMountStatus,
-} from "../api/status.ts";
+import type { ContainerState, ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from "../api/status.ts";
 import { formatNanoseconds } from "../base/time.ts";
-import { formatList, isSidecar, parseList } from "../resources/pod-totals.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage } from "./restarting.ts";
+import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 
 /** Exit code of a container of whose end nothing is known: as if it had been killed. */
@@ -110,7 +105,6 @@ function observedStatus(
 ): ContainerStatus {
   const containerID = fullId(inputs, newest);
   const { state, restarted } = currentState(inputs, newest, before);
-  const requests = formatList(parseList(container.resources?.requests));
   return {
     name: container.name,
     state,
@@ -120,8 +114,8 @@ function observedStatus(
     image: newest.image,
     imageID: newest.imageId,
     containerID,
-    ...(Object.keys(requests).length > 0 && { allocatedResources: requests }),
-    resources: resourceStatus(requests, formatList(parseList(container.resources?.limits))),
+    ...allocatedResources(container.resources),
+    resources: actualResources(container, newest, inputs.resize?.actuated),
     ...volumeMounts(container, inputs.recursiveReadOnlyMounts),
     ...containerUser(newest),
     ...(newest.stopSignal && { stopSignal: newest.stopSignal }),
@@ -257,17 +251,6 @@ function withProbeResults(
 
 function fullId({ runtimeName }: StatusInputs, container: RuntimeContainerStatus): string {
   return `${runtimeName}://${container.id}`;
-}
-
-/** Limits and requests, left out where empty. */
-export function resourceStatus(
-  requests: Readonly<Record<string, string>>,
-  limits: Readonly<Record<string, string>>,
-): ResourceStatus {
-  return {
-    ...(Object.keys(limits).length > 0 && { limits }),
-    ...(Object.keys(requests).length > 0 && { requests }),
-  };
 }
 
 function volumeMounts(

@@ -1,12 +1,12 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
-import { formatList, podLimits, podRequests } from "../resources/pod-totals.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 import { podConditions } from "./conditions.ts";
-import { containerStatuses, resourceStatus } from "./container-statuses.ts";
+import { containerStatuses } from "./container-statuses.ts";
 import type { StatusInputs } from "./inputs.ts";
+import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
 import { getPhase, isTerminalPhase } from "./phase.ts";
 
 /**
@@ -29,9 +29,9 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     containerStatuses: regular,
     previous,
     now,
+    resize: resizeConditionsOf(inputs),
   });
   const { generation } = pod.metadata;
-  const allocated = formatList(podRequests(pod));
   return {
     ...(generation ? { observedGeneration: generation } : {}),
     phase,
@@ -43,8 +43,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     ...(regular.length > 0 && { containerStatuses: regular }),
     ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
     qosClass: qosClass(pod),
-    ...(Object.keys(allocated).length > 0 && { allocatedResources: allocated }),
-    resources: resourceStatus(allocated, formatList(podLimits(pod))),
+    ...podResourceStatus(pod, inputs.resize?.actuated),
   };
 }
 

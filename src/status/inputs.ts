@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
+import type { ResizeView } from "../pods/pod-resize.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 
 /** What probes say of a container. A probe that the container has not, or that nobody runs, has no say. */
@@ -44,4 +45,6 @@ export interface StatusInputs {
   readonly probes: ReadonlyMap<string, ProbeState>;
   /** Whether the runtime can make mounts read-only all the way down. */
   readonly recursiveReadOnlyMounts: boolean;
+  /** How far the pod is with its resources; undefined: nothing is known but its spec. */
+  readonly resize?: ResizeView | undefined;
 }

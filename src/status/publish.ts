@@ -43,6 +43,7 @@ export function publishStatus(
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, view.status),
     recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
+    resize: view.resize,
   });
   statuses.set(pod, status, cause);
 }

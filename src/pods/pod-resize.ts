@@ -1,0 +1,121 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Logger } from "../ports/log.ts";
+import type { AllocationManager } from "../resources/allocation-manager.ts";
+import type { PendingReason } from "../resources/resize-admission.ts";
+import type { PodResources } from "../resources/resource-checkpoint.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { isResizing, type ResizeFacts } from "../runtime/resize-actions.ts";
+
+/** What a pod's status says of its resize. */
+export interface ResizeView {
+  /** Condition PodResizePending: what the manifest asks for is not granted. */
+  readonly pending: PendingReason | undefined;
+  /** Condition PodResizeInProgress: what is granted is not carried out yet, with the error of the last try. */
+  readonly inProgress: { readonly error: string | undefined } | undefined;
+  /** What containers were last given. */
+  readonly actuated: PodResources | undefined;
+}
+
+interface ResizeDependencies {
+  readonly allocations: AllocationManager;
+  readonly runtime: Pick<RuntimeDependencies, "actuated" | "podCgroups">;
+  readonly journal: Recorder;
+  readonly log: Logger;
+}
+
+const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have what the pod was granted" };
+
+/** How far one pod is with the resources that it was granted. Belongs to its worker. */
+export class PodResizing {
+  readonly #deps: ResizeDependencies;
+  readonly #pod: PodRef;
+  /** The grant that the rest is about. */
+  #cause: Cause | undefined;
+  #inProgress = false;
+  #error: string | undefined;
+  #retryAtMs: number | undefined;
+
+  constructor(deps: ResizeDependencies, pod: PodRef) {
+    this.#deps = deps;
+    this.#pod = pod;
+  }
+
+  /** The pod with the resources that it was granted, which may not be those that its manifest asks for. */
+  granted(pod: Pod): Pod {
+    return this.#deps.allocations.allocatedPod(pod);
+  }
+
+  /** @param underWay a resize is being carried out */
+  facts(underWay: boolean): ResizeFacts {
+    const actuated = this.#deps.runtime.actuated.get(this.#pod.uid);
+    return { actuated, underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
+  }
+
+  /** Monotonic ms of the next try of a resize that failed. */
+  get retryAtMs(): number | undefined {
+    return this.#retryAtMs;
+  }
+
+  /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
+  observe(pod: Pod, status: PodStatus): void {
+    const { allocations, runtime, journal } = this.#deps;
+    const cause = allocations.granted(this.#pod.uid)?.cause;
+    if (cause !== this.#cause) {
+      this.#cause = cause;
+      this.#settled();
+      this.#inProgress ||= cause !== undefined;
+    }
+    const resizing = isResizing(pod, status, runtime.actuated.get(this.#pod.uid));
+    if (!resizing && this.#inProgress) {
+      const message = "the pod's containers have the resources that it was granted";
+      const why = this.#cause ?? noResize;
+      const entry = journal.record({
+        kind: "observation",
+        what: "ResizeCompleted",
+        message,
+        pod: this.#pod,
+        cause: why,
+      });
+      this.#settled();
+      allocations.retry({ code: "ResizeCompleted", message: "a pod was resized", entry });
+    }
+    this.#inProgress = resizing;
+  }
+
+  /** The resize could not be carried out. */
+  failed(message: string, retryAtMs: number): void {
+    if (message !== this.#error) {
+      const cause = this.#cause ?? noResize;
+      this.#deps.journal.record({ kind: "observation", what: "ResizeError", message, pod: this.#pod, cause });
+    }
+    this.#error = message;
+    this.#retryAtMs = retryAtMs;
+  }
+
+  /** While nothing is resized, the pod's cgroup is as it should be; an earlier life may have left it otherwise. */
+  async settle(pod: Pod): Promise<void> {
+    if (this.#inProgress) return;
+    try {
+      await this.#deps.runtime.podCgroups.settle(pod);
+    } catch (error) {
+      this.#deps.log.warn("the cgroup of a pod can't be updated", { ...this.#pod, error: errorMessage(error) });
+    }
+  }
+
+  view(): ResizeView {
+    const { allocations, runtime } = this.#deps;
+    return {
+      pending: allocations.pending(this.#pod.uid),
+      inProgress: this.#inProgress ? { error: this.#error } : undefined,
+      actuated: runtime.actuated.get(this.#pod.uid),
+    };
+  }
+
+  #settled(): void {
+    this.#error = undefined;
+    this.#retryAtMs = undefined;
+  }
+}

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { SimClock } from "../sim/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { silentLog } from "../sim/machine.ts";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import { AllocationManager } from "./allocation-manager.ts";
+import { ResourceRecord } from "./resource-record.ts";
+
+const cause = { code: "Test", message: "a test" };
+
+function pod(uid: string, cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
+  return podWith({ containers: [containerWith("c", { cpu, memory: "10Mi" })], ...spec }, { uid, name: uid });
+}
+
+/** A node of 4 CPUs and what its pods are granted. */
+class TestNode {
+  readonly world = new SimClock(1_700_000_000_000);
+  readonly files: MemoryFiles;
+  readonly pods = new Map<string, Pod>();
+  readonly entries: JournalInput[] = [];
+  readonly changed: string[] = [];
+  ready = true;
+  manager: AllocationManager;
+
+  constructor() {
+    this.files = new MemoryFiles(this.world.incarnation());
+    this.manager = this.make();
+  }
+
+  make(): AllocationManager {
+    const clock = this.world.incarnation();
+    const record = (name: string): ResourceRecord => new ResourceRecord(this.files, silentLog, `/root/${name}`);
+    return new AllocationManager({
+      clock,
+      journal: { record: (entry) => this.entries.push(entry) },
+      allocated: record("allocated_pods_state"),
+      actuated: record("actuated_pods_state"),
+      node: { allocatable: { cpu: 4, memory: "1Gi" }, mayChangeSwap: () => false },
+      activePods: () => [...this.pods.values()],
+      known: (uid) => this.pods.has(uid),
+      ready: () => this.ready,
+      changed: (uid) => this.changed.push(uid),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.files.makeDirectory("/root", 0o700);
+    await this.manager.load();
+  }
+
+  want(wanted: Pod): void {
+    this.pods.set(wanted.metadata.uid, wanted);
+    this.manager.wanted(wanted, cause);
+  }
+
+  granted(uid: string): unknown {
+    const wanted = this.pods.get(uid);
+    return wanted && this.manager.allocatedPod(wanted).spec.containers[0]?.resources?.requests?.["cpu"];
+  }
+
+  told(): string[] {
+    return this.entries.map(({ what, pod: of }) => `${what} ${of?.name}`);
+  }
+}
+
+test("a pod has what it was first seen with, until a change is granted", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  assert.equal(node.granted("p"), "1");
+  node.want(pod("p", "2"));
+  assert.equal(node.granted("p"), "2");
+  assert.deepEqual(node.told(), ["ResizeStarted p"]);
+  assert.deepEqual(node.changed, ["p"]);
+});
+
+test("more than the node has is infeasible and says so once; the pod keeps what it has", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  node.want(pod("p", "5"));
+  node.manager.retry(cause);
+  assert.equal(node.granted("p"), "1");
+  assert.deepEqual(node.manager.pending("p"), {
+    reason: "Infeasible",
+    message: "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+  });
+  assert.deepEqual(node.told(), ["ResizeInfeasible p"]);
+});
+
+test("what has no room now is deferred, and granted when something leaves", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  node.want(pod("other", "2"));
+  node.want(pod("p", "3"));
+  assert.deepEqual(node.manager.pending("p"), {
+    reason: "Deferred",
+    message: "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
+  });
+  node.pods.delete("other");
+  node.manager.remove("other");
+  assert.equal(node.granted("p"), "3");
+  assert.equal(node.manager.pending("p"), undefined);
+  assert.deepEqual(node.told(), ["ResizeDeferred p", "ResizeStarted p"]);
+});
+
+test("a change that is taken back waits no longer, and one that shrinks is granted on a full node", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "2"));
+  node.want(pod("other", "2"));
+  node.want(pod("p", "3"));
+  assert.equal(node.manager.pending("p")?.reason, "Deferred");
+  node.want(pod("p", "2"));
+  assert.equal(node.manager.pending("p"), undefined);
+  node.want(pod("p", "1500m"));
+  assert.equal(node.granted("p"), "1500m");
+});
+
+test("of those that wait the one of the higher priority is granted first", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("low", "1"));
+  node.want(pod("high", "1", { priority: 10 }));
+  node.want(pod("other", "2"));
+  node.want(pod("low", "2"));
+  node.want(pod("high", "2", { priority: 10 }));
+  node.want(pod("other", "1"));
+  assert.deepEqual([node.granted("low"), node.granted("high")], ["1", "2"]);
+  assert.equal(node.manager.pending("low")?.reason, "Deferred");
+});
+
+test("what waits is judged again after 30 s, then every three minutes", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.ready = false;
+  node.want(pod("p", "1"));
+  node.want(pod("p", "2"));
+  const controller = new AbortController();
+  void node.manager.run(controller.signal);
+  await node.world.run(29_000);
+  node.ready = true;
+  assert.equal(node.granted("p"), "1");
+  await node.world.run(31_000);
+  assert.equal(node.granted("p"), "2");
+  controller.abort();
+});
+
+test("another life knows what was granted, and forgets pods that are gone", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  node.want(pod("gone", "1"));
+  await node.manager.saved();
+  const wanted = pod("p", "9");
+  node.pods.clear();
+  node.pods.set("p", wanted);
+  node.manager = node.make();
+  // The sources may say what they want before the record is read.
+  node.manager.wanted(wanted, cause);
+  await node.manager.load();
+  assert.equal(node.granted("p"), "1");
+  assert.equal(node.manager.pending("p")?.reason, "Infeasible");
+  const controller = new AbortController();
+  void node.manager.run(controller.signal);
+  await node.world.run(300_000);
+  controller.abort();
+  node.want(pod("new", "1"));
+  await node.manager.saved();
+  const stored = new TextDecoder().decode(await node.files.read("/root/allocated_pods_state", 10_000));
+  assert.match(stored, /new/);
+  assert.doesNotMatch(stored, /gone/);
+});
+
+test("a record that can't be read is set aside, and manifests count instead", async () => {
+  const node = new TestNode();
+  await node.files.makeDirectory("/root", 0o700);
+  await node.files.write("/root/allocated_pods_state", '{"data":"{}","checksum":1}', 0o600);
+  await node.start();
+  node.want(pod("p", "1"));
+  assert.equal(node.granted("p"), "1");
+  assert.notEqual(await node.files.stat("/root/allocated_pods_state.bad"), undefined);
+});

@@ -1,0 +1,184 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import { byUrgency, judgeResize, type PendingReason, type ResizeNode } from "./resize-admission.ts";
+import { resourcesOf, sameResources, withResources } from "./resizable.ts";
+import type { ResourceRecord } from "./resource-record.ts";
+
+/** Upstream's: the first look at resizes that wait, and each later one. */
+const initialRetryMs = 30_000;
+const retryMs = 3 * 60_000;
+
+export interface AllocationDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  /** What each pod was granted (`allocated_pods_state`). */
+  readonly allocated: ResourceRecord;
+  /** What each pod's running containers have by now (`actuated_pods_state`); its writer is who starts and resizes them. */
+  readonly actuated: ResourceRecord;
+  readonly node: ResizeNode;
+  /** Pods that hold resources of the node, as their manifests are. */
+  readonly activePods: () => readonly Pod[];
+  /** False for a pod that neither a source nor the runtime has. */
+  readonly known: (uid: string) => boolean;
+  /** False until every source has said what it wants: before, nobody knows what the node has to hold. */
+  readonly ready: () => boolean;
+  /** The pod was granted other resources, or waits for another reason than before. */
+  readonly changed: (uid: string, cause: Cause) => void;
+}
+
+/** A resize that was granted and has to be carried out. */
+export interface GrantedResize {
+  readonly cause: Cause;
+}
+
+interface Waiting {
+  pod: Pod;
+  readonly cause: Cause;
+  sinceMs: number | undefined;
+  pending: PendingReason | undefined;
+}
+
+/**
+ * Decides which resources each pod has (KEP-1287): those it was first seen with, until a change that its manifest asks
+ * for is granted. What is granted survives a restart. A change that has no room now waits and is judged again when
+ * something leaves, shrinks or is added, and now and then.
+ */
+export class AllocationManager {
+  readonly #deps: AllocationDependencies;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #granted = new Map<string, GrantedResize>();
+  /** Until the record is read, what is wanted waits. */
+  #early: { readonly pod: Pod; readonly cause: Cause }[] | undefined = [];
+  #retryAtMs: number;
+
+  constructor(deps: AllocationDependencies) {
+    this.#deps = deps;
+    this.#retryAtMs = deps.clock.monotonic() + initialRetryMs;
+  }
+
+  /** Reads what earlier lives recorded. To be called once, before any pod is worked on. */
+  async load(): Promise<void> {
+    await Promise.all([this.#deps.allocated.load(), this.#deps.actuated.load()]);
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const { pod, cause } of early) this.wanted(pod, cause);
+  }
+
+  /** A pod is wanted, or its manifest has changed. */
+  wanted(pod: Pod, cause: Cause): void {
+    if (this.#early !== undefined) {
+      this.#early.push({ pod, cause });
+      return;
+    }
+    const { allocated } = this.#deps;
+    const { uid } = pod.metadata;
+    if (allocated.get(uid) === undefined) {
+      allocated.set(uid, resourcesOf(pod));
+      void allocated.saved();
+      return;
+    }
+    const waiting = this.#waiting.get(uid);
+    if (sameResources(this.allocatedPod(pod), pod)) {
+      if (waiting === undefined) return;
+      this.#waiting.delete(uid);
+      this.#deps.changed(uid, cause);
+      return;
+    }
+    if (waiting !== undefined && sameResources(waiting.pod, pod)) waiting.pod = pod;
+    else this.#waiting.set(uid, { pod, cause, sinceMs: undefined, pending: waiting?.pending });
+    this.retry(cause);
+  }
+
+  /** The pod with the resources that it was granted. */
+  allocatedPod(pod: Pod): Pod {
+    return withResources(pod, this.#deps.allocated.get(pod.metadata.uid));
+  }
+
+  /** Why the resources that the pod's manifest asks for are not granted; undefined: they are. */
+  pending(uid: string): PendingReason | undefined {
+    return this.#waiting.get(uid)?.pending;
+  }
+
+  /** The resize that was granted last in this life. */
+  granted(uid: string): GrantedResize | undefined {
+    return this.#granted.get(uid);
+  }
+
+  /** Resolves when what was granted so far is on disk. */
+  async saved(): Promise<void> {
+    await this.#deps.allocated.saved();
+  }
+
+  /** The pod is gone: what it held is free. */
+  remove(uid: string): void {
+    this.#waiting.delete(uid);
+    this.#granted.delete(uid);
+    this.#forget(uid);
+    this.retry({ code: "PodsRemoved", message: "a pod left the node" });
+  }
+
+  /** Judges every resize that waits. */
+  retry(cause: Cause): void {
+    if (this.#waiting.size === 0 || !this.#deps.ready()) return;
+    this.#retryAtMs = this.#deps.clock.monotonic() + retryMs;
+    const waiting = [...this.#waiting].map(([uid, entry]) => {
+      return { uid, entry, wanted: entry.pod, granted: this.allocatedPod(entry.pod), sinceMs: entry.sinceMs };
+    });
+    for (const { uid, entry, granted } of waiting.toSorted(byUrgency)) this.#judge(uid, entry, granted, cause);
+  }
+
+  /** Judges again what waits, now and then, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, ready } = this.#deps;
+    while (!signal.aborted) {
+      const delayMs = Math.max(1000, this.#retryAtMs - clock.monotonic());
+      await clock.sleep("resizes that wait", delayMs, signal).catch(() => {});
+      if (signal.aborted || clock.monotonic() < this.#retryAtMs) continue;
+      this.#retryAtMs = clock.monotonic() + (ready() ? retryMs : initialRetryMs);
+      if (ready()) this.#forgetOrphans();
+      this.retry({ code: "ResizeRetry", message: "time for another look at the resizes that wait" });
+    }
+  }
+
+  /** Pods that left while podwright was not there. */
+  #forgetOrphans(): void {
+    const { allocated, actuated, known } = this.#deps;
+    for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!known(uid)) this.#forget(uid);
+  }
+
+  #forget(uid: string): void {
+    this.#deps.allocated.remove(uid);
+    this.#deps.actuated.remove(uid);
+  }
+
+  #judge(uid: string, entry: Waiting, granted: Pod, trigger: Cause): void {
+    const { clock, allocated, activePods, node, changed } = this.#deps;
+    const others = activePods()
+      .filter((pod) => pod.metadata.uid !== uid)
+      .map((pod) => this.allocatedPod(pod));
+    const pending = judgeResize(entry.pod, granted, others, node);
+    if (pending === undefined) {
+      this.#waiting.delete(uid);
+      allocated.set(uid, resourcesOf(entry.pod));
+      const cause = this.#record("ResizeStarted", entry.pod, `the pod gets what its manifest asks for`, entry.cause);
+      this.#granted.set(uid, { cause });
+      changed(uid, cause);
+      return;
+    }
+    const before = entry.pending;
+    entry.pending = pending;
+    entry.sinceMs ??= clock.monotonic();
+    if (before?.reason === pending.reason && before.message === pending.message) return;
+    const what = pending.reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred";
+    const cause = before === undefined ? entry.cause : trigger;
+    changed(uid, this.#record(what, entry.pod, pending.message, cause));
+  }
+
+  #record(what: string, pod: Pod, message: string, cause: Cause): Cause {
+    const { namespace, name, uid } = pod.metadata;
+    const ref: PodRef = { namespace, name, uid };
+    const entry = this.#deps.journal.record({ kind: "decision", what, message, pod: ref, cause });
+    return { code: what, message, entry, because: cause };
+  }
+}

@@ -1,0 +1,97 @@
+import type { Pod } from "../api/pod.ts";
+import { podRequests } from "./pod-totals.ts";
+import { qosClass } from "./qos.ts";
+import { parseQuantity, zeroQuantity, type Quantity } from "./quantity.ts";
+import { resizableResources, type ResizableResource, resizeProblems } from "./resizable.ts";
+
+/** Why a resize waits. Deferred: it may be granted later. Infeasible: never on this node. */
+export interface PendingReason {
+  readonly reason: "Deferred" | "Infeasible";
+  readonly message: string;
+}
+
+export interface ResizeNode {
+  /** Node allocatable by resource name; what is not named is not limited. */
+  readonly allocatable: Readonly<Record<string, string | number>>;
+  /** True for a container whose swap depends on its memory: the runtime can't change that in place. */
+  readonly mayChangeSwap: (before: Pod, after: Pod) => boolean;
+}
+
+/**
+ * Whether a running pod may have the resources that its manifest asks for now; undefined: it may. Resources that do not
+ * grow are always granted. Pure.
+ * @param granted the pod with what it has
+ * @param others every other pod that holds resources of the node, with what it has
+ */
+export function judgeResize(
+  wanted: Pod,
+  granted: Pod,
+  others: readonly Pod[],
+  node: ResizeNode,
+): PendingReason | undefined {
+  const problems = resizeProblems(granted, wanted);
+  if (problems.length > 0) {
+    const message = problems.map(({ path, detail }) => `${path.join(".")}: ${detail}`).join("; ");
+    return { reason: "Infeasible", message };
+  }
+  if (node.mayChangeSwap(granted, wanted)) {
+    return { reason: "Infeasible", message: "In-place resize of containers with swap is not supported." };
+  }
+  const lacking = resizableResources.flatMap((name) => lackOf(name, wanted, granted, others, node) ?? []);
+  return lacking.find(({ reason }) => reason === "Infeasible") ?? lacking[0];
+}
+
+function lackOf(
+  name: ResizableResource,
+  wanted: Pod,
+  granted: Pod,
+  others: readonly Pod[],
+  { allocatable }: ResizeNode,
+): PendingReason | undefined {
+  const capacityText = allocatable[name];
+  const requested = requestOf(wanted, name);
+  if (capacityText === undefined || requested.compare(requestOf(granted, name)) <= 0) return undefined;
+  const capacity = parseQuantity(capacityText);
+  const figure = (quantity: Quantity): bigint => (name === "cpu" ? quantity.milliValue() : quantity.value());
+  if (requested.compare(capacity) > 0) {
+    const figures = `requested: ${figure(requested)}, capacity: ${figure(capacity)}`;
+    return { reason: "Infeasible", message: `Node didn't have enough capacity: ${name}, ${figures}` };
+  }
+  const used = others.reduce((sum, pod) => sum.add(requestOf(pod, name)), zeroQuantity);
+  if (requested.add(used).compare(capacity) <= 0) return undefined;
+  const figures = `requested: ${figure(requested)}, used: ${figure(used)}, capacity: ${figure(capacity)}`;
+  return { reason: "Deferred", message: `Node didn't have enough resource: ${name}, ${figures}` };
+}
+
+function requestOf(pod: Pod, name: ResizableResource): Quantity {
+  return podRequests(pod).get(name) ?? zeroQuantity;
+}
+
+/** A resize that waits to be granted. */
+export interface WaitingResize {
+  readonly wanted: Pod;
+  readonly granted: Pod;
+  /** Since when it is deferred, monotonic ms; undefined: it was not judged yet. */
+  readonly sinceMs: number | undefined;
+}
+
+/**
+ * The order in which resizes are granted: those that ask for no more first, then by priority, then Guaranteed before
+ * Burstable, then those that have waited longest.
+ */
+export function byUrgency(a: WaitingResize, b: WaitingResize): number {
+  const grows = ({ wanted, granted }: WaitingResize): boolean =>
+    resizableResources.some((name) => requestOf(wanted, name).compare(requestOf(granted, name)) > 0);
+  const guaranteed = ({ wanted }: WaitingResize): number => Number(qosClass(wanted) === "Guaranteed");
+  return (
+    Number(grows(a)) - Number(grows(b)) ||
+    (b.wanted.spec.priority ?? 0) - (a.wanted.spec.priority ?? 0) ||
+    guaranteed(b) - guaranteed(a) ||
+    compareSince(a.sinceMs, b.sinceMs)
+  );
+}
+
+function compareSince(a: number | undefined, b: number | undefined): number {
+  if (a === b) return 0;
+  return a === undefined ? 1 : b === undefined ? -1 : a - b;
+}

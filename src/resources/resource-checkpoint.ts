@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { ResourceRequirements } from "../api/container.ts";
+import { fnv32a } from "../base/fnv.ts";
+import { parseList } from "./pod-totals.ts";
+
+/** What the containers of a pod, and the pod as a whole, are given of resources. */
+export interface PodResources {
+  /** By name: regular and init containers. */
+  readonly containers: ReadonlyMap<string, ResourceRequirements>;
+  /** `spec.resources` (KEP-2837); undefined when the pod has none. */
+  readonly pod: ResourceRequirements | undefined;
+}
+
+const Entries = z.object({
+  entries: z
+    .record(
+      z.string(),
+      z.object({
+        ContainerResources: z.record(z.string(), ResourceRequirements).nullish(),
+        PodLevelResources: ResourceRequirements.nullish(),
+      }),
+    )
+    .nullish(),
+});
+const Checkpoint = z.object({ data: z.string(), checksum: z.number() });
+
+/**
+ * The text of a checkpoint of pods' resources by UID, byte for byte as the Go kubelet writes `allocated_pods_state` and
+ * `actuated_pods_state`: JSON in JSON with a checksum, keys in order, quantities in canonical form.
+ */
+export function encodeCheckpoint(pods: ReadonlyMap<string, PodResources>): string {
+  const entries = sorted(pods, ({ containers, pod }) => ({
+    ContainerResources: sorted(containers, encodeRequirements),
+    PodLevelResources: pod === undefined ? null : encodeRequirements(pod),
+  }));
+  const data = JSON.stringify(pods.size === 0 ? {} : { entries });
+  return JSON.stringify({ data, checksum: checksum(data) });
+}
+
+/**
+ * The inverse of {@link encodeCheckpoint}.
+ * @throws Error when the text is none, or was changed
+ */
+export function decodeCheckpoint(text: string): Map<string, PodResources> {
+  const checkpoint = Checkpoint.parse(JSON.parse(text));
+  const computed = checksum(checkpoint.data);
+  if (checkpoint.checksum !== computed) {
+    throw new Error(`its checksum is ${checkpoint.checksum}, that of its content ${computed}`);
+  }
+  const { entries } = Entries.parse(JSON.parse(checkpoint.data));
+  return new Map(
+    Object.entries(entries ?? {}).map(([uid, { ContainerResources, PodLevelResources }]) => [
+      uid,
+      { containers: new Map(Object.entries(ContainerResources ?? {})), pod: PodLevelResources ?? undefined },
+    ]),
+  );
+}
+
+/** Upstream hashes go-spew's %#v text of the string. */
+function checksum(data: string): number {
+  return fnv32a(`(string)${data}`);
+}
+
+function encodeRequirements({ limits, requests, claims }: ResourceRequirements): object {
+  return {
+    ...(limits && Object.keys(limits).length > 0 && { limits: quantities(limits) }),
+    ...(requests && Object.keys(requests).length > 0 && { requests: quantities(requests) }),
+    ...(claims && claims.length > 0 && { claims }),
+  };
+}
+
+function quantities(list: NonNullable<ResourceRequirements["limits"]>): Record<string, unknown> {
+  return sorted(parseList(list), (quantity) => quantity.toString());
+}
+
+function sorted<V>(map: ReadonlyMap<string, V>, encode: (value: V) => unknown): Record<string, unknown> {
+  const entries = [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, value]) => [key, encode(value)]));
+}

@@ -1,0 +1,126 @@
+import type { ResourceRequirements } from "../api/container.ts";
+import { errorMessage } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import { decodeCheckpoint, encodeCheckpoint, type PodResources } from "./resource-checkpoint.ts";
+
+const maxBytes = 64 * 1024 * 1024;
+
+/**
+ * Pods' resources by UID, kept in a checkpoint file of the Go kubelet's layout. Changes count at once; they reach the
+ * file a moment later, several in one go, and {@link saved} waits for that. They need no fsync: a power failure that
+ * loses them ends the containers as well.
+ */
+export class ResourceRecord {
+  readonly #files: Files;
+  readonly #log: Logger;
+  readonly #path: string;
+  #pods = new Map<string, PodResources>();
+  /** The text in the file. */
+  #stored = "";
+  #changed = false;
+  #writing: Promise<void> | undefined;
+  #failed = false;
+
+  /** @param path the file, e.g. `/var/lib/kubelet/allocated_pods_state` */
+  constructor(files: Files, log: Logger, path: string) {
+    this.#files = files;
+    this.#log = log;
+    this.#path = path;
+  }
+
+  /**
+   * Takes over what an earlier life recorded. A file that can't be read is set aside as `<path>.bad`: pods then have
+   * what their manifests say, and nothing is restarted for that.
+   */
+  async load(): Promise<void> {
+    let text: string;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(await this.#files.read(this.#path, maxBytes));
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return;
+      await this.#setAside(error);
+      return;
+    }
+    try {
+      this.#pods = new Map([...decodeCheckpoint(text), ...this.#pods]);
+      this.#stored = text;
+    } catch (error) {
+      await this.#setAside(error);
+    }
+  }
+
+  get(uid: string): PodResources | undefined {
+    return this.#pods.get(uid);
+  }
+
+  set(uid: string, resources: PodResources): void {
+    this.#changed = true;
+    this.#pods.set(uid, resources);
+  }
+
+  /** One container of a pod, or with `undefined` as its name the pod as a whole. */
+  setPart(uid: string, container: string | undefined, resources: ResourceRequirements | undefined): void {
+    this.#changed = true;
+    const before = this.#pods.get(uid) ?? { containers: new Map(), pod: undefined };
+    if (container === undefined) this.#pods.set(uid, { ...before, pod: resources });
+    else this.#pods.set(uid, { ...before, containers: new Map(before.containers).set(container, resources ?? {}) });
+  }
+
+  /** Forgets a pod. The file follows with the next change: until then it only holds too much. */
+  remove(uid: string): void {
+    this.#pods.delete(uid);
+  }
+
+  /** UIDs of the pods that are recorded. */
+  uids(): string[] {
+    return [...this.#pods.keys()];
+  }
+
+  /** Resolves when the file holds all that was set so far. A file that can't be written is said once and held up no pod. */
+  async saved(): Promise<void> {
+    // What is being written may be older than the latest change.
+    await this.#writing;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    if (!this.#changed) return;
+    this.#changed = false;
+    const text = encodeCheckpoint(this.#pods);
+    if (text === this.#stored) return;
+    try {
+      const temporary = `${this.#path}.tmp`;
+      await this.#files.write(temporary, text, 0o600);
+      await this.#files.rename(temporary, this.#path);
+      this.#stored = text;
+      this.#failed = false;
+    } catch (error) {
+      if (!this.#failed) {
+        this.#log.warn("pods' resources can't be recorded: a restart takes them from the manifests", {
+          path: this.#path,
+          error: errorMessage(error),
+        });
+      }
+      this.#failed = true;
+      this.#changed = true;
+    }
+  }
+
+  async #setAside(error: unknown): Promise<void> {
+    const aside = `${this.#path}.bad`;
+    this.#log.warn("a record of pods' resources can't be read and is set aside: manifests count instead", {
+      path: this.#path,
+      aside,
+      error: errorMessage(error),
+    });
+    try {
+      await this.#files.rename(this.#path, aside);
+    } catch (renaming) {
+      this.#log.warn("it can't be set aside either", { path: this.#path, error: errorMessage(renaming) });
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Container } from "../api/container.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import { resourcesOf } from "../resources/resizable.ts";
+import { decideResize, describeResize, isResizing, type PodResize, type ResizeFacts } from "./resize-actions.ts";
+
+const cause = { code: "Test", message: "a test" };
+
+function container(name: string, cpu: string, memory: string, more: Partial<Container> = {}): Container {
+  return { name, image: "busybox", resources: { requests: { cpu, memory }, limits: { cpu, memory } }, ...more };
+}
+
+const running = testStatus(
+  [testSandbox()],
+  ["a", "b", "i"].map((name) => testContainer({ name })),
+);
+
+/** What is decided for a pod that has the resources of another version of it. */
+function decided(
+  had: Partial<PodSpec>,
+  granted: Partial<PodSpec>,
+  facts: Partial<ResizeFacts> = {},
+): PodResize | undefined {
+  const before = testPod(had);
+  const resize = { actuated: resourcesOf(before), underWay: false, retryAtMs: undefined, cause, ...facts };
+  return decideResize(testPod(granted), running, { nowMs: 0, busy: new Set(), resize }, new Set());
+}
+
+const names = (resize: PodResize | undefined): string[] =>
+  (resize?.updates ?? []).map(({ container: { name } }) => name);
+const restarted = (resize: PodResize | undefined): string[] =>
+  (resize?.restarts ?? []).map(({ start }) => `${start.container.name} ${start.kind} ${start.attempt}`);
+
+test("a running container that has other amounts than it was granted is resized, and nothing else is", () => {
+  const resize = decided(
+    { containers: [container("a", "1", "1Gi"), container("b", "1", "1Gi")] },
+    { containers: [container("a", "1", "1Gi"), container("b", "1500m", "1Gi")] },
+  );
+  assert.deepEqual(names(resize), ["b"]);
+  assert.deepEqual(restarted(resize), []);
+  assert.equal(resize?.updates[0] && describeResize(resize.updates[0]), "cpu request 1 → 1500m, cpu limit 1 → 1500m");
+});
+
+test("amounts that are written differently are the same", () => {
+  const spec = { containers: [container("a", "1", "1Gi")] };
+  assert.equal(decided(spec, { containers: [container("a", "1000m", "1024Mi")] }), undefined);
+});
+
+test("the resizePolicy of the resource that changes decides about a restart", () => {
+  const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+  const had = { containers: [container("a", "1", "1Gi", { resizePolicy: policy })] };
+  const cpu = decided(had, { containers: [container("a", "2", "1Gi", { resizePolicy: policy })] });
+  assert.deepEqual([names(cpu), restarted(cpu)], [["a"], []]);
+  const memory = decided(had, { containers: [container("a", "2", "2Gi", { resizePolicy: policy })] });
+  assert.deepEqual([names(memory), restarted(memory)], [[], ["a regular 1"]]);
+});
+
+test("sidecars and init containers that run are resized like the others", () => {
+  const had = {
+    initContainers: [container("i", "1", "1Gi", { restartPolicy: "Always" })],
+    containers: [container("a", "1", "1Gi")],
+  };
+  const granted = { ...had, initContainers: [container("i", "2", "1Gi", { restartPolicy: "Always" })] };
+  assert.deepEqual(names(decided(had, granted)), ["i"]);
+  const policy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+  const restarting = {
+    ...had,
+    initContainers: [container("i", "2", "1Gi", { restartPolicy: "Always", resizePolicy: policy })],
+  };
+  assert.deepEqual(restarted(decided(had, restarting)), ["i sidecar 1"]);
+});
+
+test("nothing is resized while it is being done, before its next try, or when nobody knows what there is", () => {
+  const had = { containers: [container("a", "1", "1Gi")] };
+  const granted = { containers: [container("a", "2", "1Gi")] };
+  assert.deepEqual(names(decided(had, granted)), ["a"]);
+  assert.equal(decided(had, granted, { underWay: true }), undefined);
+  assert.equal(decided(had, granted, { retryAtMs: 1 }), undefined);
+  assert.equal(decided(had, granted, { actuated: undefined }), undefined);
+  assert.equal(decided(had, granted, { actuated: { containers: new Map(), pod: undefined } }), undefined);
+});
+
+test("what does not run, is being worked on or has something else decided about it is left alone", () => {
+  const pod: Pod = testPod({
+    containers: [container("a", "2", "1Gi"), container("b", "2", "1Gi"), container("c", "2", "1Gi")],
+  });
+  const before = testPod({ containers: ["a", "b", "c"].map((name) => container(name, "1", "1Gi")) });
+  const resize = { actuated: resourcesOf(before), underWay: false, retryAtMs: undefined, cause };
+  const status = testStatus([testSandbox()], [...running.containers, testContainer({ name: "c", state: "exited" })]);
+  const decision = decideResize(pod, status, { nowMs: 0, busy: new Set(["a"]), resize }, new Set(["b"]));
+  assert.equal(decision, undefined);
+  assert.equal(isResizing(pod, status, resize.actuated), true);
+});
+
+test("a pod's own limits are those of containers without any (KEP-2837), and change the pod's cgroup", () => {
+  const free: Container = { name: "a", image: "busybox" };
+  const limited = container("b", "1", "1Gi");
+  const had = { resources: { limits: { cpu: "2", memory: "2Gi" } }, containers: [free, limited] };
+  const granted = { ...had, resources: { limits: { cpu: "3", memory: "2Gi" } } };
+  assert.deepEqual(names(decided(had, granted)), ["a"]);
+  const requests = { ...had, resources: { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "1500m" } } };
+  const resize = decided(had, requests);
+  assert.deepEqual([names(resize), restarted(resize)], [[], []]);
+  assert.notEqual(resize, undefined);
+});

@@ -1,0 +1,36 @@
+import type { Pleg } from "../pleg/pleg.ts";
+import type { ProbeManager } from "../prober/probe-manager.ts";
+import type { TrackedCri } from "../runtime-service/deadlines.ts";
+
+/** PLEG is unhealthy when the runtime was not listed for so long (genericPlegRelistThreshold). */
+const plegUnhealthyMs = 3 * 60_000;
+
+/** What each subsystem last managed to do and what it waits for, at `now` (monotonic ms). */
+export function kubeletHealth(
+  now: number,
+  pleg: Pick<Pleg, "lastRelistMs" | "evented" | "discarded">,
+  outstanding: ReturnType<TrackedCri["outstanding"]>,
+  probes: ProbeManager["activity"],
+): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
+  const last = pleg.lastRelistMs;
+  const oldest = outstanding[0];
+  const listed = last === undefined ? "the runtime was never listed" : `last listing ${seconds(now - last)} ago`;
+  const call = oldest && `${oldest.method} ${oldest.detail} for ${seconds(now - oldest.sinceMonotonicMs)}`;
+  return [
+    {
+      name: "pleg",
+      ok: last !== undefined && now - last < plegUnhealthyMs,
+      detail: `${listed}, ${pleg.evented ? "runtime events" : "no runtime events"}, ${pleg.discarded} events discarded`,
+    },
+    {
+      name: "runtime",
+      ok: oldest === undefined || now - oldest.sinceMonotonicMs < plegUnhealthyMs,
+      detail: call ?? "no call under way",
+    },
+    { name: "probes", ok: true, detail: `${probes.workers} probes, ${probes.probing} under way` },
+  ];
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,114 @@
+import type { Container, ResourceRequirements } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PodCondition, ResourceStatus } from "../api/status.ts";
+import { formatTime } from "../base/time.ts";
+import { formatList, parseList, podLimits, podRequests, type Quantities } from "../resources/pod-totals.ts";
+import { milliQuantity, type Quantity, quantityOf } from "../resources/quantity.ts";
+import type { PodResources } from "../resources/resource-checkpoint.ts";
+import { withResources } from "../resources/resizable.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { StatusInputs } from "./inputs.ts";
+
+/** Smaller values the kernel rounds up: what was asked for is shown instead. */
+const leastMilliCpuLimit = 10n;
+const leastMilliCpuRequest = 2n;
+
+/** Limits and requests, left out where empty. */
+export function resourceStatus(
+  requests: Readonly<Record<string, string>>,
+  limits: Readonly<Record<string, string>>,
+): ResourceStatus {
+  return {
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(Object.keys(requests).length > 0 && { requests }),
+  };
+}
+
+/**
+ * `resources` of a container's status: what it was granted and, while it runs, CPU and memory as it really has them.
+ * The runtime tells; what it does not tell is what the container was last given.
+ */
+export function actualResources(
+  container: Container,
+  { state, resources: told }: Pick<RuntimeContainerStatus, "state" | "resources">,
+  actuated: PodResources | undefined,
+): ResourceStatus {
+  const limits = new Map(parseList(container.resources?.limits));
+  const requests = new Map(parseList(container.resources?.requests));
+  if (state === "running") {
+    const given = actuated?.containers.get(container.name);
+    const [givenLimits, givenRequests] = [parseList(given?.limits), parseList(given?.requests)];
+    const cpuRequest = told?.cpuRequest === undefined ? undefined : milliQuantity(told.cpuRequest);
+    const cpuLimit = told?.cpuLimit === undefined ? undefined : milliQuantity(told.cpuLimit);
+    const memoryLimit = told?.memoryLimit === undefined ? undefined : quantityOf(told.memoryLimit, "BinarySI");
+    if (container.resources?.limits !== undefined) {
+      show(limits, "cpu", cpuLimit ?? givenLimits.get("cpu"), leastMilliCpuLimit);
+      show(limits, "memory", memoryLimit ?? givenLimits.get("memory"), 0n);
+    }
+    if (container.resources?.requests !== undefined) {
+      show(requests, "cpu", cpuRequest ?? givenRequests.get("cpu"), leastMilliCpuRequest);
+      show(requests, "memory", givenRequests.get("memory"), 0n);
+    }
+  }
+  return resourceStatus(formatList(requests), formatList(limits));
+}
+
+/** Shows what there is in place of what was granted, unless both are so little that the kernel makes them equal. */
+function show(list: Map<string, Quantity>, name: string, actual: Quantity | undefined, leastMillis: bigint): void {
+  if (actual === undefined) return;
+  const granted = list.get(name)?.milliValue() ?? 0n;
+  if (actual.milliValue() > leastMillis || granted > leastMillis) list.set(name, actual);
+}
+
+/** `allocatedResources` and `resources` of a pod's status: what it was granted as a whole, and what it has. */
+export function podResourceStatus(
+  pod: Pod,
+  actuated: PodResources | undefined,
+): { readonly allocatedResources?: Record<string, string>; readonly resources: ResourceStatus } {
+  const allocated = formatList(podRequests(pod));
+  const given = actuated && withResources(pod, { ...actuated, pod: actuated.pod ?? pod.spec.resources });
+  const [requests, limits]: Quantities[] = [podRequests(given ?? pod), podLimits(given ?? pod)];
+  return {
+    ...(Object.keys(allocated).length > 0 && { allocatedResources: allocated }),
+    resources: resourceStatus(formatList(requests ?? new Map()), formatList(limits ?? new Map())),
+  };
+}
+
+/** Requests as `allocatedResources` of a container's status has them, left out when there are none. */
+export function allocatedResources(resources: ResourceRequirements | undefined): {
+  readonly allocatedResources?: Record<string, string>;
+} {
+  const requests = formatList(parseList(resources?.requests));
+  return Object.keys(requests).length > 0 ? { allocatedResources: requests } : {};
+}
+
+export const resizeConditions = ["PodResizePending", "PodResizeInProgress"] as const;
+
+/** The conditions of a resize that waits or is being carried out; a pod that ends has none. */
+export function resizeConditionsOf(
+  inputs: Pick<StatusInputs, "pod" | "previous" | "now" | "podIsTerminal" | "resize">,
+): PodCondition[] {
+  const { pod, previous, now, podIsTerminal, resize } = inputs;
+  if (podIsTerminal || resize === undefined) return [];
+  const { pending, inProgress } = resize;
+  const { generation } = pod.metadata;
+  const condition = (type: (typeof resizeConditions)[number], reason = "", message = ""): PodCondition => {
+    const before = previous?.conditions?.find((other) => other.type === type);
+    const same = before !== undefined && (before.reason ?? "") === reason;
+    return {
+      type,
+      ...(generation ? { observedGeneration: generation } : {}),
+      status: "True",
+      lastProbeTime: null,
+      lastTransitionTime: same ? before.lastTransitionTime : formatTime(now),
+      ...(reason && { reason }),
+      ...(message && { message }),
+    };
+  };
+  return [
+    ...(pending === undefined ? [] : [condition("PodResizePending", pending.reason, pending.message)]),
+    ...(inProgress === undefined
+      ? []
+      : [condition("PodResizeInProgress", inProgress.error === undefined ? "" : "Error", inProgress.error)]),
+  ];
+}
