@@ -23,7 +23,7 @@ export interface MachineInfo {
 const maxProcFileBytes = 4 * 1024 * 1024;
 
 /** Reads /proc and /sys. @throws FileError when /proc is not there */
-export async function readMachineInfo(files: Files, cgroups: Cgroups): Promise<MachineInfo> {
+export async function readMachineInfo(files: Files, cgroups: Pick<Cgroups, "version">): Promise<MachineInfo> {
   const text = async (path: string): Promise<string> =>
     new TextDecoder().decode(await files.read(path, maxProcFileBytes));
   const meminfo = await text("/proc/meminfo");
