@@ -16,6 +16,7 @@ export class Exchange {
   user: User = anonymous;
   /** The status code that was answered. */
   code: number | undefined;
+  #losesAnswer = false;
   readonly #request: IncomingMessage | Http2ServerRequest;
   readonly #response: ServerResponse | Http2ServerResponse;
 
@@ -42,6 +43,10 @@ export class Exchange {
   header(name: string): string | undefined {
     const value = this.#request.headers[name];
     return Array.isArray(value) ? value.join(",") : value;
+  }
+
+  get httpVersion(): string {
+    return this.#request.httpVersion;
   }
 
   /** The media type of the body, without parameters. */
@@ -117,6 +122,11 @@ export class Exchange {
     this.#end(undefined);
   }
 
+  /** Whatever is answered from now on does not arrive: the connection breaks instead. */
+  loseAnswer(): void {
+    this.#losesAnswer = true;
+  }
+
   /** Breaks the answer off: the HTTP/2 stream, or the whole HTTP/1.1 connection. */
   reset(): void {
     if ("stream" in this.#response) this.#response.stream.close(2 /* INTERNAL_ERROR */);
@@ -134,6 +144,7 @@ export class Exchange {
 
   #head(code: number, headers: Readonly<Record<string, string>>): void {
     this.code = code;
+    if (this.#losesAnswer) this.reset();
     if (!this.isOver) (this.#response as ServerResponse).writeHead(code, headers);
   }
 

@@ -1,6 +1,8 @@
 import { loopbackUser } from "./authn.ts";
-import { resourceNamed } from "./catalog.ts";
+import { catalog, resourceNamed } from "./catalog.ts";
+import { fieldsAt, textAt } from "./objects.ts";
 import type { Registry, Target } from "./registry.ts";
+import type { StoreEvent } from "./store.ts";
 
 const caller = { user: loopbackUser };
 const initial = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -9,19 +11,63 @@ function target(plural: string, namespace: string, name: string): Target {
   return { resource: resourceNamed(plural), namespace, name };
 }
 
-/** What every namespace has: the account of pods that name none, and the authority that signs this server. */
-function furnish(registry: Registry, namespace: string, authority: string): void {
-  registry.create(target("serviceaccounts", namespace, "default"), {}, caller);
-  registry.create(target("configmaps", namespace, "kube-root-ca.crt"), { data: { "ca.crt": authority } }, caller);
+/**
+ * What the namespace controllers do: every namespace is furnished when it comes and emptied when it goes.
+ * @param authority the certificate that signs this server, which pods find in their namespace
+ */
+export function keepNamespaces(registry: Registry, authority: string): void {
+  const keeper = new NamespaceKeeper(registry, authority);
+  registry.store.subscribe((event) => keeper.look(event));
+  for (const name of initial) registry.create(target("namespaces", "", name), {}, caller);
 }
 
-/** Makes the namespaces that every cluster has, and furnishes each new one, as the namespace controllers do. */
-export function keepNamespaces(registry: Registry, authority: string): void {
-  registry.store.subscribe(({ resource, previous, current, deleted }) => {
-    if (resource === "namespaces" && previous === undefined && !deleted) {
-      // Once the creation is over: its own event comes first.
-      queueMicrotask(() => furnish(registry, current.metadata.name, authority));
+class NamespaceKeeper {
+  readonly #registry: Registry;
+  readonly #authority: string;
+
+  constructor(registry: Registry, authority: string) {
+    this.#registry = registry;
+    this.#authority = authority;
+  }
+
+  /** What it does, it does once the change that it is told of is over: whose event comes first. */
+  look({ resource, previous, current, deleted }: StoreEvent): void {
+    const { name, namespace = "", deletionTimestamp } = current.metadata;
+    if (resource === "namespaces" && previous === undefined) {
+      queueMicrotask(() => this.#furnish(name));
+    } else if (resource === "namespaces" && deletionTimestamp !== undefined && !deleted) {
+      queueMicrotask(() => this.#empty(name));
+    } else if (deleted && namespace !== "" && this.#isTerminating(namespace)) {
+      queueMicrotask(() => this.#empty(namespace));
     }
-  });
-  for (const name of initial) registry.create(target("namespaces", "", name), {}, caller);
+  }
+
+  #furnish(namespace: string): void {
+    const authority = { data: { "ca.crt": this.#authority } };
+    this.#registry.create(target("serviceaccounts", namespace, "default"), {}, caller);
+    this.#registry.create(target("configmaps", namespace, "kube-root-ca.crt"), authority, caller);
+  }
+
+  #isTerminating(namespace: string): boolean {
+    return this.#registry.store.get("namespaces", namespace)?.metadata.deletionTimestamp !== undefined;
+  }
+
+  #empty(name: string): void {
+    const { store } = this.#registry;
+    const namespace = store.get("namespaces", name);
+    if (namespace === undefined) return;
+    if (textAt(namespace, "status.phase") !== "Terminating") {
+      const status = { ...fieldsAt(namespace, "status"), phase: "Terminating" };
+      store.put("namespaces", name, { ...namespace, status });
+    }
+    let left = 0;
+    for (const resource of catalog.filter((each) => each.namespaced && each.conversion === undefined)) {
+      for (const { metadata } of store.all(resource.storage).filter((each) => each.metadata.namespace === name)) {
+        const { gone } = this.#registry.delete({ resource, namespace: name, name: metadata.name }, {}, caller);
+        if (!gone) left++;
+      }
+    }
+    // What goes with grace calls again when it has gone.
+    if (left === 0) store.remove("namespaces", name);
+  }
 }

@@ -112,7 +112,7 @@ export class Registry {
     metadata["creationTimestamp"] = timestamp();
     if (resource.strategy.countsGenerations === true) metadata["generation"] = 1;
     this.#requireNamespace(named, caller);
-    resource.strategy.create?.(draft);
+    resource.strategy.create?.(draft, caller.user);
     this.#admit({ operation: "create", target: named, user: caller.user, draft, old: undefined });
     this.#validate(named, draft, undefined);
     const key = keyOf(target.namespace, name);

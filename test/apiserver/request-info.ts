@@ -8,7 +8,9 @@ export interface RequestInfo {
   readonly subresource: string;
   /** `""` for all or none. */
   readonly namespace: string;
+  /** Of a list or watch: the one that its field selector names. */
   readonly name: string;
+  readonly fieldSelector: string;
   /** What follows the subresource, as in `…/proxy/metrics`: `metrics`. */
   readonly rest: string;
 }
@@ -46,5 +48,17 @@ export function parseRequest(method: string, url: URL): RequestInfo | undefined 
   }
   const [resource = "", name = "", subresource = "", ...rest] = path;
   const verb = verbOf(method, name, isWatch);
-  return { verb, group, version, resource, subresource, namespace, name, rest: rest.join("/") };
+  const fieldSelector = url.searchParams.get("fieldSelector") ?? "";
+  const selected = name === "" ? /(?:^|,)metadata\.name==?(?<name>[^,]+)/.exec(fieldSelector)?.groups?.["name"] : name;
+  return {
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace,
+    name: selected ?? "",
+    fieldSelector,
+    rest: rest.join("/"),
+  };
 }

@@ -1,3 +1,4 @@
+import type { User } from "./authn.ts";
 import type { ApiObject, Draft, Fields } from "./objects.ts";
 
 /** `[field, message]`: what is wrong with an object, as `["spec.nodeName", "field is immutable"]`. */
@@ -6,7 +7,7 @@ export type Problem = readonly [field: string, message: string];
 /** How one kind of object is made and changed. Drafts have their metadata and identity already. */
 export interface Strategy {
   /** Fills in what the author of a new object left out, and removes what is not theirs to set. */
-  readonly create?: (draft: Draft) => void;
+  readonly create?: (draft: Draft, author: User) => void;
   /** Puts back what an update of the object itself must not change, its status above all. */
   readonly update?: (draft: Draft, old: ApiObject) => void;
   /** Puts back what an update of a subresource must not change. */

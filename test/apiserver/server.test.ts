@@ -11,7 +11,7 @@ describe("the API server for tests", () => {
   let server: TestApiServer;
   let client: TestClient;
   before(async () => {
-    server = await TestApiServer.start();
+    server = await TestApiServer.start({ schedules: false });
     client = new TestClient(server, server.credentials("admin", ["system:masters"]));
   });
   after(async () => {

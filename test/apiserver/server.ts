@@ -8,7 +8,10 @@
  *     server.kubeconfig(server.credentials("admin", ["system:masters"]))
  *     server.admin.create({ apiVersion: "v1", kind: "Pod", … });  // as the administrator, without HTTP
  *     await server.admin.until("pods", "default/web", (pod) => …);
+ *     server.faults.add({ verb: "patch", resource: "pods" }, { code: 429, retryAfterSeconds: 1 }, 3);
+ *     server.cutWatches({ resource: "pods" });
  *     await server.wire.down(); server.wire.freeze();        // what networks do
+ *     server.requests.list("patch pods/status");             // what came
  *
  * By hand: `sh scripts/node.sh test/apiserver/main.ts --port 6443 --kubeconfig-out /tmp/kubeconfig`.
  *
@@ -17,23 +20,33 @@
 import { once } from "node:events";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { Access } from "./access.ts";
 import { Admin } from "./admin.ts";
-import { ApiError } from "./api-error.ts";
-import { authenticate, type TokenAuthenticator, type User } from "./authn.ts";
-import { type Authorizer, masters, refusal } from "./authz.ts";
+import { ApiError, badRequest } from "./api-error.ts";
+import type { User } from "./authn.ts";
 import { CertificateAuthority, type Credentials } from "./certificates.ts";
 import { discover } from "./discovery.ts";
 import { Exchange } from "./exchange.ts";
+import { Faults } from "./faults.ts";
+import { collectGarbage } from "./garbage.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import { keepNamespaces } from "./namespaces.ts";
+import { NodeRestriction } from "./node-restriction.ts";
+import { isFields } from "./objects.ts";
+import { PodAdmission } from "./pod-admission.ts";
 import { Registry } from "./registry.ts";
 import { parseRequest, type RequestInfo } from "./request-info.ts";
+import { RequestLog } from "./request-log.ts";
 import { RestHandler } from "./rest.ts";
+import { answerReview } from "./reviews.ts";
+import { schedulePods } from "./scheduler.ts";
+import { signRequests, type SignerOptions } from "./signer.ts";
 import { Store } from "./store.ts";
+import { subresourceHandlers } from "./subresources.ts";
 import type { Watch } from "./watch.ts";
 import { Wire } from "./wire.ts";
 
-export interface TestApiServerOptions {
+export interface TestApiServerOptions extends SignerOptions {
   /** Default: one that is free. */
   readonly port?: number;
   /** Between two bookmarks of a watch. Default: a minute. */
@@ -42,6 +55,8 @@ export interface TestApiServerOptions {
   readonly keptEvents?: number;
   /** Bearer tokens and whose they are. */
   readonly tokens?: Readonly<Record<string, User>>;
+  /** Whether pods get a node by themselves. Default: yes. */
+  readonly schedules?: boolean;
 }
 
 export class TestApiServer implements AsyncDisposable {
@@ -49,48 +64,41 @@ export class TestApiServer implements AsyncDisposable {
   readonly authority = new CertificateAuthority("podwright-test-ca");
   readonly registry: Registry;
   readonly admin: Admin;
+  readonly access: Access;
+  readonly faults = new Faults();
+  readonly requests = new RequestLog();
   /** The watches that are open now. */
   readonly watches = new Set<Watch>();
   readonly #http: Http2SecureServer;
   readonly #rest: RestHandler;
-  readonly #authorizers: Authorizer[] = [masters];
-  readonly #tokens: TokenAuthenticator[] = [];
+  #staleRevision: number | undefined;
   #wire: Wire | undefined;
 
   private constructor(options: TestApiServerOptions) {
-    this.registry = new Registry(new Store(options.keptEvents));
+    const store = new Store(options.keptEvents);
+    this.registry = new Registry(store);
     this.admin = new Admin(this.registry);
-    this.#tokens.push((token) => options.tokens?.[token]);
+    this.access = new Access(store, options.tokens ?? {});
+    const restriction = new NodeRestriction(store);
+    const pods = new PodAdmission(store);
+    this.registry.admitBy(pods.admit);
+    this.registry.admitBy(restriction.admit);
     this.#rest = new RestHandler(this.registry, {
       bookmarkMs: options.bookmarkMs ?? 60_000,
-      subresources: {},
-      staleRevision: () => undefined,
+      subresources: subresourceHandlers(this.registry, this.access),
+      staleRevision: () => this.#staleRevision,
       watching: (watch) => {
         this.watches.add(watch);
         return () => void this.watches.delete(watch);
       },
       shape: (_exchange, _resource, answer) => answer,
     });
-    const { certificate, key } = this.authority.issue({
-      subject: { commonName: "kube-apiserver" },
-      names: ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"],
-      usages: ["server"],
-    });
-    this.#http = createSecureServer({
-      key,
-      cert: certificate,
-      ca: this.authority.certificate,
-      // A bad client certificate is answered with 401, as by the real one, rather than by an alert.
-      requestCert: true,
-      rejectUnauthorized: false,
-      allowHTTP1: true,
-    });
-    this.#http.on("request", (request, response) => void this.#serve(new Exchange(request, response)));
+    this.#http = this.#listener();
+    this.#control(options);
   }
 
   static async start(options: TestApiServerOptions = {}): Promise<TestApiServer> {
     const server = new TestApiServer(options);
-    keepNamespaces(server.registry, server.authority.certificate);
     server.#http.listen(0, "127.0.0.1");
     await once(server.#http, "listening");
     server.#wire = new Wire((server.#http.address() as AddressInfo).port, options.port ?? 0);
@@ -114,16 +122,34 @@ export class TestApiServer implements AsyncDisposable {
     groups: readonly string[] = [],
     validity: { readonly notBefore?: Date; readonly notAfter?: Date } = {},
   ): Credentials {
-    return this.authority.issue({
-      subject: { commonName: user, organizations: groups },
-      usages: ["client"],
-      ...validity,
-    });
+    const subject = { commonName: user, organizations: groups };
+    return this.authority.issue({ subject, usages: ["client"], ...validity });
   }
 
   /** A kubeconfig with everything in it; the administrator's unless told. */
   kubeconfig(who: Credentials | { readonly token: string } = this.credentials("admin", ["system:masters"])): string {
     return kubeconfig(this.url, this.authority.certificate, who);
+  }
+
+  /** Ends watches: as at their timeout, with an error event, abruptly, or never and without another word. */
+  cutWatches(
+    which: { readonly resource?: string } = {},
+    how: { readonly error?: ApiError; readonly abruptly?: boolean; readonly silently?: boolean } = {},
+  ): void {
+    for (const watch of this.watches) {
+      if (which.resource !== undefined && watch.scope.resource.plural !== which.resource) continue;
+      if (how.silently === true) watch.silence();
+      else watch.end(how);
+    }
+  }
+
+  /**
+   * Reads that take any revision (`resourceVersion=0`) see what is now and nothing newer, as from another server whose
+   * cache lags, until the return value is disposed of.
+   */
+  lagReads(): Disposable {
+    this.#staleRevision = this.registry.store.revision;
+    return { [Symbol.dispose]: () => void (this.#staleRevision = undefined) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -132,41 +158,75 @@ export class TestApiServer implements AsyncDisposable {
     this.#http.close();
   }
 
+  #listener(): Http2SecureServer {
+    const { certificate, key } = this.authority.issue({
+      subject: { commonName: "kube-apiserver" },
+      names: ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"],
+      usages: ["server"],
+    });
+    const http = createSecureServer({
+      key,
+      cert: certificate,
+      ca: this.authority.certificate,
+      // A bad client certificate is answered with 401, as by the real one, rather than by an alert.
+      requestCert: true,
+      rejectUnauthorized: false,
+      allowHTTP1: true,
+    });
+    http.on("request", (request, response) => void this.#serve(new Exchange(request, response)));
+    return http;
+  }
+
+  /** Starts what is not the API server itself, but what clusters have beside it. */
+  #control(options: TestApiServerOptions): void {
+    collectGarbage(this.registry);
+    keepNamespaces(this.registry, this.authority.certificate);
+    signRequests(this.registry.store, this.authority, options);
+    if (options.schedules !== false) schedulePods(this.registry);
+  }
+
   async #serve(exchange: Exchange): Promise<void> {
+    const info = parseRequest(exchange.method, exchange.url);
+    this.requests.add(exchange, info);
     try {
-      exchange.user = authenticate(exchange.socket, exchange.header("authorization"), this.#tokens);
-      await this.#answer(exchange);
+      exchange.user = this.access.authenticate(exchange.socket, exchange.header("authorization"));
+      if (await this.faults.meet(exchange, info)) await this.#answer(exchange, info);
     } catch (error) {
       if (error instanceof ApiError) exchange.sendError(error);
       else exchange.sendError(new ApiError(500, "InternalError", `Internal error occurred: ${String(error)}`));
     }
   }
 
-  async #answer(exchange: Exchange): Promise<void> {
+  async #answer(exchange: Exchange, info: RequestInfo | undefined): Promise<void> {
     const path = exchange.url.pathname;
+    if (info !== undefined) {
+      this.access.require({ ...info, user: exchange.user });
+      if (!(await this.#review(exchange, info))) await this.#rest.handle(exchange, info);
+      return;
+    }
+    this.access.require({
+      user: exchange.user,
+      verb: exchange.method === "GET" ? "get" : exchange.method.toLowerCase(),
+      path,
+      ...{ group: "", resource: "", subresource: "", namespace: "", name: "", fieldSelector: "" },
+    });
     if (/^\/(?:healthz|livez|readyz)(?:\/|$)/.test(path)) {
       return exchange.sendText(200, "ok", { "content-type": "text/plain" });
     }
-    const discovered = exchange.method === "GET" ? discover(path) : undefined;
-    if (discovered !== undefined) return exchange.send(200, discovered);
-    const info = parseRequest(exchange.method, exchange.url);
-    if (info === undefined) throw new ApiError(404, "NotFound", "the server could not find the requested resource");
-    this.#authorize(exchange, info);
-    return this.#rest.handle(exchange, info);
+    const discovered = discover(path);
+    if (discovered === undefined) {
+      throw new ApiError(404, "NotFound", "the server could not find the requested resource");
+    }
+    exchange.send(200, discovered);
   }
 
-  #authorize(exchange: Exchange, info: RequestInfo): void {
-    const request = { ...info, user: exchange.user };
-    if (this.#authorizers.some((allows) => allows(request))) return;
-    const { group, resource, name } = info;
-    const full = group === "" ? resource : `${resource}.${group}`;
-    throw new ApiError(
-      403,
-      "Forbidden",
-      `${full}${name === "" ? "" : ` ${JSON.stringify(name)}`} is forbidden: ${refusal(request)}`,
-      {
-        subject: { group, resource, name },
-      },
-    );
+  /** @returns whether it was a review, and is answered */
+  async #review(exchange: Exchange, info: RequestInfo): Promise<boolean> {
+    if (!/^auth(?:entication|orization)\.k8s\.io$/.test(info.group) || info.verb !== "create") return false;
+    const review = await exchange.body();
+    if (!isFields(review)) throw badRequest("the body of the request is not an object");
+    const answer = answerReview(info.resource, review, exchange.user, this.access);
+    if (answer !== undefined) exchange.send(201, answer);
+    return answer !== undefined;
   }
 }

@@ -70,7 +70,15 @@ export const serviceStrategy: Strategy = {
 
 /** A signing request's `spec` never changes; its approval and its status have an endpoint each. */
 export const certificateRequestStrategy: Strategy = {
-  create: (draft) => void (draft["status"] = {}),
+  create: (draft, author) => {
+    draft["status"] = {};
+    const spec = draftAt(draft, "spec");
+    for (const name of ["username", "uid", "groups", "extra"]) delete spec[name];
+    spec["username"] = author.name;
+    spec["groups"] = [...author.groups];
+    if (author.uid !== undefined) spec["uid"] = author.uid;
+    if (author.extra !== undefined) spec["extra"] = { ...author.extra };
+  },
   update: (draft, old) => {
     draft["spec"] = old["spec"];
     draft["status"] = old["status"];

@@ -93,3 +93,14 @@ export function podNamed(name: string, spec: Fields = {}, metadata: Fields = {})
     spec: { containers: [{ name: "app", image: "podwright.local/demo:1" }], ...spec },
   };
 }
+
+/** A node, as it registers itself. */
+export function nodeNamed(name: string, options: { readonly ready?: boolean } = {}): Fields {
+  const status = options.ready === true ? "True" : "False";
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux" } },
+    status: { allocatable: { pods: "110" }, conditions: [{ type: "Ready", status }] },
+  };
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, it } from "node:test";
+import type { Credentials } from "./certificates.ts";
+import { at, type Fields, fieldsAt, textAt } from "./objects.ts";
+import { TestApiServer } from "./server.ts";
+import { nodeNamed, podNamed, TestClient } from "./testing.ts";
+
+const strategic = "application/strategic-merge-patch+json";
+const pods = "/api/v1/namespaces/default/pods";
+
+describe("who may come in", () => {
+  let server: TestApiServer;
+  before(async () => {
+    server = await TestApiServer.start({ tokens: { secret: { name: "tess", groups: ["testers"] } } });
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  async function whoAmI(who: Credentials | undefined, token?: string): Promise<[number, string]> {
+    using client = new TestClient(server, who);
+    const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const answer = await client.request("POST", path, { body: {}, ...(token === undefined ? {} : { token }) });
+    return [answer.code, textAt(answer.body, "status.userInfo.username") || textAt(answer.body, "reason")];
+  }
+
+  it("knows users by client certificate or token, and refuses what is not good", async () => {
+    assert.deepEqual(await whoAmI(server.credentials("ann", ["team"])), [201, "ann"]);
+    assert.deepEqual(await whoAmI(undefined, "secret"), [201, "tess"]);
+    assert.deepEqual(await whoAmI(undefined, "wrong"), [401, "Unauthorized"]);
+    assert.deepEqual(await whoAmI(undefined), [403, "Forbidden"]);
+  });
+  it("refuses certificates that are expired, not yet valid or another authority's", async () => {
+    const day = 24 * 3_600_000;
+    const [past, future] = [new Date(Date.now() - day), new Date(Date.now() + day)];
+    assert.equal((await whoAmI(server.credentials("ann", [], { notAfter: past })))[0], 401);
+    assert.equal((await whoAmI(server.credentials("ann", [], { notBefore: future })))[0], 401);
+    await using other = await TestApiServer.start();
+    assert.equal((await whoAmI(other.credentials("ann")))[0], 401);
+  });
+  it("answers reviews of tokens and of access", async () => {
+    using client = new TestClient(server, server.credentials("admin", ["system:masters"]));
+    const token = await client.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {
+      body: { spec: { token: "secret" } },
+    });
+    assert.equal(at(token.body, "status.authenticated"), true);
+    assert.equal(textAt(token.body, "status.user.username"), "tess");
+    const review = async (user: string): Promise<Fields> => {
+      const resourceAttributes = { verb: "get", resource: "nodes", subresource: "proxy", name: "node1" };
+      const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+      const { body } = await client.request("POST", path, {
+        body: { spec: { user, groups: user === "root" ? ["system:masters"] : [], resourceAttributes } },
+      });
+      return fieldsAt(body, "status");
+    };
+    assert.deepEqual(await review("root"), { allowed: true });
+    assert.match(textAt(await review("nobody"), "reason"), /User "nobody" cannot get resource "nodes\/proxy"/);
+  });
+});
+
+describe("what a node may do", () => {
+  let server: TestApiServer;
+  let node: TestClient;
+  before(async () => {
+    server = await TestApiServer.start({ schedules: false });
+    node = new TestClient(server, server.credentials("system:node:node1", ["system:nodes"]));
+  });
+  after(async () => {
+    node[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+  let count = 0;
+  let own = "";
+  let foreign = "";
+  beforeEach(() => {
+    count++;
+    own = `own-${count}`;
+    foreign = `foreign-${count}`;
+    server.admin.create(podNamed(own, { nodeName: "node1" }));
+    server.admin.create(podNamed(foreign, { nodeName: "node2" }));
+  });
+
+  it("registers itself and no other node", async () => {
+    assert.equal((await node.request("POST", "/api/v1/nodes", { body: nodeNamed("node1") })).code, 201);
+    assert.equal((await node.request("POST", "/api/v1/nodes", { body: nodeNamed("node2") })).code, 403);
+    const label = { metadata: { labels: { "node-role.kubernetes.io/control-plane": "" } } };
+    const labelled = await node.request("PATCH", "/api/v1/nodes/node1", { contentType: strategic, body: label });
+    assert.equal(labelled.code, 403);
+    assert.match(textAt(labelled.body, "message"), /is not allowed to modify labels/);
+    const taints = { spec: { taints: [{ key: "a", effect: "NoSchedule" }] } };
+    const tainted = await node.request("PATCH", "/api/v1/nodes/node1", { contentType: strategic, body: taints });
+    assert.match(textAt(tainted.body, "message"), /not allowed to modify taints/);
+    assert.equal((await node.get("/api/v1/nodes/node1")).code, 200);
+    assert.equal((await node.get("/api/v1/nodes")).code, 403);
+    assert.equal((await node.get("/api/v1/nodes?fieldSelector=metadata.name%3Dnode1")).code, 200);
+  });
+  it("renews its own lease alone", async () => {
+    const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    const lease = (name: string): Fields => ({ metadata: { name }, spec: { holderIdentity: name } });
+    assert.equal((await node.request("POST", leases, { body: lease("node1") })).code, 201);
+    assert.equal((await node.request("POST", leases, { body: lease("node2") })).code, 403);
+    assert.equal((await node.get(`${leases}/node1`)).code, 200);
+    assert.equal((await node.get(`${leases}/node2`)).code, 403);
+    const blind = await node.request("PUT", `${leases}/node1`, { body: lease("node1") });
+    assert.equal(blind.code, 422, "a lease is updated from a known revision only");
+  });
+  it("sees its own pods, and writes their status", async () => {
+    assert.equal((await node.get(`${pods}/${own}`)).code, 200);
+    assert.equal((await node.get(`${pods}/${foreign}`)).code, 403);
+    assert.equal((await node.get("/api/v1/pods")).code, 403);
+    assert.equal((await node.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dnode1")).code, 200);
+    const status = { status: { phase: "Running" } };
+    const patch = (name: string): Promise<{ code: number; body: Fields }> =>
+      node.request("PATCH", `${pods}/${name}/status`, { contentType: strategic, body: status });
+    const patched = await patch(own);
+    assert.equal(at(patched.body, "status.phase"), "Running");
+    assert.equal((await patch(foreign)).code, 403);
+    const whole = await node.request("PATCH", `${pods}/${own}`, { contentType: strategic, body: status });
+    assert.equal(whole.code, 403, "the pod itself is not a node's to change");
+    const labels = { metadata: { labels: { app: "x" } } };
+    const relabelled = await node.request("PATCH", `${pods}/${own}/status`, { contentType: strategic, body: labels });
+    assert.match(textAt(relabelled.body, "message"), /cannot update labels through pod status/);
+  });
+  it("creates mirror pods of its own, and deletes its own pods", async () => {
+    const uid =
+      server.admin.find("nodes", "node1")?.metadata.uid ?? server.admin.create(nodeNamed("node1")).metadata.uid;
+    const owner = { apiVersion: "v1", kind: "Node", name: "node1", uid, controller: true };
+    const mirror = podNamed(
+      `mirror-${count}`,
+      { nodeName: "node1" },
+      {
+        annotations: { "kubernetes.io/config.mirror": "hash" },
+        ownerReferences: [owner],
+      },
+    );
+    const created = await node.request("POST", pods, { body: mirror });
+    assert.equal(created.code, 201, created.text);
+    assert.equal(at(created.body, "spec.volumes"), undefined, "a mirror pod gets no token");
+    const plain = podNamed("plain", { nodeName: "node1" });
+    assert.match(
+      textAt((await node.request("POST", pods, { body: plain })).body, "message"),
+      /can only create mirror pods/,
+    );
+    const wrong = {
+      ...mirror,
+      metadata: { ...fieldsAt(mirror, "metadata"), name: "w", ownerReferences: [{ ...owner, uid: "0" }] },
+    };
+    assert.match(textAt((await node.request("POST", pods, { body: wrong })).body, "message"), /UID mismatch/);
+    const path = `${pods}/${own}`;
+    assert.equal((await node.request("DELETE", path, { body: { gracePeriodSeconds: 0 } })).code, 200);
+    assert.equal((await node.request("DELETE", `${pods}/${foreign}`)).code, 403);
+  });
+  it("reads the secrets and config maps that its pods refer to, one by one", async () => {
+    for (const name of ["used", "unused"]) {
+      server.admin.create({ apiVersion: "v1", kind: "Secret", metadata: { name: `${name}-${count}` } });
+    }
+    const volumes = [{ name: "s", secret: { secretName: `used-${count}` } }];
+    server.admin.create(podNamed(`with-secret-${count}`, { nodeName: "node1", volumes }));
+    const secrets = "/api/v1/namespaces/default/secrets";
+    assert.equal((await node.get(`${secrets}/used-${count}`)).code, 200);
+    assert.equal((await node.get(`${secrets}?fieldSelector=metadata.name%3Dused-${count}`)).code, 200);
+    const refused = await node.get(`${secrets}/unused-${count}`);
+    assert.match(textAt(refused.body, "message"), /no relationship found between node 'node1' and this object/);
+    assert.equal((await node.get(secrets)).code, 403);
+  });
+  it("gets tokens for the accounts of its own pods, bound to them", async () => {
+    const accounts = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    const uid = server.admin.get("pods", `default/${own}`).metadata.uid;
+    const request = (name: string, podUid: string): Fields => ({
+      spec: { expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid: podUid } },
+    });
+    const issued = await node.request("POST", accounts, { body: request(own, uid) });
+    assert.equal(issued.code, 201, issued.text);
+    const token = textAt(issued.body, "status.token");
+    using admin = new TestClient(server);
+    const review = (): Promise<{ code: number; body: Fields }> =>
+      admin.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", { body: {}, token });
+    assert.equal(textAt((await review()).body, "status.userInfo.username"), "system:serviceaccount:default:default");
+    server.admin.delete("pods", `default/${own}`, { gracePeriodSeconds: 0 });
+    assert.equal((await review()).code, 401, "a token ends with its pod");
+    const elsewhere = server.admin.get("pods", `default/${foreign}`).metadata.uid;
+    server.admin.create(podNamed(`keeps-relation-${count}`, { nodeName: "node1" }));
+    assert.equal((await node.request("POST", accounts, { body: request(foreign, elsewhere) })).code, 403);
+    const short = { spec: { ...fieldsAt(request(own, uid), "spec"), expirationSeconds: 60 } };
+    assert.equal((await node.request("POST", accounts, { body: short })).code, 422);
+  });
+});

@@ -1,0 +1,70 @@
+import type { TLSSocket } from "node:tls";
+import { ApiError, type ErrorSubject } from "./api-error.ts";
+import { authenticate, type User } from "./authn.ts";
+import { type AccessRequest, type Authorizer, bootstrappers, everybody, masters, refusal } from "./authz.ts";
+import { NodeAuthorizer } from "./node-authorizer.ts";
+import type { Reviewer } from "./reviews.ts";
+import type { Store } from "./store.ts";
+import { TokenIssuer } from "./tokens.ts";
+
+/** Who may come in, and who may do what. */
+export class Access implements Reviewer {
+  readonly issuer: TokenIssuer;
+  readonly #authorizers: Authorizer[];
+  readonly #tokens: Map<string, User>;
+
+  /** @param tokens bearer tokens and whose they are */
+  constructor(store: Store, tokens: Readonly<Record<string, User>>) {
+    this.issuer = new TokenIssuer(store);
+    this.#tokens = new Map(Object.entries(tokens));
+    const nodes = new NodeAuthorizer(store);
+    this.#authorizers = [masters, everybody, bootstrappers, nodes.authorize];
+  }
+
+  /** Makes a token known, from now on. */
+  addToken(token: string, user: User): void {
+    this.#tokens.set(token, user);
+  }
+
+  removeToken(token: string): void {
+    this.#tokens.delete(token);
+  }
+
+  /** Lets requests pass that this one says yes to, too: a test's stand-in for RBAC. */
+  allow(authorizer: Authorizer): void {
+    this.#authorizers.push(authorizer);
+  }
+
+  /** @throws ApiError 401 */
+  authenticate(socket: TLSSocket, authorization: string | undefined): User {
+    return authenticate(socket, authorization, [(token) => this.#tokens.get(token), this.issuer.authenticate]);
+  }
+
+  authorize(request: AccessRequest): string | undefined {
+    const reasons: string[] = [];
+    for (const authorizer of this.#authorizers) {
+      const answer = authorizer(request);
+      if (answer === true) return undefined;
+      if (typeof answer === "string") reasons.push(answer);
+    }
+    return refusal(request, reasons);
+  }
+
+  /** @throws ApiError 403 */
+  require(request: AccessRequest): void {
+    const refused = this.authorize(request);
+    if (refused === undefined) return;
+    const { group, resource, name, path } = request;
+    if (path !== undefined) throw new ApiError(403, "Forbidden", `forbidden: ${refused}`);
+    const subject: ErrorSubject = { group, resource, name };
+    const full = group === "" ? resource : `${resource}.${group}`;
+    const what = name === "" ? full : `${full} ${JSON.stringify(name)}`;
+    throw new ApiError(403, "Forbidden", `${what} is forbidden: ${refused}`, { subject });
+  }
+
+  token(token: string, audiences: readonly string[]): { user: User; audiences: readonly string[] } | undefined {
+    const user = this.#tokens.get(token);
+    if (user === undefined) return this.issuer.review(token, audiences);
+    return { user: { ...user, groups: [...user.groups, "system:authenticated"] }, audiences };
+  }
+}

@@ -1,0 +1,34 @@
+import { loopbackUser } from "./authn.ts";
+import { resourceNamed } from "./catalog.ts";
+import { type ApiObject, timestamp } from "./objects.ts";
+import type { Registry } from "./registry.ts";
+
+export interface RecordedEvent {
+  readonly reason: string;
+  readonly type: "Normal" | "Warning";
+  readonly message: string;
+  /** Who says it, as `default-scheduler`. */
+  readonly component: string;
+}
+
+/** Writes an event about an object, as the control plane's parts do. */
+export function recordEvent(registry: Registry, about: ApiObject, event: RecordedEvent): void {
+  const { name, namespace = "default", uid, resourceVersion } = about.metadata;
+  const now = timestamp();
+  const target = { resource: resourceNamed("events"), namespace, name: "" };
+  const object = {
+    metadata: { generateName: `${name}.`, namespace },
+    involvedObject: { kind: about.kind, namespace, name, uid, apiVersion: about.apiVersion, resourceVersion },
+    reason: event.reason,
+    message: event.message,
+    type: event.type,
+    source: { component: event.component },
+    reportingComponent: event.component,
+    reportingInstance: "",
+    firstTimestamp: now,
+    lastTimestamp: now,
+    eventTime: null,
+    count: 1,
+  };
+  registry.create(target, object, { user: loopbackUser });
+}

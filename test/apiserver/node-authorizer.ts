@@ -1,0 +1,141 @@
+import type { User } from "./authn.ts";
+import { type AccessRequest, type Authorizer, type Rule, ruleAllows } from "./authz.ts";
+import { type ApiObject, itemsAt, textAt } from "./objects.ts";
+import { referencesOf } from "./references.ts";
+import type { Store } from "./store.ts";
+
+const read = ["get", "list", "watch"];
+
+/** What every node may, whatever the object (bootstrappolicy.NodeRules of 1.36, without what has a rule of its own). */
+const nodeRules: readonly Rule[] = [
+  { verbs: ["create"], groups: ["authentication.k8s.io"], resources: ["tokenreviews"] },
+  {
+    verbs: ["create"],
+    groups: ["authorization.k8s.io"],
+    resources: ["subjectaccessreviews", "localsubjectaccessreviews"],
+  },
+  { verbs: read, groups: [""], resources: ["services"] },
+  { verbs: ["create", "update", "patch"], groups: ["", "events.k8s.io"], resources: ["events"] },
+  { verbs: ["create", "delete"], groups: [""], resources: ["pods"] },
+  { verbs: ["update", "patch"], groups: [""], resources: ["pods/status"] },
+  { verbs: ["create"], groups: [""], resources: ["pods/eviction"] },
+  { verbs: ["get"], groups: [""], resources: ["endpoints"] },
+  { verbs: ["create", ...read], groups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"] },
+  { verbs: ["get"], groups: ["storage.k8s.io"], resources: ["volumeattachments"] },
+  { verbs: read, groups: ["storage.k8s.io"], resources: ["csidrivers"] },
+  { verbs: read, groups: ["node.k8s.io"], resources: ["runtimeclasses"] },
+];
+
+/** The node whose kubelet a user is; undefined for all others. */
+export function nodeNameOf(user: User): string | undefined {
+  if (!user.groups.includes("system:nodes")) return undefined;
+  return /^system:node:(?<name>.+)$/.exec(user.name)?.groups?.["name"];
+}
+
+/** The node authorizer: what a kubelet may is what its own node and the pods on it need. */
+export class NodeAuthorizer {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  readonly authorize: Authorizer = (request) => {
+    const node = nodeNameOf(request.user);
+    if (node === undefined || request.path !== undefined) return false;
+    switch (request.resource) {
+      case "secrets":
+      case "configmaps":
+        return this.#reading(request) ?? this.#related(node, request);
+      case "persistentvolumeclaims":
+        return (request.subresource === "status" ? undefined : this.#getting(request)) ?? this.#related(node, request);
+      case "persistentvolumes":
+        return this.#getting(request) ?? this.#relatedVolume(node, request);
+      case "serviceaccounts":
+        return this.#serviceAccount(node, request);
+      case "leases":
+        return this.#own(node, request, request.namespace === "kube-node-lease");
+      case "csinodes":
+        return this.#own(node, request, request.subresource === "");
+      case "nodes":
+        return this.#node(node, request);
+      case "pods":
+        return this.#pod(node, request);
+      default:
+        return nodeRules.some((rule) => ruleAllows(rule, request));
+    }
+  };
+
+  #reading({ verb, subresource, namespace }: AccessRequest): string | undefined {
+    if (!read.includes(verb)) return "can only read resources of this type";
+    if (subresource !== "") return "cannot read subresource";
+    return namespace === "" ? "can only read namespaced object of this type" : undefined;
+  }
+
+  #getting({ verb, subresource }: AccessRequest): string | undefined {
+    if (verb !== "get") return "can only get individual resources of this type";
+    return subresource === "" ? undefined : "cannot get subresource";
+  }
+
+  #podsOf(node: string): ApiObject[] {
+    return this.#store.all("pods").filter((pod) => textAt(pod, "spec.nodeName") === node);
+  }
+
+  #related(node: string, { resource, namespace, name }: AccessRequest): true | string {
+    if (name === "") return "No Object name found";
+    const inNamespace = this.#podsOf(node).filter((pod) => pod.metadata.namespace === namespace);
+    if (inNamespace.some((pod) => referencesOf(pod).get(resource)?.has(name) === true)) return true;
+    // A pod's claim needs the pull secrets of its account, too.
+    const accounts = inNamespace.map((pod) =>
+      this.#store.get("serviceaccounts", `${namespace}/${textAt(pod, "spec.serviceAccountName")}`),
+    );
+    const isPullSecret = (account: ApiObject | undefined): boolean =>
+      itemsAt(account, "imagePullSecrets").some((secret) => secret["name"] === name);
+    if (resource === "secrets" && accounts.some(isPullSecret)) return true;
+    return `no relationship found between node '${node}' and this object`;
+  }
+
+  #relatedVolume(node: string, { name }: AccessRequest): true | string {
+    const claims = this.#podsOf(node).flatMap((pod) =>
+      [...(referencesOf(pod).get("persistentvolumeclaims") ?? [])].map((claim) =>
+        this.#store.get("persistentvolumeclaims", `${pod.metadata.namespace ?? ""}/${claim}`),
+      ),
+    );
+    const isNeeded = claims.some((claim) => claim !== undefined && textAt(claim, "spec.volumeName") === name);
+    return isNeeded || `no relationship found between node '${node}' and this object`;
+  }
+
+  #serviceAccount(node: string, request: AccessRequest): true | string {
+    const isRead = request.verb === "get" && request.subresource === "";
+    const isToken = request.verb === "create" && request.subresource === "token" && request.name !== "";
+    if (!isRead && !isToken) return "can only create tokens for individual service accounts";
+    return this.#related(node, request);
+  }
+
+  #own(node: string, { verb, name }: AccessRequest, isInPlace: boolean): true | string {
+    const isVerb = ["get", "create", "update", "patch", "delete"].includes(verb);
+    if (!isVerb || !isInPlace) return "can only get, create, update, patch, or delete its own";
+    return verb === "create" || name === node || "can only access the one with the same name as the requesting node";
+  }
+
+  #node(node: string, { verb, subresource, name }: AccessRequest): boolean | string {
+    if (subresource === "status") return ["update", "patch"].includes(verb);
+    if (subresource !== "") return false;
+    if (["create", "update", "patch"].includes(verb)) return true;
+    if (!read.includes(verb)) return false;
+    return name === node || `node '${node}' cannot read all nodes, only its own Node object`;
+  }
+
+  #pod(node: string, request: AccessRequest): boolean | string {
+    const { verb, subresource, namespace, name, fieldSelector } = request;
+    if (!read.includes(verb) || subresource !== "") return nodeRules.some((rule) => ruleAllows(rule, request));
+    const isSelected = fieldSelector
+      .split(",")
+      .some((term) => term === `spec.nodeName=${node}` || term === `spec.nodeName==${node}`);
+    if (isSelected) return true;
+    if (verb !== "get") return "can only list/watch pods with spec.nodeName field selector";
+    const pod = this.#store.get("pods", `${namespace}/${name}`);
+    const isOwn = pod !== undefined && textAt(pod, "spec.nodeName") === node;
+    return isOwn || `no relationship found between node '${node}' and this object`;
+  }
+}

@@ -1,0 +1,80 @@
+import type { User } from "./authn.ts";
+import type { AccessRequest } from "./authz.ts";
+import { type Fields, fieldsAt, listAt, textAt } from "./objects.ts";
+
+/** What reviews are answered from. */
+export interface Reviewer {
+  /** @returns the refusal's words, or undefined when it is allowed */
+  readonly authorize: (request: AccessRequest) => string | undefined;
+  /** Who a token belongs to, and the audiences it is good for. */
+  readonly token: (
+    token: string,
+    audiences: readonly string[],
+  ) => { user: User; audiences: readonly string[] } | undefined;
+}
+
+function userInfo(user: User): Fields {
+  const { name, uid, groups, extra } = user;
+  return {
+    username: name,
+    ...(uid === undefined ? {} : { uid }),
+    groups,
+    ...(extra === undefined ? {} : { extra: { ...extra } }),
+  };
+}
+
+function accessOf(spec: Fields, user: User): AccessRequest {
+  const attributes = fieldsAt(spec, "resourceAttributes");
+  const path = textAt(spec, "nonResourceAttributes.path");
+  const verb = textAt(attributes, "verb") || textAt(spec, "nonResourceAttributes.verb");
+  return {
+    user,
+    verb,
+    group: textAt(attributes, "group"),
+    resource: textAt(attributes, "resource"),
+    subresource: textAt(attributes, "subresource"),
+    namespace: textAt(attributes, "namespace"),
+    name: textAt(attributes, "name"),
+    fieldSelector: "",
+    ...(path === "" ? {} : { path }),
+  };
+}
+
+function subjectOf(spec: Fields): User {
+  const user = { name: textAt(spec, "user"), groups: listAt(spec, "groups").map(String) };
+  const uid = textAt(spec, "uid");
+  return uid === "" ? user : { ...user, uid };
+}
+
+/**
+ * Answers a review: a question that is created and never stored.
+ * @param resource the plural, as `subjectaccessreviews`
+ * @returns undefined for a resource that is no review
+ */
+export function answerReview(resource: string, review: Fields, caller: User, reviewer: Reviewer): Fields | undefined {
+  const spec = fieldsAt(review, "spec");
+  const answered = (status: Fields): Fields => ({ ...review, metadata: { creationTimestamp: null }, status });
+  const access = (user: User): Fields => {
+    const refused = reviewer.authorize(accessOf(spec, user));
+    return answered(refused === undefined ? { allowed: true } : { allowed: false, reason: refused });
+  };
+  switch (resource) {
+    case "subjectaccessreviews":
+    case "localsubjectaccessreviews":
+      return access(subjectOf(spec));
+    case "selfsubjectaccessreviews":
+      return access(caller);
+    case "selfsubjectrulesreviews":
+      return answered({ resourceRules: [], nonResourceRules: [], incomplete: true });
+    case "selfsubjectreviews":
+      return answered({ userInfo: userInfo(caller) });
+    case "tokenreviews": {
+      const audiences = listAt(spec, "audiences").map(String);
+      const found = reviewer.token(textAt(spec, "token"), audiences);
+      if (found === undefined) return answered({ user: {}, error: "invalid bearer token" });
+      return answered({ authenticated: true, user: userInfo(found.user), audiences: found.audiences });
+    }
+    default:
+      return undefined;
+  }
+}
