@@ -12,6 +12,7 @@ import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
+import { resizeNow } from "./pods/pod-resize.ts";
 import type { PodWorker } from "./pods/pod-worker.ts";
 import type { WorkerPlan } from "./pods/worker-plan.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
@@ -28,12 +29,14 @@ import { ResourceRecord } from "./resources/resource-record.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
 import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
+import type { PodIds } from "./runtime/id-ranges.ts";
 import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
 import type { PodStatus } from "./runtime/pod-status.ts";
 import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
 import { PreStopHooks } from "./runtime/pre-stop-hooks.ts";
+import { UserNamespaces } from "./runtime/user-namespaces.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 import { kubeletHealth } from "./status/health.ts";
@@ -46,6 +49,8 @@ export interface KubeletConfig {
   readonly pleg: PlegConfig;
   readonly worker: WorkerConfig;
   readonly images: ImageManagerLimits;
+  /** For pods with user namespaces of their own. */
+  readonly podIds: PodIds;
   /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
   readonly parallelStarts: number;
   readonly housekeepingPeriodMs: number;
@@ -75,6 +80,8 @@ export interface KubeletDependencies {
 export interface RuntimeFeatures {
   /** Makes what is mounted below a read-only mount read-only as well. */
   readonly recursiveReadOnlyMounts: boolean;
+  /** Makes user namespaces, and mounts with ids mapped into them. */
+  readonly userNamespaces: boolean;
 }
 
 /** One pod with everything that is known of it. */
@@ -100,6 +107,7 @@ export class Kubelet {
   readonly #statuses: StatusManager;
   readonly #probes: ProbeManager;
   readonly #allocations: AllocationManager;
+  readonly #actuated: ResourceRecord;
   readonly #views = new Map<string, WorkerView>();
   readonly #preStops = new PreStopHooks();
   readonly #logRotation: LogRotation;
@@ -119,9 +127,10 @@ export class Kubelet {
     const tree = { ...config.cgroups, hugePageSizes };
     this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), tree);
     this.#statuses = new StatusManager(journal);
-    const actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
-    this.#allocations = this.#makeAllocations(actuated, config);
-    const runtime = runtimeDependencies(deps, config, { cri, podCgroups: this.#cgroups, actuated }, this.#preStops);
+    this.#actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
+    this.#allocations = this.#makeAllocations(config);
+    const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated };
+    const runtime = runtimeDependencies(deps, config, own, this.#preStops);
     this.#probes = new ProbeManager({
       clock,
       random,
@@ -206,7 +215,8 @@ export class Kubelet {
         waiting: new Map(),
         terminationMessages: new Map(),
       };
-      return { view: { ...view, state: worker.state }, status: this.#statuses.get(worker.uid) };
+      const resize = resizeNow({ allocations: this.#allocations, actuated: this.#actuated }, worker.pod, view);
+      return { view: { ...view, state: worker.state, resize }, status: this.#statuses.get(worker.uid) };
     });
   }
 
@@ -289,7 +299,7 @@ export class Kubelet {
   }
 
   /** What each pod may have of the node's resources. */
-  #makeAllocations(actuated: ResourceRecord, { node }: KubeletConfig): AllocationManager {
+  #makeAllocations({ node }: KubeletConfig): AllocationManager {
     const { ports, journal, log, sourcesReady } = this.#deps;
     const { clock, files } = ports;
     const holds = (worker: PodWorker): boolean => ["syncing", "terminating"].includes(worker.state.kind);
@@ -297,7 +307,7 @@ export class Kubelet {
       clock,
       journal,
       allocated: new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`),
-      actuated,
+      actuated: this.#actuated,
       node: { allocatable: node.resources.allocatable, mayChangeSwap: () => false },
       activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
       known: (uid) => this.#isKnown(podUid(uid)),
@@ -323,7 +333,7 @@ export class Kubelet {
   }
 
   #isKnown(uid: PodUid): boolean {
-    return this.#workers.get(uid) !== undefined || this.#cache.uids().includes(uid);
+    return this.#workers.get(uid) !== undefined || this.#cache.uids().includes(uid) || this.#pleg.isListed(uid);
   }
 
   #gone(uid: PodUid): void {
@@ -372,6 +382,14 @@ function runtimeDependencies(
       objects: deps.objects,
       node: config.node,
       recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+    }),
+    userNamespaces: new UserNamespaces({
+      files,
+      journal,
+      log: log.child({ room: "runtime" }),
+      node: config.node,
+      ids: config.podIds,
+      supported: deps.features.userNamespaces,
     }),
     networkProbes,
     preStops,

@@ -20,6 +20,7 @@ import { claimRuntime } from "../private-runtime/ownership.ts";
 import { type MachineFacts, preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
 import { watchPrivateRuntime } from "../private-runtime/watch.ts";
+import { defaultPodIds } from "../runtime/id-ranges.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
 
@@ -103,7 +104,8 @@ async function serve(
     cgroupRoot: layout.cgroupRoot,
     images: defaultImageLimits,
   };
-  const node = { nodeName: hostname(), rootDirectory: layout.kubeletRoot, hostIPs: network.addresses() };
+  const podIds = defaultPodIds(settings.idsPerPod);
+  const node = { nodeName: hostname(), rootDirectory: layout.kubeletRoot, hostIPs: network.addresses(), podIds };
   const isPrivate = endpoint === layout.containerd.endpoint;
   return await runNode({
     ports,

@@ -12,6 +12,7 @@ import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import { readMachineInfo } from "../engine/machine.ts";
 import type { Node, NodeSources } from "../engine/node.ts";
+import { subordinateIds } from "../engine/subordinate-ids.ts";
 import { waitForRuntime } from "../engine/wait-for-runtime.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
@@ -26,6 +27,7 @@ import { claimRuntime } from "../private-runtime/ownership.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { healthzRoutes } from "../server/healthz.ts";
 import { canonicalPath } from "./context.ts";
+import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -92,7 +94,8 @@ async function operate(daemon: Daemon): Promise<void> {
   });
   if (runtime === undefined) return;
   const machine = await readMachineInfo(ports.files, ports.cgroups);
-  const config = kubeletConfig({ nodeName, rootDirectory, hostIPs }, settings, machine, runtime);
+  const podIds = await subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods);
+  const config = kubeletConfig({ nodeName, rootDirectory, hostIPs, podIds }, settings, machine, runtime);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
@@ -109,8 +112,21 @@ async function operate(daemon: Daemon): Promise<void> {
     owns: async () => true,
     told: lockFile.told,
     endsWhenIdle: false,
-    beside: (node, signal) => serveHealthz(daemon, node, signal),
+    beside: async (node, signal) => {
+      const api = { ...daemon, cri, nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
+      await Promise.all([serveHealthz(daemon, node, signal), serveNodeApi(api, node, signal)]);
+    },
   });
+}
+
+function apiFiles({
+  certDir,
+  tokenAuthFile = "",
+}: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile"> {
+  return {
+    certificateDirectory: resolve(process.cwd(), certDir || "/var/lib/kubelet/pki"),
+    tokenFile: tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile),
+  };
 }
 
 function connectImages({ imageServiceEndpoint = "" }: KubeletConfiguration): (Cri & Disposable) | undefined {

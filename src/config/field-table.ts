@@ -21,7 +21,7 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
   return { kind: "refused", because, unless };
 }
 
-const noApi = "serves no kubelet API on a port yet";
+const noProfiles = "is no Go program and has none of its profiles and log levels";
 const noCluster = "does not join clusters yet";
 const noImageGc = "does not remove unused images yet";
 const noEviction = "does not evict pods yet";
@@ -40,7 +40,7 @@ const noMetrics = "serves no metrics yet";
  * table, and nothing that is set is ignored in silence.
  */
 export const fieldTable: Readonly<Record<string, FieldSupport>> = {
-  enableServer: ignored(noApi, false),
+  enableServer: honoured,
   staticPodPath: honoured,
   podLogsDir: honoured,
   syncFrequency: honoured,
@@ -48,32 +48,36 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   httpCheckFrequency: honoured,
   staticPodURL: honoured,
   staticPodURLHeader: as("the values never reach logs"),
-  address: ignored(noApi),
-  port: ignored(noApi),
-  readOnlyPort: ignored(noApi, 0),
-  tlsCertFile: ignored(noApi),
-  tlsPrivateKeyFile: ignored(noApi),
-  tlsCipherSuites: ignored(noApi),
-  tlsCurvePreferences: ignored(noApi),
-  tlsMinVersion: ignored(noApi),
+  address: honoured,
+  port: honoured,
+  readOnlyPort: honoured,
+  tlsCertFile: honoured,
+  tlsPrivateKeyFile: honoured,
+  tlsCipherSuites: as("suites of TLS 1.3 are always on, as in Go"),
+  tlsCurvePreferences: ignored("leaves the curves to OpenSSL"),
+  tlsMinVersion: as("TLS 1.0 and 1.1 are never spoken: asked for them, podwright takes 1.2"),
   rotateCertificates: ignored(noCluster, false),
   serverTLSBootstrap: ignored(noCluster, false),
-  authentication: ignored(noApi),
-  authorization: ignored(noApi),
+  authentication: as(
+    "client certificates, `--token-auth-file` and the anonymous user; tokens are not asked of an API server yet",
+  ),
+  authorization: as(
+    "AlwaysAllow, which lets the anonymous user ask for health only; with Webhook the API is not served yet",
+  ),
   registryPullQPS: honoured,
   registryBurst: honoured,
   imagePullCredentialsVerificationPolicy: ignored(noPullSecrets, "NeverVerify"),
   preloadedImagesVerificationAllowlist: ignored(noPullSecrets),
   eventRecordQPS: ignored(noCluster),
   eventBurst: ignored(noCluster),
-  enableDebuggingHandlers: ignored(noApi, false),
-  enableContentionProfiling: ignored(noApi, false),
+  enableDebuggingHandlers: honoured,
+  enableContentionProfiling: ignored(noProfiles, false),
   healthzPort: honoured,
   healthzBindAddress: honoured,
   oomScoreAdj: as("where the kernel does not permit it, that is said once"),
   clusterDomain: honoured,
   clusterDNS: honoured,
-  streamingConnectionIdleTimeout: ignored(noEffectUpstream),
+  streamingConnectionIdleTimeout: as("a stream on which nothing passes for so long is ended"),
   nodeStatusUpdateFrequency: ignored(noCluster),
   nodeStatusReportFrequency: ignored(noCluster),
   nodeLeaseDurationSeconds: ignored(noCluster),
@@ -149,15 +153,15 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   "logging.verbosity": as("4 and above adds debug lines"),
   "logging.vmodule": ignored("has one verbosity for all"),
   "logging.options": ignored("writes all its logs to standard error"),
-  enableSystemLogHandler: ignored(noApi, false),
-  enableSystemLogQuery: ignored(noApi, false),
+  enableSystemLogHandler: honoured,
+  enableSystemLogQuery: ignored("does not query the logs of services yet", false),
   shutdownGracePeriod: ignored(noShutdown),
   shutdownGracePeriodCriticalPods: ignored(noShutdown),
   shutdownGracePeriodByPodPriority: ignored(noShutdown),
   crashLoopBackOff: honoured,
   reservedMemory: ignored(noTopology),
-  enableProfilingHandler: ignored(noApi, false),
-  enableDebugFlagsHandler: ignored(noApi, false),
+  enableProfilingHandler: ignored(noProfiles),
+  enableDebugFlagsHandler: ignored(noProfiles),
   seccompDefault: honoured,
   memoryThrottlingFactor: ignored(noMemoryQos),
   memoryReservationPolicy: ignored(noMemoryQos, "None"),
@@ -168,5 +172,5 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   containerRuntimeEndpoint: as("a Unix socket; while nobody answers there, podwright waits"),
   imageServiceEndpoint: honoured,
   failCgroupV1: honoured,
-  userNamespaces: ignored("runs pods in the host's user namespace"),
+  userNamespaces: honoured,
 };

@@ -28,6 +28,8 @@ export interface KubeletSettings {
   readonly cgroupRoot: string;
   /** Used when the runtime does not name its own. */
   readonly cgroupDriver: CgroupDriver;
+  /** Ids of a pod with a user namespace of its own. */
+  readonly idsPerPod: number;
   readonly syncFrequencyMs: number;
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;
@@ -35,6 +37,7 @@ export interface KubeletSettings {
   readonly logRotation: LogRotationConfig;
 }
 
+const defaultIdsPerPod = 65_536;
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
 const defaultRestartPeriod = "5m0s";
 
@@ -59,6 +62,7 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
     podPidsLimit: configuration.podPidsLimit,
     cgroupRoot: cgroupRoot(configuration.cgroupRoot),
     cgroupDriver: cgroupDriver(configuration.cgroupDriver),
+    idsPerPod: configuration.userNamespaces?.idsPerPod ?? defaultIdsPerPod,
     syncFrequencyMs: milliseconds(configuration.syncFrequency),
     maxContainerRestartPeriodMs: milliseconds(restartPeriod),
     runtimeRequestTimeoutMs,

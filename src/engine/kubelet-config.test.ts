@@ -4,6 +4,7 @@ import { withDefaults } from "../config/defaults.ts";
 import type { PartialConfiguration } from "../config/schema.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import type { KubeletConfig } from "../kubelet.ts";
+import { defaultPodIds } from "../runtime/id-ranges.ts";
 import { kubeletConfig } from "./kubelet-config.ts";
 import type { MachineInfo } from "./machine.ts";
 
@@ -18,7 +19,12 @@ const machine: MachineInfo = {
   seLinux: false,
   maskedPaths: [],
 };
-const node = { nodeName: "node1", rootDirectory: "/var/lib/kubelet", hostIPs: ["192.0.2.1"] };
+const node = {
+  nodeName: "node1",
+  rootDirectory: "/var/lib/kubelet",
+  hostIPs: ["192.0.2.1"],
+  podIds: defaultPodIds(65_536),
+};
 
 function configOf(
   given: PartialConfiguration,

@@ -3,21 +3,23 @@ import type { KubeletConfig } from "../kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
+import type { PodIds } from "../runtime/id-ranges.ts";
 import type { MachineInfo } from "./machine.ts";
 
 /** As upstream (ContainerGCPeriod). */
 const garbagePeriodMs = 60_000;
 
-/** What the node is called and where things are. */
+/** What the node is called, where things are, and which ids its pods may have. */
 export interface NodeIdentity {
   readonly nodeName: string;
   readonly rootDirectory: string;
   readonly hostIPs: readonly string[];
+  readonly podIds: PodIds;
 }
 
 /** The configuration of a kubelet with these settings on this machine and its runtime. Pure. */
 export function kubeletConfig(
-  node: NodeIdentity,
+  { podIds, ...node }: NodeIdentity,
   settings: KubeletSettings,
   machine: MachineInfo,
   runtime: Pick<RuntimeInfo, "name" | "cgroupDriver" | "supplementalGroupsPolicy">,
@@ -69,6 +71,7 @@ export function kubeletConfig(
     logRotation: settings.logRotation,
     garbage: { ...defaultGarbagePolicy, periodMs: garbagePeriodMs },
     images: settings.images,
+    podIds,
     // docs/performance.md: so many finish as early as all at once, and half of them much sooner.
     parallelStarts: processors + 4,
     housekeepingPeriodMs: 2000,

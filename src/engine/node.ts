@@ -5,6 +5,7 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import type { NodePod } from "../node-api/node-pods.ts";
 import type { ObjectLookup } from "../runtime/environment.ts";
 import type { Engine, Health } from "../server/engine.ts";
 import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
@@ -86,7 +87,10 @@ export class Node {
       {
         ...deps,
         objects: this.#run?.objects ?? noObjects,
-        features: { recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false },
+        features: {
+          recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false,
+          userNamespaces: handler?.userNamespaces ?? false,
+        },
         sourcesReady: () => this.#mux.allSourcesSeen(),
       },
       config,
@@ -108,6 +112,16 @@ export class Node {
   /** True when no pod is wanted and none is left. */
   get isEmpty(): boolean {
     return this.#mux.pods().length === 0 && this.#kubelet.pods().length === 0;
+  }
+
+  /** Pods with what the kubelet's API shows of them. */
+  nodePods(): NodePod[] {
+    return this.#kubelet.pods().flatMap(({ view, status }) => {
+      if (view.pod === undefined) return [];
+      const over = status?.phase === "Succeeded" || status?.phase === "Failed";
+      const ended = view.state.kind === "terminated" || view.state.kind === "finished" || over;
+      return [{ pod: view.pod, status, observed: view.status, ended }];
+    });
   }
 
   /** What each subsystem last managed to do and what it waits for. */

@@ -3,9 +3,10 @@ import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import { podUidOfLogDirectory } from "../runtime/log-paths.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { removePodDirectories } from "../runtime/pod-directories.ts";
+import { giveBack } from "../runtime/remove-pod.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
-type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal" | "volumes">;
+type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal" | "volumes" | "userNamespaces">;
 
 /**
  * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
@@ -26,7 +27,7 @@ export class PodLeftovers implements Leftovers {
   }
 
   async remove(uid: string, signal: AbortSignal): Promise<void> {
-    const { files, mounts, node, journal, volumes } = this.#deps;
+    const { files, mounts, node, journal } = this.#deps;
     const pod = await this.#nameOf(uid);
     const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" };
     journal.record({
@@ -36,7 +37,7 @@ export class PodLeftovers implements Leftovers {
       pod,
       cause,
     });
-    await volumes.unmount(pod, cause, signal);
+    await giveBack(this.#deps, pod, cause, signal);
     await this.#cgroups.destroy(pod);
     await removePodDirectories(files, mounts, node, pod);
   }

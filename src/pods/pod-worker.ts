@@ -11,7 +11,7 @@ import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
-import { removePod } from "../runtime/remove-pod.ts";
+import { giveBack, removePod } from "../runtime/remove-pod.ts";
 import { syncPod } from "../runtime/sync-pod.ts";
 import { readTerminationMessages } from "../runtime/termination-messages.ts";
 import { actionsContext } from "./actions-context.ts";
@@ -341,7 +341,7 @@ export class PodWorker {
     if (this.#forgotten === undefined) {
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
-      await this.#deps.runtime.volumes.unmount(this.ref, cause, signal);
+      await giveBack(this.#deps.runtime, this.ref, cause, signal);
       await this.#prune(status, signal);
       return;
     }

@@ -151,3 +151,27 @@ test("the termination log is mounted only where the container has a path for it,
   assert.deepEqual(generate({}, {}, file).mounts, []);
   assert.equal(generate({ terminationMessagePath: "dev/log" }, {}, file).mounts[0]?.containerPath, "/dev/log");
 });
+
+test("in a user namespace every mount has its ids mapped, podwright's own files as well as volumes", () => {
+  const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
+  const userNamespace = { mode: NamespaceMode.POD, uids: ids, gids: ids };
+  const pod: Pod = {
+    metadata: { name: "p", namespace: "ns", uid: "u" },
+    spec: { hostUsers: false, containers: [{ name: "c", image: "i", terminationMessagePath: "/dev/termination-log" }] },
+  };
+  const [container] = pod.spec.containers;
+  assert.ok(container);
+  const paths = {
+    volumeMounts: [{ containerPath: "/data", hostPath: "/volume" }],
+    hostsFilePath: "/pods/u/etc-hosts",
+    terminationLogPath: "/pods/u/containers/c/1",
+  };
+  const config = generateContainerConfig(pod, container, { ...inputs, ...paths }, { ...context, userNamespace });
+  assert.deepEqual(
+    config.mounts?.map(({ containerPath, uidMappings, gidMappings }) => [containerPath, uidMappings, gidMappings]),
+    ["/data", "/etc/hosts", "/dev/termination-log"].map((path) => [path, ids, ids]),
+  );
+  assert.deepEqual(config.linux?.securityContext?.namespaceOptions?.usernsOptions, userNamespace);
+  const plain = generate({}, {}, paths);
+  assert.ok(plain.mounts.every(({ uidMappings, gidMappings }) => uidMappings.length + gidMappings.length === 0));
+});

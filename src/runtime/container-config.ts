@@ -10,6 +10,7 @@ import { containerHash } from "./hash.ts";
 import { hostsPath } from "./hosts-file.ts";
 import { Annotation, Label } from "./labels.ts";
 import { containerLogPath } from "./log-paths.ts";
+import type { UserNamespace } from "./namespaces.ts";
 import { containerSecurityContext, type ImageUser, type SecurityContextSettings } from "./security-context.ts";
 import { stopSignalOf } from "./stop-signal.ts";
 
@@ -68,7 +69,11 @@ export function generateContainerConfig(
     args: [...inputs.args],
     workingDir: container.workingDir ?? "",
     envs: environment.map((variable) => ({ key: variable.name, value: variable.value })),
-    mounts: [...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)],
+    mounts: [...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)].map((mount) => ({
+      ...mount,
+      // With ids mapped, files belong to the pod's users inside as they do to the node's outside.
+      ...(context.userNamespace && idMappings(context.userNamespace)),
+    })),
     labels: {
       [Label.podName]: name,
       [Label.podNamespace]: namespace,
@@ -91,6 +96,10 @@ export function generateContainerConfig(
         : securityContext,
     },
   };
+}
+
+function idMappings({ uids, gids }: UserNamespace): Pick<Mount, "uidMappings" | "gidMappings"> {
+  return { ...(uids && { uidMappings: uids }), ...(gids && { gidMappings: gids }) };
 }
 
 /** Files that every container gets beside its volumes. */

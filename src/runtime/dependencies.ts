@@ -15,6 +15,7 @@ import type { Random } from "../ports/random.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { Mount } from "./container-config.ts";
 import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
+import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
 
@@ -81,6 +82,17 @@ export interface VolumeProvider {
   unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void>;
 }
 
+/** The user namespaces of pods (user-namespaces.ts). */
+export interface UserNamespaceProvider {
+  /**
+   * The pod's user namespace; undefined for a pod that runs with the node's users.
+   * @throws ContainerConfigError when it can't have one
+   */
+  namespaceOf(pod: Pod): Promise<UserNamespace | undefined>;
+  /** The pod has ended: others may have its ids. Nothing there is no error. */
+  release(uid: string): Promise<void>;
+}
+
 /** What acting on pods needs. */
 export interface RuntimeDependencies {
   readonly clock: Clock;
@@ -98,6 +110,7 @@ export interface RuntimeDependencies {
   readonly actuated: Pick<ResourceRecord, "get" | "setPart" | "saved">;
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
+  readonly userNamespaces: UserNamespaceProvider;
   /** For httpGet hooks. */
   readonly networkProbes: NetworkProbes;
   readonly preStops: PreStopHooks;

@@ -45,6 +45,17 @@ async function removeContainerLog(deps: RuntimeDependencies, pod: PodRef, contai
   await files.remove(`${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`);
 }
 
+/** Takes from a pod that has ended for good what others may need: its logs and messages stay. */
+export async function giveBack(
+  deps: Pick<RuntimeDependencies, "volumes" | "userNamespaces">,
+  pod: PodRef,
+  cause: Cause,
+  signal: AbortSignal,
+): Promise<void> {
+  await deps.volumes.unmount(pod, cause, signal);
+  await deps.userNamespaces.release(pod.uid);
+}
+
 /**
  * Removes all that a stopped pod left: containers, sandboxes, cgroup, log links, logs and directory. Each step may be
  * done again, so a failure half-way is mended by the next try.
@@ -72,7 +83,7 @@ export async function removePod(
       ignoreNotFound(deps.cri.runtime.removePodSandbox({ podSandboxId: sandbox.id }, { signal })),
     );
   }
-  await deps.volumes.unmount(pod, cause, signal);
+  await giveBack(deps, pod, cause, signal);
   await deps.podCgroups.destroy(pod);
   await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
 }

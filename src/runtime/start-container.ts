@@ -177,6 +177,7 @@ async function containerConfig(
     });
     await makeContainerDirectories(files, node, pod, container);
     const hostsFilePath = await writeHostsFile(deps, pod, start, sandbox);
+    const userNamespace = await deps.userNamespaces.namespaceOf(pod);
     const terminationLogPath = await makeTerminationLog(files, deps.random, node, pod, container);
     return generateContainerConfig(
       pod,
@@ -198,6 +199,7 @@ async function containerConfig(
         maskedPaths: node.maskedPaths,
         seLinux: node.seLinux,
         resources: node.resources,
+        ...(userNamespace && { userNamespace }),
       },
     );
   } catch (error) {

@@ -206,6 +206,7 @@ async function createSandbox(
 
 async function sandboxConfig(deps: RuntimeDependencies, pod: Pod, attempt: number): Promise<SandboxConfig> {
   const { node } = deps;
+  const userNamespace = await deps.userNamespaces.namespaceOf(pod);
   return generateSandboxConfig(pod, attempt, {
     podLogsRoot: node.podLogsRoot,
     clusterDomain: node.clusterDomain,
@@ -213,5 +214,6 @@ async function sandboxConfig(deps: RuntimeDependencies, pod: Pod, attempt: numbe
     cgroupDriver: node.cgroupDriver,
     cgroupRoot: node.cgroupRoot,
     resources: node.resources,
+    ...(userNamespace && { userNamespace }),
   });
 }

@@ -4,6 +4,7 @@ import type { JournalInput } from "../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../kubelet.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
+import { defaultPodIds } from "../runtime/id-ranges.ts";
 import type { SimClock } from "./clock.ts";
 import { simCompression } from "./compression.ts";
 import { type CriFaults, SimConnection } from "./cri.ts";
@@ -73,6 +74,7 @@ const config: KubeletConfig = {
     garbage: defaultGarbagePolicy,
   },
   images: defaultImageLimits,
+  podIds: defaultPodIds(65_536),
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
   logRotation: { maxSizeBytes: 10 << 20, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
@@ -140,7 +142,7 @@ export class SimNode {
         journal: { record: (entry) => (alive ? this.#record(entry) : 0) },
         log: silentLog,
         objects: this.objects,
-        features: { recursiveReadOnlyMounts: false },
+        features: { recursiveReadOnlyMounts: false, userNamespaces: true },
         sourcesReady: () => true,
         owns: async () => true,
       },

@@ -1,4 +1,5 @@
 import type { PodManifest } from "../api/pod.ts";
+import { isSupportedPodResource } from "../resources/pod-totals.ts";
 import type { FieldError } from "./field-errors.ts";
 import type { FieldPath } from "./manifest-error.ts";
 
@@ -13,13 +14,7 @@ interface UnsupportedField {
   readonly when?: (value: unknown, last: string | number) => boolean;
 }
 
-const notCpuOrMemory = (_value: unknown, resource: string | number): boolean =>
-  resource !== "cpu" && resource !== "memory";
-const is =
-  (expected: unknown) =>
-  (value: unknown): boolean =>
-    value === expected;
-
+const isUnmanaged = (_value: unknown, resource: string | number): boolean => !isSupportedPodResource(String(resource));
 const startsWith =
   (prefix: string) =>
   (value: unknown): boolean =>
@@ -44,16 +39,15 @@ const removedVolumeTypes = [
   "vsphereVolume",
 ];
 
-const onlyCpuAndMemory = "manages cpu and memory only";
-const noUserNamespaces = "runs pods in the host's user namespace";
+const notManaged = "manages cpu, memory and huge pages only";
+const onlyCpuAndMemory = "tells containers of their cpu and memory only";
 
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
   { path: "volumeDevices.*", because: "does not attach block devices yet" },
-  { path: "resizePolicy.*", because: "does not resize running containers yet" },
   { path: "resources.claims.*", because: "does not allocate devices yet" },
-  { path: "resources.limits.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
-  { path: "resources.requests.*", because: onlyCpuAndMemory, when: notCpuOrMemory },
+  { path: "resources.limits.*", because: notManaged, when: isUnmanaged },
+  { path: "resources.requests.*", because: notManaged, when: isUnmanaged },
   {
     path: "env.*.valueFrom.resourceFieldRef.resource",
     because: onlyCpuAndMemory,
@@ -84,10 +78,8 @@ const unsupported: readonly UnsupportedField[] = [
     path: `spec.volumes.*.projected.sources.*.${source}`,
     because: "needs a cluster for it, and joins none yet",
   })),
-  { path: "spec.hostUsers", because: noUserNamespaces, when: is(false) },
   { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
   { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },
-  { path: "spec.resources", because: "has no resources of whole pods yet" },
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },

@@ -273,7 +273,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
       "volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}],",
       "spec.volumes[0].projected.sources[0].serviceAccountToken",
     ],
-    ["hostUsers: false,", "spec.hostUsers"],
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
     ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
     ["securityContext: {seLinuxChangePolicy: Recursive},", "spec.securityContext.seLinuxChangePolicy"],

@@ -15,6 +15,7 @@ import type { FieldPath } from "./manifest-error.ts";
 import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
 import { validateAppArmor } from "./validate-app-armor.ts";
 import { validateEphemeralContainers } from "./validate-ephemeral.ts";
+import { validateHostUsers } from "./validate-host-users.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
 import { validateProbes } from "./validate-probes.ts";
@@ -183,6 +184,7 @@ function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
 }
 
 function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  yield* validateHostUsers(spec, path);
   if (spec.shareProcessNamespace === true && spec.hostPID === true) {
     const detail = "shareProcessNamespace and hostPID cannot both be enabled";
     yield invalid([...path, "shareProcessNamespace"], true, detail);

@@ -1,0 +1,20 @@
+import type { PodSpec } from "../api/pod.ts";
+import { forbidden, type FieldError } from "./field-errors.ts";
+import type { FieldPath } from "./manifest-error.ts";
+
+/** What can't be had together with users of the pod's own (upstream: validateHostUsers). */
+export function* validateHostUsers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  if (spec.hostUsers !== false) return;
+  const detail = "when `hostUsers` is false";
+  for (const field of ["hostNetwork", "hostPID", "hostIPC"] as const) {
+    if (spec[field] === true) yield forbidden([...path, field], detail);
+  }
+  for (const kind of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    for (const [index, container] of (spec[kind] ?? []).entries()) {
+      // A device's owner can't be mapped as that of a mount can.
+      if ((container.volumeDevices ?? []).length > 0) {
+        yield forbidden([...path, kind, index, "volumeDevices"], detail);
+      }
+    }
+  }
+}
