@@ -28,6 +28,8 @@ export interface NodeFlagValues {
   readonly lockFile?: string;
   readonly exitOnLockContention?: boolean;
   readonly seccompDefault?: boolean;
+  readonly certDir?: string;
+  readonly tokenAuthFile?: string;
 }
 
 /**

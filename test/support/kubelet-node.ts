@@ -16,14 +16,16 @@ import { journaledUids, tracesOf } from "./traces.ts";
 export class KubeletNode {
   readonly podwright: Podwright;
   readonly healthzPort: number;
+  readonly apiPort: number;
 
-  private constructor(podwright: Podwright, healthzPort: number) {
+  private constructor(podwright: Podwright, healthzPort: number, apiPort: number) {
     this.podwright = podwright;
     this.healthzPort = healthzPort;
+    this.apiPort = apiPort;
   }
 
   static async open(): Promise<KubeletNode> {
-    const node = new KubeletNode(await Podwright.open(), await freePort());
+    const node = new KubeletNode(await Podwright.open(), await freePort(), await freePort());
     await mkdir(node.podwright.path("manifests.d"));
     const { containerd, cgroupRoot } = node.podwright.layout;
     await node.podwright.manifest(
@@ -37,7 +39,9 @@ cgroupRoot: ${cgroupRoot}
 failCgroupV1: false
 failSwapOn: false
 healthzPort: ${node.healthzPort}
+port: ${node.apiPort}
 authentication: { anonymous: { enabled: false } }
+authorization: { mode: AlwaysAllow }
 `,
     );
     return node;
@@ -52,6 +56,7 @@ authentication: { anonymous: { enabled: false } }
       ...["--root-dir", layout.kubeletRoot],
       ...["--state-dir", layout.stateDirectory],
       ...["--hostname-override", "node1"],
+      ...["--cert-dir", join(layout.stateDirectory, "pki")],
       ...flags,
     ]);
   }

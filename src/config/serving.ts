@@ -1,0 +1,104 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { KubeletConfiguration } from "./defaults.ts";
+import { milliseconds } from "./settings.ts";
+
+/** How the kubelet's API is served on a port, and to whom. */
+export interface ServingSettings {
+  readonly host: string;
+  readonly port: number;
+  /** 0: not served. */
+  readonly readOnlyPort: number;
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's names, joined by colons; undefined: the library's own choice. */
+  readonly ciphers: string | undefined;
+  /** Undefined: one is made. */
+  readonly serving: { readonly certificateFile: string; readonly keyFile: string } | undefined;
+  /** Undefined: client certificates count for nothing. */
+  readonly clientAuthoritiesFile: string | undefined;
+  readonly anonymous: boolean;
+  /** Bearer tokens are asked of the API server. */
+  readonly tokenReview: boolean;
+  /** Access is asked of the API server; otherwise whoever is known may do everything. */
+  readonly accessReview: boolean;
+  readonly debugging: boolean;
+  readonly systemLogs: boolean;
+  readonly streamingIdleMs: number;
+}
+
+/**
+ * @returns undefined when the API is turned off (enableServer)
+ * @throws PodwrightError (bad input) for cipher suites and versions that are none, and half a key pair
+ */
+export function servingSettings(configuration: KubeletConfiguration): ServingSettings | undefined {
+  if (!configuration.enableServer) return undefined;
+  const { authentication, authorization, tlsCertFile = "", tlsPrivateKeyFile = "" } = configuration;
+  if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
+    throw new PodwrightError(ExitCode.badInput, "tlsCertFile and tlsPrivateKeyFile go together", {
+      remedy: "give both, or neither for a certificate that podwright makes",
+    });
+  }
+  const clientAuthoritiesFile = authentication.x509?.clientCAFile ?? "";
+  return {
+    host: configuration.address,
+    port: configuration.port,
+    readOnlyPort: configuration.readOnlyPort ?? 0,
+    minVersion: minVersion(configuration.tlsMinVersion ?? ""),
+    ciphers: openSslCiphers(configuration.tlsCipherSuites ?? []),
+    serving: tlsCertFile === "" ? undefined : { certificateFile: tlsCertFile, keyFile: tlsPrivateKeyFile },
+    clientAuthoritiesFile: clientAuthoritiesFile === "" ? undefined : clientAuthoritiesFile,
+    anonymous: authentication.anonymous.enabled,
+    tokenReview: authentication.webhook.enabled,
+    accessReview: authorization.mode !== "AlwaysAllow",
+    debugging: configuration.enableDebuggingHandlers,
+    systemLogs: configuration.enableSystemLogHandler,
+    streamingIdleMs: milliseconds(configuration.streamingConnectionIdleTimeout),
+  };
+}
+
+/** TLS 1.0 and 1.1 are not spoken, whoever asks for them: what is older than 1.2 means 1.2. */
+function minVersion(name: string): ServingSettings["minVersion"] {
+  if (["", "VersionTLS10", "VersionTLS11", "VersionTLS12"].includes(name)) return "TLSv1.2";
+  if (name === "VersionTLS13") return "TLSv1.3";
+  throw new PodwrightError(ExitCode.badInput, `unknown tls version ${JSON.stringify(name)}`, {
+    remedy: "tlsMinVersion is VersionTLS12 or VersionTLS13",
+  });
+}
+
+/** Of TLS 1.3: not configurable in Go, always on. */
+const modernSuites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
+
+/** Of TLS 1.2 with their names in OpenSSL: those of Go that are safe, and those that it takes with a warning. */
+const suites: Readonly<Record<string, string>> = {
+  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
+  TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: "ECDHE-RSA-AES256-GCM-SHA384",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305: "ECDHE-RSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-RSA-CHACHA20-POLY1305",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: "ECDHE-ECDSA-AES128-SHA",
+  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: "ECDHE-ECDSA-AES256-SHA",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256: "ECDHE-ECDSA-AES128-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: "ECDHE-RSA-AES128-SHA",
+  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: "ECDHE-RSA-AES256-SHA",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256: "ECDHE-RSA-AES128-SHA256",
+  TLS_RSA_WITH_AES_128_GCM_SHA256: "AES128-GCM-SHA256",
+  TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
+  TLS_RSA_WITH_AES_128_CBC_SHA: "AES128-SHA",
+  TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
+  TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
+};
+
+function openSslCiphers(names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const chosen = names.flatMap((name) => {
+    if (modernSuites.includes(name)) return [];
+    const cipher = suites[name];
+    if (cipher !== undefined) return [cipher];
+    throw new PodwrightError(ExitCode.badInput, `tlsCipherSuites: cipher suite ${JSON.stringify(name)} not supported`, {
+      remedy: `these are: ${[...modernSuites, ...Object.keys(suites)].join(", ")}`,
+    });
+  });
+  return [...modernSuites, ...chosen].join(":");
+}

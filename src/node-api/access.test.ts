@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemHashing } from "../linux/hashing.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
+import { type Authenticator, type Authorizer, withAccess } from "./access.ts";
+import { plain } from "./answers.ts";
+import { anonymous, byCertificate, byToken, parseTokenFile } from "./authenticators.ts";
+import { allowKnown } from "./authorizers.ts";
+
+const handler: NodeHandler = async () => plain(200, "done");
+
+function request(path: string, more: Partial<NodeRequest> = {}): NodeRequest {
+  return {
+    method: "GET",
+    path,
+    query: new URLSearchParams(),
+    body: async () => "",
+    signal: new AbortController().signal,
+    headers: {},
+    certificate: undefined,
+    upgrade: false,
+    ...more,
+  };
+}
+
+async function ask(
+  authenticators: readonly Authenticator[],
+  authorize: Authorizer,
+  asked: NodeRequest,
+): Promise<string> {
+  const answer = await withAccess(handler, authenticators, authorize, silentLog)(asked);
+  assert.ok("status" in answer);
+  assert.ok(typeof answer.body === "string");
+  return `${answer.status} ${answer.body}`;
+}
+
+const tokens = byToken(systemHashing, parseTokenFile('s3cret,bob,1,"dev,ops"\nother,eve,2', "/tokens"));
+const bearer = (token: string): Partial<NodeRequest> => ({ headers: { authorization: `Bearer ${token}` } });
+
+test("who shows nothing is nobody, or anonymous where that is allowed", async () => {
+  assert.equal(await ask([byCertificate, tokens], allowKnown, request("/pods")), "401 Unauthorized");
+  const everybody = [byCertificate, tokens, anonymous];
+  assert.equal(await ask(everybody, allowKnown, request("/healthz")), "200 done");
+  assert.equal(
+    await ask(everybody, allowKnown, request("/exec/a/b/c", { method: "POST" })),
+    "403 Forbidden (user=system:anonymous, verb=create, resource=nodes, subresource(s)=[proxy])",
+  );
+});
+
+test("who shows a wrong token is not taken for anonymous", async () => {
+  assert.equal(await ask([tokens, anonymous], allowKnown, request("/healthz", bearer("s3cre"))), "401 Unauthorized");
+  assert.equal(await ask([anonymous], allowKnown, request("/healthz", bearer("any"))), "401 Unauthorized");
+});
+
+test("a certificate names user and groups, a token those of its line", async () => {
+  const seen: unknown[] = [];
+  const authorize: Authorizer = async (who) => {
+    seen.push([who.name, ...who.groups]);
+    return true;
+  };
+  const certificate = { commonName: "jane", organizations: ["system:masters"] };
+  await ask([byCertificate, tokens], authorize, request("/pods", { certificate }));
+  await ask([byCertificate, tokens], authorize, request("/pods", bearer("s3cret")));
+  assert.deepEqual(seen, [
+    ["jane", "system:masters", "system:authenticated"],
+    ["bob", "dev", "ops", "system:authenticated"],
+  ]);
+});
+
+test("what can't be found out is never allowed", async () => {
+  const broken = async (): Promise<never> => {
+    throw new Error("the API server is away");
+  };
+  assert.equal(await ask([broken], allowKnown, request("/pods")), "401 Unauthorized");
+  assert.match(await ask([tokens], broken, request("/pods", bearer("s3cret"))), /^500 Authorization error/);
+});
+
+test("access is asked for the path that is served, however it was encoded", async () => {
+  const asked: string[] = [];
+  const authorize: Authorizer = async (_who, { subresources }) => {
+    asked.push(subresources.join(" "));
+    return false;
+  };
+  for (const path of ["/pods", "/%70ods", "/pods%2f..%2fexec", "/stats/../exec/a"]) {
+    await ask([anonymous], authorize, request(path));
+  }
+  assert.deepEqual(asked, ["pods proxy", "pods proxy", "pods proxy", "stats"]);
+  assert.match(await ask([anonymous], authorize, request("/pods/%zz")), /^400 /);
+});
+
+test("a token file's mistakes are told with their line, and no token", () => {
+  const problem = (text: string): string => {
+    try {
+      parseTokenFile(text, "/tokens");
+    } catch (error) {
+      return String(error);
+    }
+    return "none";
+  };
+  assert.match(problem("# fine\n\na-token,bob"), /\/tokens:3: it has 2 fields/);
+  assert.match(problem('a-token,bob,1,"dev'), /\/tokens:1: a quote opens and does not close/);
+  assert.match(problem("a-token,bob,1\na-token,eve,2"), /\/tokens:2: the token is there already/);
+  assert.match(problem("a-token,,1"), /the user's name is empty/);
+  assert.match(problem(",bob,1"), /the token is empty/);
+  for (const text of ["a-token,bob", 'a-token,b,1,"', "a-token,,1"]) assert.doesNotMatch(problem(text), /a-token/);
+  assert.deepEqual(parseTokenFile('t,"a ""b""",1\n', "/tokens").get("t"), {
+    name: 'a "b"',
+    groups: ["system:authenticated"],
+  });
+});

@@ -1,0 +1,86 @@
+import { errorMessage } from "../base/errors.ts";
+import type { ApiResponse } from "../ports/api-server.ts";
+import type { Logger } from "../ports/log.ts";
+import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
+import { type Attributes, attributesOf } from "./attributes.ts";
+import { plain } from "./answers.ts";
+
+/** Who asks. */
+export interface Identity {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+/**
+ * Finds out who asks. Undefined: this way knows nothing of the client; `invalid`: the client has shown something that
+ * is wrong, so no other way may take it for somebody else.
+ */
+export type Authenticator = (request: NodeRequest) => Promise<Identity | "invalid" | undefined>;
+
+/**
+ * Says whether somebody may do one of the things ({@link Attributes.subresources}).
+ * @throws when that can't be found out; the answer is 500 then, never yes
+ */
+export type Authorizer = (who: Identity, what: Attributes) => Promise<boolean>;
+
+/** Lets through who is known and may; 401 and 403 as upstream's. */
+export function withAccess(
+  handler: NodeHandler,
+  authenticators: readonly Authenticator[],
+  authorize: Authorizer,
+  log: Logger,
+): NodeHandler {
+  return async (request) => {
+    const who = await identify(request, authenticators, log);
+    if (who === undefined) return { ...plain(401, "Unauthorized"), headers: { "WWW-Authenticate": "Bearer" } };
+    const path = decodedPath(request.path);
+    if (path === undefined) return plain(400, "the path's percent-encoding is broken\n");
+    const what = attributesOf(request.method, path);
+    const refused = await refusal(who, what, authorize, log);
+    return refused ?? (await handler(request));
+  };
+}
+
+async function identify(
+  request: NodeRequest,
+  authenticators: readonly Authenticator[],
+  log: Logger,
+): Promise<Identity | undefined> {
+  for (const authenticate of authenticators) {
+    try {
+      const found = await authenticate(request);
+      if (found === "invalid") return undefined;
+      if (found !== undefined) return found;
+    } catch (error) {
+      log.error("unable to authenticate a request", { path: request.path, error: errorMessage(error) });
+      return undefined;
+    }
+  }
+  return undefined;
+}
+
+async function refusal(
+  who: Identity,
+  what: Attributes,
+  authorize: Authorizer,
+  log: Logger,
+): Promise<ApiResponse | undefined> {
+  const { verb, subresources } = what;
+  try {
+    if (await authorize(who, what)) return undefined;
+  } catch (error) {
+    log.error("unable to find out whether a request is allowed", { user: who.name, verb, error: errorMessage(error) });
+    return plain(500, `Authorization error (user=${who.name}, verb=${verb}, resource=nodes)`);
+  }
+  const wanted = `resource=nodes, subresource(s)=[${subresources.join(" ")}]`;
+  return plain(403, `Forbidden (user=${who.name}, verb=${verb}, ${wanted})`);
+}
+
+/** Undefined when it can't be decoded. */
+export function decodedPath(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}

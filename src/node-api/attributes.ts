@@ -1,0 +1,35 @@
+/** What a request wants, as an authorizer is asked: the resource is always `nodes`, the name this node's. */
+export interface Attributes {
+  /** Empty for a method without a verb, which nobody may use but who may do everything. */
+  readonly verb: string;
+  /** In the order in which they are tried: one that is allowed suffices. */
+  readonly subresources: readonly string[];
+}
+
+const verbs: Readonly<Record<string, string>> = {
+  POST: "create",
+  GET: "get",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** Fine-grained ones first (KEP-2862): who may only look at pods need not be given `proxy`, which is `exec` as well. */
+const byPath: readonly { readonly path: string; readonly subresources: readonly string[] }[] = [
+  { path: "/stats", subresources: ["stats"] },
+  { path: "/metrics", subresources: ["metrics"] },
+  { path: "/logs", subresources: ["log"] },
+  { path: "/checkpoint", subresources: ["checkpoint"] },
+  { path: "/statusz", subresources: ["statusz"] },
+  { path: "/flagz", subresources: ["configz"] },
+  { path: "/configz", subresources: ["configz", "proxy"] },
+  { path: "/healthz", subresources: ["healthz", "proxy"] },
+  { path: "/pods", subresources: ["pods", "proxy"] },
+  { path: "/runningpods", subresources: ["pods", "proxy"] },
+];
+
+/** @param path decoded, as the router sees it: both must speak of the same thing */
+export function attributesOf(method: string, path: string): Attributes {
+  const entry = byPath.find((candidate) => path === candidate.path || path.startsWith(`${candidate.path}/`));
+  return { verb: verbs[method] ?? "", subresources: entry?.subresources ?? ["proxy"] };
+}

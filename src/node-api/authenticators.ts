@@ -1,0 +1,68 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Hashing } from "../ports/hashing.ts";
+import type { Authenticator, Identity } from "./access.ts";
+
+const authenticated = "system:authenticated";
+
+/** By a client certificate: CN is the user, O are the groups. */
+export const byCertificate: Authenticator = async ({ certificate }) => {
+  if (certificate === undefined) return undefined;
+  return { name: certificate.commonName, groups: [...certificate.organizations, authenticated] };
+};
+
+/** Who shows nothing is `system:anonymous`. */
+export const anonymous: Authenticator = async ({ headers }) => {
+  if (headers["authorization"] !== undefined) return "invalid";
+  return { name: "system:anonymous", groups: ["system:unauthenticated"] };
+};
+
+/**
+ * By a bearer token from a list. Tokens are compared by their digests, so that the time of an answer tells nothing of
+ * how much of a guess was right.
+ */
+export function byToken(hashing: Pick<Hashing, "sha256">, identities: ReadonlyMap<string, Identity>): Authenticator {
+  const byDigest = new Map([...identities].map(([token, identity]) => [hashing.sha256(token), identity]));
+  return async ({ headers }) => {
+    const token = /^Bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1];
+    if (token === undefined) return undefined;
+    return byDigest.get(hashing.sha256(token)) ?? "invalid";
+  };
+}
+
+/**
+ * Reads a file of tokens in the format of kube-apiserver's `--token-auth-file`: a line `token,user,uid` each, with
+ * `,"group1,group2"` after it where wanted.
+ * @throws PodwrightError (bad input) with the line, and never a token
+ */
+export function parseTokenFile(text: string, path: string): Map<string, Identity> {
+  const identities = new Map<string, Identity>();
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "" || line.startsWith("#")) continue;
+    const problem = (what: string): PodwrightError =>
+      new PodwrightError(ExitCode.badInput, `${path}:${index + 1}: ${what}`, {
+        remedy: 'a line is token,user,uid or token,user,uid,"group1,group2"',
+      });
+    const fields = csvFields(line);
+    if (fields === undefined) throw problem("a quote opens and does not close");
+    const [token = "", name = "", , groups = ""] = fields;
+    if (fields.length < 3) throw problem(`it has ${fields.length} fields`);
+    if (token === "" || /\s/.test(token)) throw problem("the token is empty or has white space");
+    if (name === "") throw problem("the user's name is empty");
+    if (identities.has(token)) throw problem("the token is there already");
+    const named = groups.split(",").filter((group) => group !== "");
+    identities.set(token, { name, groups: [...named, authenticated] });
+  }
+  return identities;
+}
+
+/** Undefined when a quote does not close. */
+function csvFields(line: string): string[] | undefined {
+  const fields: string[] = [];
+  for (let rest = line.trimEnd(); ;) {
+    const match = /^\s*(?:"((?:[^"]|"")*)"\s*|([^",]*))(,|$)/.exec(rest);
+    if (match === null) return undefined;
+    fields.push(match[1]?.replaceAll('""', '"') ?? match[2]?.trim() ?? "");
+    if (match[3] === "") return fields;
+    rest = rest.slice(match[0].length);
+  }
+}

@@ -1,0 +1,59 @@
+import type { ApiResponse } from "../ports/api-server.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import { plain } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
+
+type LogFiles = Pick<Files, "realPath" | "stat" | "list" | "readRange">;
+
+const chunkBytes = 64 * 1024;
+
+/**
+ * `/logs/…`: the files below a directory of the node. Links are followed only as long as they stay below it, so that no
+ * pod that may write a log can show other files.
+ * @param rest the segments after `/logs`, decoded
+ * @throws ApiError 404 for what is not there or lies elsewhere
+ */
+export async function hostLogs(files: LogFiles, root: string, rest: readonly string[]): Promise<ApiResponse> {
+  const wanted = rest.filter((part) => part !== "");
+  if (wanted.some((part) => part === ".." || part.includes("/") || part.includes("\0"))) throw notFound();
+  const path = await resolve(files, root, wanted);
+  const info = await files.stat(path);
+  if (info?.type === "directory") return listing(files, path);
+  if (info?.type !== "file") throw notFound();
+  return { ...plain(200, ""), contentType: "text/plain; charset=utf-8", body: content(files, path, info.size) };
+}
+
+async function resolve(files: LogFiles, root: string, parts: readonly string[]): Promise<string> {
+  try {
+    const base = await files.realPath(root);
+    const path = await files.realPath([root, ...parts].join("/"));
+    if (path === base || path.startsWith(`${base}/`)) return path;
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+  }
+  throw notFound();
+}
+
+async function listing(files: LogFiles, path: string): Promise<ApiResponse> {
+  const names = (await files.list(path)).map(({ name, type }) => (type === "directory" ? `${name}/` : name)).toSorted();
+  const lines = names.map((name) => `<a href="${encodeURIComponent(name).replaceAll("%2F", "/")}">${escape(name)}</a>`);
+  return { ...plain(200, ""), contentType: "text/html; charset=utf-8", body: `<pre>\n${lines.join("\n")}\n</pre>\n` };
+}
+
+/** Up to the size that it had: what is written meanwhile is for the next who asks. */
+async function* content(files: LogFiles, path: string, size: number): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < size;) {
+    const chunk = await files.readRange(path, offset, Math.min(chunkBytes, size - offset), { noFollow: true });
+    if (chunk.length === 0) return;
+    offset += chunk.length;
+    yield chunk;
+  }
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&#34;");
+}
+
+function notFound(): ApiError {
+  return new ApiError(404, "404 page not found\n");
+}

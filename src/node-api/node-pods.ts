@@ -1,0 +1,59 @@
+import type { Pod } from "../api/pod.ts";
+import type { PodStatus as ApiPodStatus } from "../api/status.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { ApiError } from "./api-error.ts";
+
+/** A pod as the kubelet's API needs it. */
+export interface NodePod {
+  readonly pod: Pod;
+  /** Undefined before the first look at the pod. */
+  readonly status: ApiPodStatus | undefined;
+  /** What the runtime shows. */
+  readonly observed: PodStatus;
+  /** Nothing of it runs or will ever run again. */
+  readonly ended: boolean;
+}
+
+/** A pod, and perhaps one of its containers, as a path names them. */
+export interface PodTarget {
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined: whichever has the name. */
+  readonly uid: string | undefined;
+  readonly container: string;
+}
+
+/**
+ * `/<verb>/<namespace>/<pod>/<container>`, with a UID before the container in the older form.
+ * @param rest the segments after the verb, decoded
+ * @throws ApiError 404 for another number of segments
+ */
+export function containerTarget(rest: readonly string[]): PodTarget {
+  const [namespace = "", name = "", third = "", fourth] = rest;
+  if (rest.length === 3) return { namespace, name, uid: undefined, container: third };
+  if (rest.length === 4 && fourth !== undefined) return { namespace, name, uid: third, container: fourth };
+  throw new ApiError(404, "404 page not found\n");
+}
+
+/** `/portForward/<namespace>/<pod>[/<uid>]`. @throws ApiError 404 for another number of segments */
+export function podTarget(rest: readonly string[]): PodTarget {
+  const [namespace = "", name = "", uid] = rest;
+  if (rest.length === 2 || rest.length === 3) return { namespace, name, uid, container: "" };
+  throw new ApiError(404, "404 page not found\n");
+}
+
+/** The pod that a target names; while one replaces another, the one that is to stay. @throws ApiError 404 */
+export function findPod(pods: readonly NodePod[], { namespace, name, uid }: PodTarget): NodePod {
+  const found = pods.filter(({ pod: { metadata } }) => {
+    return metadata.namespace === namespace && metadata.name === name && (uid === undefined || metadata.uid === uid);
+  });
+  const pod = found.find(({ ended }) => !ended) ?? found[0];
+  if (pod === undefined) throw new ApiError(404, `pod ${JSON.stringify(name)} does not exist\n`);
+  return pod;
+}
+
+/** True for a container that the pod's spec names: nothing else of the disk or the runtime is anybody's to see. */
+export function hasContainer({ spec }: Pod, name: string): boolean {
+  const all = [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
+  return all.some((container) => container.name === name);
+}

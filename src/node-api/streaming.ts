@@ -1,0 +1,94 @@
+import { type Cri, isCriError } from "../ports/cri.ts";
+import type { Forward, NodeRequest } from "../ports/node-server.ts";
+import { findContainer } from "../runtime/pod-status.ts";
+import { ApiError } from "./api-error.ts";
+import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
+
+export interface StreamingDependencies {
+  readonly cri: Cri;
+  readonly pods: () => readonly NodePod[];
+}
+
+/** Which streams of a command are wanted. */
+interface Streams {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
+/** Upgrades are answered by the runtime's streaming server; podwright passes the bytes. @throws ApiError */
+export async function exec(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
+  const streams = streamsOf(request);
+  const cmd = request.query.getAll("command");
+  if (cmd.length === 0) throw new ApiError(400, "you must specify a command\n");
+  const containerId = runningContainer(deps, target);
+  return await forward(request, "exec", () =>
+    deps.cri.runtime.exec({ containerId, cmd, ...streams }, { signal: request.signal }),
+  );
+}
+
+export async function attach(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
+  const streams = streamsOf(request);
+  const containerId = runningContainer(deps, target);
+  return await forward(request, "attach", () =>
+    deps.cri.runtime.attach({ containerId, ...streams }, { signal: request.signal }),
+  );
+}
+
+/** Ports come in the stream itself, or, for WebSocket, in the query. */
+export async function portForward(
+  deps: StreamingDependencies,
+  target: PodTarget,
+  request: NodeRequest,
+): Promise<Forward> {
+  const port = request.query
+    .getAll("port")
+    .flatMap((list) => list.split(","))
+    .map(portNumber);
+  const { observed } = findPod(deps.pods(), target);
+  const sandbox = observed.sandboxes.find(({ ready }) => ready);
+  if (sandbox === undefined) throw new ApiError(404, `pod ${JSON.stringify(target.name)} is not running\n`);
+  return await forward(request, "port-forward", () =>
+    deps.cri.runtime.portForward({ podSandboxId: sandbox.id, port }, { signal: request.signal }),
+  );
+}
+
+/** Nothing in the pod that is not of its spec, and nothing that does not run. @throws ApiError 404 */
+export function runningContainer({ pods }: Pick<StreamingDependencies, "pods">, target: PodTarget): string {
+  const { pod, observed } = findPod(pods(), target);
+  const found = hasContainer(pod, target.container) ? findContainer(observed, target.container) : undefined;
+  if (found?.state === "running") return found.id;
+  throw new ApiError(404, `container not found (${JSON.stringify(target.container)})\n`);
+}
+
+/** Asked before the runtime is: it keeps what an exec will need until somebody comes for it. */
+async function forward(
+  { upgrade }: NodeRequest,
+  what: string,
+  ask: () => Promise<{ readonly url: string }>,
+): Promise<Forward> {
+  if (!upgrade) throw new ApiError(400, "Upgrade request required\n");
+  try {
+    return { forwardTo: (await ask()).url };
+  } catch (error) {
+    if (!isCriError(error)) throw error;
+    const status = isCriError(error, "NotFound") ? 404 : isCriError(error, "ResourceExhausted") ? 429 : 500;
+    throw new ApiError(status, `the container runtime refused to ${what}: ${error.message}\n`, { cause: error });
+  }
+}
+
+/** A terminal has one output: its error stream is dropped, as upstream drops it. */
+function streamsOf({ query }: NodeRequest): Streams {
+  const wanted = (name: string): boolean => query.get(name) === "1";
+  const tty = wanted("tty");
+  const streams = { stdin: wanted("input"), stdout: wanted("output"), stderr: !tty && wanted("error"), tty };
+  if (streams.stdin || streams.stdout || streams.stderr) return streams;
+  throw new ApiError(400, "you must specify at least 1 of stdin, stdout, stderr\n");
+}
+
+function portNumber(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  throw new ApiError(400, `${JSON.stringify(text)} is no port\n`);
+}
