@@ -12,7 +12,10 @@ export interface WaitResult {
   readonly missing: readonly { readonly ref: PodRef; readonly view: PodView | undefined }[];
 }
 
-/** Whether the pods have got to where `--wait` wants them. A pod that has succeeded has been there. */
+/**
+ * Whether the pods have got to where `--wait` wants them. A pod that has succeeded has been there; one that is being
+ * resized is not there yet.
+ */
 export function waitResult(refs: readonly PodRef[], views: readonly PodView[], wait: WaitFor): WaitResult {
   const byUid = new Map(views.map((view) => [view.uid, view]));
   const all = refs.map((ref) => ({ ref, view: byUid.get(ref.uid) }));
@@ -24,6 +27,7 @@ export function waitResult(refs: readonly PodRef[], views: readonly PodView[], w
 function isThere(view: PodView | undefined, wait: WaitFor): boolean {
   if (view === undefined) return false;
   if (view.phase === "Succeeded") return true;
+  if (view.resize?.state === "InProgress") return false;
   return wait === "running" ? view.phase === "Running" : view.ready && view.state === "syncing";
 }
 

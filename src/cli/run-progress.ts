@@ -18,6 +18,8 @@ interface OpenAction {
 interface Shown {
   readonly state: "starting" | "ready" | "unready" | "ended" | "gone";
   readonly restarts: ReadonlyMap<string, number>;
+  /** Why the pod is not resized. */
+  readonly resize: string;
 }
 
 /**
@@ -130,7 +132,7 @@ export class RunProgress {
     if (pod === undefined && before === undefined) return [];
     const after = shownOf(pod, before);
     this.#shown.set(ref.uid, after);
-    const lines = pod === undefined ? [] : this.#restarts(pod, before);
+    const lines = pod === undefined ? [] : [...this.#restarts(pod, before), ...this.#resize(pod, before, after)];
     if (after.state === (before?.state ?? "starting")) return lines;
     return [...lines, ...this.#stateLines(ref, pod, after.state, now)];
   }
@@ -169,19 +171,27 @@ export class RunProgress {
       });
   }
 
+  /** A resize that waits, or that failed; one that is carried out shows as what is done. */
+  #resize(pod: PodView, before: Shown | undefined, { resize }: Shown): string[] {
+    if (resize === "" || resize === before?.resize) return [];
+    return [`${this.#paint.caution("!")} ${podLabel(pod)} is not resized: ${this.#paint.caution(printable(resize))}`];
+  }
+
   #label(entry: JournalEntry): string {
     return this.#pods.size > 1 && entry.pod !== undefined ? `${podLabel(entry.pod)}: ` : "";
   }
 }
 
 function shownOf(pod: PodView | undefined, before: Shown | undefined): Shown {
-  if (pod === undefined) return { state: "gone", restarts: new Map() };
+  if (pod === undefined) return { state: "gone", restarts: new Map(), resize: "" };
   const restarts = new Map(pod.containers.map((container) => [container.name, container.restartCount]));
-  if (hasEnded(pod)) return { state: "ended", restarts };
-  if (pod.ready) return { state: "ready", restarts };
+  const { state, message } = pod.resize ?? { state: "InProgress", message: "" };
+  const resize = state === "InProgress" ? "" : `${state}: ${message}`;
+  if (hasEnded(pod)) return { state: "ended", restarts, resize };
+  if (pod.ready) return { state: "ready", restarts, resize };
   // A pod that is being stopped is not told as unready: the countdown says more.
   const wasUp = before !== undefined && before.state !== "starting" && pod.state === "syncing";
-  return { state: wasUp ? "unready" : (before?.state ?? "starting"), restarts };
+  return { state: wasUp ? "unready" : (before?.state ?? "starting"), restarts, resize };
 }
 
 function keyOf(entry: JournalEntry): string {

@@ -2,10 +2,11 @@ import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerState, ContainerStatus } from "../api/status.ts";
 import type { KnownPod } from "../kubelet.ts";
+import type { ResizeView } from "../pods/pod-resize.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/log-paths.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
-import type { ContainerView, PodView } from "../server/engine.ts";
+import type { ContainerView, PodView, ResizeState } from "../server/engine.ts";
 
 export interface PodViewContext {
   readonly nodeName: string;
@@ -51,8 +52,17 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
       return containerView(container, logDirectory, named(status?.ephemeralContainerStatuses, container.name));
     }),
     logDirectory,
+    resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
   };
+}
+
+function resizeState(resize: ResizeView | undefined): ResizeState | undefined {
+  const { pending, inProgress } = resize ?? {};
+  if (pending !== undefined) return { state: pending.reason, message: pending.message };
+  if (inProgress === undefined) return undefined;
+  const { error } = inProgress;
+  return { state: error === undefined ? "InProgress" : "Error", message: error ?? "" };
 }
 
 /** The pod may be older than this life of podwright: its first sandbox tells. */

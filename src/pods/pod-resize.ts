@@ -4,6 +4,7 @@ import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Logger } from "../ports/log.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { PendingReason } from "../resources/resize-admission.ts";
+import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
@@ -28,6 +29,23 @@ interface ResizeDependencies {
 
 const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have what the pod was granted" };
 
+/** How far a pod is with its resize at this moment, which its worker may not have seen yet. */
+export function resizeNow(
+  { allocations, actuated }: { allocations: AllocationManager; actuated: Pick<ResourceRecord, "get"> },
+  pod: Pod | undefined,
+  seen: { readonly status: PodStatus; readonly resize?: ResizeView | undefined },
+): ResizeView | undefined {
+  if (pod === undefined) return undefined;
+  const { uid } = pod.metadata;
+  const given = actuated.get(uid);
+  const resizing = isResizing(allocations.allocatedPod(pod), seen.status, given);
+  return {
+    pending: allocations.pending(uid),
+    inProgress: resizing ? { error: seen.resize?.inProgress?.error } : undefined,
+    actuated: given,
+  };
+}
+
 /** How far one pod is with the resources that it was granted. Belongs to its worker. */
 export class PodResizing {
   readonly #deps: ResizeDependencies;
@@ -44,8 +62,8 @@ export class PodResizing {
   }
 
   /** The pod with the resources that it was granted, which may not be those that its manifest asks for. */
-  granted(pod: Pod): Pod {
-    return this.#deps.allocations.allocatedPod(pod);
+  granted(pod: Pod | undefined): Pod | undefined {
+    return pod && this.#deps.allocations.allocatedPod(pod);
   }
 
   /** @param underWay a resize is being carried out */

@@ -157,7 +157,7 @@ export class PodWorker {
   async plan(): Promise<WorkerPlan> {
     const { cache, rivals, runtime } = this.#deps;
     const { status, error, observed } = cache.get(this.uid);
-    const pod = this.#state.kind === "syncing" ? this.#granted() : undefined;
+    const pod = this.#state.kind === "syncing" ? this.#resizing.granted(this.#pod) : undefined;
     const behind = pod !== undefined && status.sandboxes.length === 0 ? (await rivals(this.ref))[0] : undefined;
     const endsAtMs = pod && this.#activeDeadline.lastKnown(pod);
     const overdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic() ? deadlineExceeded : undefined;
@@ -199,7 +199,7 @@ export class PodWorker {
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, status, state.kind !== "syncing");
-    const pod = this.#granted();
+    const pod = this.#resizing.granted(this.#pod);
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(status, signal);
@@ -379,13 +379,9 @@ export class PodWorker {
     const nowMs = this.#deps.runtime.clock.monotonic();
     const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
     const terminationMessages = this.#messages;
-    const [pod, resize, { startedAt }] = [this.#granted(), this.#resizing.view(), this.#activeDeadline];
+    const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
+    const { startedAt } = this.#activeDeadline;
     return { ref: this.ref, pod, state: this.#state, status, waiting, terminationMessages, startedAt, resize };
-  }
-
-  /** The pod with the resources that it was granted. */
-  #granted(): Pod | undefined {
-    return this.#pod && this.#resizing.granted(this.#pod);
   }
 
   #resyncMs(): number {

@@ -37,7 +37,7 @@ export interface WorkerView {
   /** When the node first saw the pod, wall clock ms; undefined before the first look at it. */
   readonly startedAt?: number | undefined;
   /** Undefined before the first look at the pod. */
-  readonly resize?: ResizeView;
+  readonly resize?: ResizeView | undefined;
 }
 
 export interface WorkerDependencies {

@@ -73,6 +73,14 @@ export interface PodView extends PodRef {
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
+  /** Set while the pod does not have the resources that its manifest asks for. */
+  readonly resize?: ResizeState | undefined;
+}
+
+export interface ResizeState {
+  /** Deferred: the node has no room now. Infeasible: it never has. InProgress, Error: being carried out, and how. */
+  readonly state: "Deferred" | "Infeasible" | "InProgress" | "Error";
+  readonly message: string;
 }
 
 /** What the next sync of a pod would do, and why. */
