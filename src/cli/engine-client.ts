@@ -1,7 +1,15 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { answeredError } from "../linux/api-errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Health, Plan, PodView } from "../server/engine.ts";
+import type {
+  AppliedPod,
+  ApplyRequest,
+  DebugContainer,
+  DebugRequest,
+  Health,
+  Plan,
+  PodView,
+} from "../server/engine.ts";
 
 /**
  * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers or the
@@ -70,6 +78,10 @@ export class EngineClient {
   async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {
     const query = graceSeconds === undefined ? "" : `?grace=${graceSeconds}`;
     return (await this.#call("POST", `${podPath(selector)}/stop${query}`)) as PodView;
+  }
+
+  async debug(selector: string, request: DebugRequest): Promise<DebugContainer> {
+    return (await this.#call("POST", `${podPath(selector)}/debug`, JSON.stringify(request))) as DebugContainer;
   }
 
   async podRefs(selector: string): Promise<readonly PodRef[]> {

@@ -2,6 +2,7 @@ import { version } from "../base/version.ts";
 import { Argument, Command, Option } from "commander";
 import type { ExitCode } from "../base/errors.ts";
 import type { CommandContext, StateOptions } from "./context.ts";
+import type { DebugOptions } from "./debug.ts";
 import type { LogsOptions } from "./logs.ts";
 import { parseDuration, parseEndpoint, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
@@ -39,6 +40,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addRun(define);
   addPs(define);
   addLogs(define);
+  addDebug(define);
   addStop(define);
   addWhy(define);
   addTimeline(define);
@@ -166,6 +168,31 @@ function addLogs(define: Define): void {
     .action(
       withContext<LogsOptions & StateOptions>(define, async (context, options, [pod = "", container]) => {
         return (await import("./logs.ts")).logsCommand(context, pod, container, options);
+      }),
+    );
+}
+
+function addDebug(define: Define): void {
+  define.program
+    .command("debug")
+    .summary("run a command in an ephemeral container of a running pod")
+    .description(
+      "Adds an ephemeral container to a pod that 'podwright run' started, prints its output, and fails when it fails. " +
+        "It shares the pod's network, with --target also a container's processes. It is never restarted, and stays " +
+        "until its pod is stopped.",
+    )
+    .addArgument(podArgument())
+    .argument("[command...]", "behind --; default: what the image runs")
+    .option("--image <image>", "default: the target's, or that of the pod's first container")
+    .option("--target <container>", "the container whose processes it sees")
+    .addOption(stateOption())
+    .addHelpText(
+      "after",
+      "\n  podwright debug web --target app -- ps\n  podwright debug web --image busybox -- nc -z db 5432",
+    )
+    .action(
+      withContext<DebugOptions & StateOptions>(define, async (context, options, [pod = "", ...command]) => {
+        return (await import("./debug.ts")).debugCommand(context, pod, command, options);
       }),
     );
 }

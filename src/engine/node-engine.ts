@@ -1,9 +1,21 @@
+import type { EphemeralContainer } from "../api/container.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { AppliedPod, ApplyRequest, Engine, Health, Plan, PodSelector, PodView } from "../server/engine.ts";
+import type { Random } from "../ports/random.ts";
+import type {
+  AppliedPod,
+  ApplyRequest,
+  DebugContainer,
+  DebugRequest,
+  Engine,
+  Health,
+  Plan,
+  PodSelector,
+  PodView,
+} from "../server/engine.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
 import { planPods } from "./plan-pods.ts";
@@ -21,6 +33,7 @@ export interface EngineIdentity {
 
 export interface NodeEngineDependencies {
   readonly clock: Clock;
+  readonly random: Random;
   readonly journal: Journal;
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
@@ -120,6 +133,30 @@ export class NodeEngine implements Engine {
       kubelet.handle({ op: "remove", pod, cause, graceSeconds });
     }
     return this.pods().find((other) => other.uid === view.uid) ?? view;
+  }
+
+  async debug(selector: PodSelector, { image, target, command }: DebugRequest): Promise<DebugContainer> {
+    const { namespace, name, uid, source } = this.pod(selector);
+    const manifest = source === "run" ? this.#deps.run?.manifest(namespace, name) : undefined;
+    if (manifest === undefined) {
+      const problem = source === "run" ? "is being stopped" : `comes from a ${source} manifest`;
+      throw new PodwrightError(ExitCode.badInput, `pod ${name} ${problem}`, {
+        remedy: "only pods of podwright run take ephemeral containers, while they run",
+      });
+    }
+    const { containers, initContainers = [], ephemeralContainers = [] } = manifest.spec;
+    const model = [...containers, ...initContainers].find((each) => target === undefined || each.name === target);
+    const suffix = Buffer.from(this.#deps.random.bytes(3)).toString("hex");
+    const container: EphemeralContainer = {
+      name: `debugger-${suffix}`,
+      image: image ?? model?.image,
+      ...(image === undefined && { imagePullPolicy: model?.imagePullPolicy }),
+      ...(target !== undefined && { targetContainerName: target }),
+      ...(command.length > 0 && { command: [...command] }),
+    };
+    const spec = { ...manifest.spec, ephemeralContainers: [...ephemeralContainers, container] };
+    await this.apply({ pods: [{ ...manifest, spec }], configMaps: [], secrets: [] });
+    return { pod: { namespace, name, uid }, container: container.name };
   }
 
   podRefs(selector: PodSelector): readonly PodRef[] {

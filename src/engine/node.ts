@@ -97,7 +97,7 @@ export class Node {
       () => deps.onPodGone(),
     );
     this.engine = new NodeEngine(
-      { clock, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run, exit: () => deps.exit() },
+      { clock, random, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run, exit: () => deps.exit() },
       {
         version: setup.version,
         pid: ports.processes.ownPid,

@@ -16,6 +16,22 @@ export interface AppliedPod extends PodRef {
   readonly change: "added" | "unchanged" | "updated" | "replaced";
 }
 
+/** What to run in an ephemeral container. */
+export interface DebugRequest {
+  /** The image of `target`, or of the pod's first container, unless given. */
+  readonly image?: string;
+  /** The container whose processes it is to see. */
+  readonly target?: string;
+  /** Empty: what the image runs. */
+  readonly command: readonly string[];
+}
+
+export interface DebugContainer {
+  readonly pod: PodRef;
+  /** Name of the new ephemeral container. */
+  readonly container: string;
+}
+
 /** One container of a {@link PodView}, newest instance. */
 export interface ContainerView {
   readonly name: string;
@@ -151,6 +167,8 @@ export interface Engine {
    * A second call with a smaller grace shortens the first's. Pods of other sources are refused with the remedy.
    */
   stop(selector: PodSelector, graceSeconds: number | undefined): Promise<PodView>;
+  /** Adds an ephemeral container to a pod of the `run` source; resolves as soon as that is recorded. */
+  debug(selector: PodSelector, request: DebugRequest): Promise<DebugContainer>;
   /** Resolves a selector for pods that are gone but still in the journal. */
   podRefs(selector: PodSelector): readonly PodRef[];
   entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[];

@@ -34,6 +34,18 @@ test("pods are read and stopped by a selector that may hold a slash", async () =
   engine.end();
 });
 
+test("an ephemeral container is asked for with a command", async () => {
+  const engine = new FakeEngine();
+  engine.views.set("uid-web", podView({}));
+  const handler = engineRoutes(engine);
+  const body = JSON.stringify({ image: "busybox", command: ["ps"] });
+  const answer = jsonOf(await ask(handler, "POST", "/v1/pods/web/debug", body));
+  assert.equal((answer as { container: string }).container, "debugger-0");
+  for (const bad of ["", "[]", '{"command": "ps"}', '{"command": [1]}', '{"command": [], "image": 1}']) {
+    await assert.rejects(ask(handler, "POST", "/v1/pods/web/debug", bad), isBadInput, bad);
+  }
+});
+
 test("a plan is asked for with and without objects", async () => {
   const engine = new FakeEngine();
   engine.views.set("uid-web", podView({}));

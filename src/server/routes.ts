@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
-import type { ApplyRequest, Engine } from "./engine.ts";
+import type { ApplyRequest, DebugRequest, Engine } from "./engine.ts";
 
 type RouteHandler = (request: ApiRequest, selector: string) => ApiResponse | Promise<ApiResponse>;
 
@@ -23,6 +23,9 @@ export function engineRoutes(engine: Engine): ApiHandler {
     route("GET", "/v1/pods/*", (_request, selector) => json(engine.pod(selector))),
     route("POST", "/v1/pods/*/stop", async (request, selector) => {
       return json(await engine.stop(selector, graceSeconds(request.query)));
+    }),
+    route("POST", "/v1/pods/*/debug", async (request, selector) => {
+      return json(await engine.debug(selector, debugRequest(await request.body())));
     }),
     route("GET", "/v1/pods/*/refs", (_request, selector) => json(engine.podRefs(selector))),
     route("GET", "/v1/journal", (request) => journal(engine, request)),
@@ -74,17 +77,32 @@ function badRequest(message: string): PodwrightError {
 
 /** Only the outer shape: the engine decodes and validates each object. */
 function applyRequest(body: string): ApplyRequest {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw badRequest("the body is not JSON");
-  }
+  const value = jsonBody(body);
   const lists: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : {};
   for (const name of ["pods", "configMaps", "secrets"]) {
     if (!Array.isArray(lists[name])) throw badRequest(`the body must hold the lists pods, configMaps and secrets`);
   }
   return value as ApplyRequest;
+}
+
+function debugRequest(body: string): DebugRequest {
+  const value = jsonBody(body);
+  const fields: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : {};
+  const { image, target, command } = fields;
+  const isText = (text: unknown): boolean => typeof text === "string";
+  const names = [image, target].filter((name) => name !== undefined);
+  if (!names.every(isText) || !Array.isArray(command) || !command.every(isText)) {
+    throw badRequest("the body must hold a command as list of texts, and may hold image and target");
+  }
+  return value as DebugRequest;
+}
+
+function jsonBody(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw badRequest("the body is not JSON");
+  }
 }
 
 function graceSeconds(query: URLSearchParams): number | undefined {

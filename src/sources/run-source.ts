@@ -145,6 +145,11 @@ export class RunSource {
     };
   }
 
+  /** The manifest of a pod as it is kept; undefined when no pod of that name is wanted. */
+  manifest(namespace: string, name: string): PodManifest | undefined {
+    return this.#pods.get(objectKey({ namespace, name }));
+  }
+
   /**
    * No longer wants a pod, and forgets the ConfigMaps and Secrets that no other refers to. False when it has no such
    * pod. Resolves as soon as that is on disk; the stop goes on.

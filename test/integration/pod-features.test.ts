@@ -59,6 +59,30 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     });
   });
 
+  test("debug runs a command beside a pod's containers, and tells how it ended", async () => {
+    await withPodwright(async (podwright) => {
+      await apply(podwright, "web", { containers: [shell("app", `: needle; ${politeSleep}`)] });
+      const before = await podwright.pod("web");
+      const look = ["debug", "web", "--target", "app", "--", "sh", "-c", "tr '\\0' ' ' < /proc/1/cmdline; echo"];
+      const { exitCode, stdout, stderr } = await podwright.run(look);
+      assert.equal(exitCode, 0, stderr);
+      assert.match(stdout, /needle/u);
+      assert.match(stderr, /container debugger-[0-9a-f]{6} of pod web/u);
+      const failed = await podwright.run(["debug", "web", "--", "sh", "-c", "exit 3"]);
+      assert.equal(failed.exitCode, 1);
+      assert.match(failed.stderr, /ended with code 3/u);
+      const missing = await podwright.run(["debug", "web", "--image", "podwright.local/none:1"]);
+      assert.equal(missing.exitCode, 1);
+      assert.match(missing.stderr, /does not start: Err?Image/u);
+      const after = await podwright.pod("web");
+      assert.deepEqual([after.uid, after.containers], [before.uid, before.containers]);
+      assert.equal(after.ephemeralContainers.length, 3);
+      const nothing = await podwright.run(["debug", "web"]);
+      assert.deepEqual([nothing.exitCode, nothing.stdout], [2, ""]);
+      assert.equal((await podwright.run(["debug", "web", "--target", "nope", "--", "ps"])).exitCode, 2);
+    });
+  });
+
   test("a rule starts all containers of a pod over in its sandbox, the container that asked for it last", async () => {
     await withPodwright(async (podwright) => {
       const rule = { action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } };

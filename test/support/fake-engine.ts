@@ -1,6 +1,15 @@
 import { ExitCode, PodwrightError } from "../../src/base/errors.ts";
 import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry.ts";
-import type { AppliedPod, ApplyRequest, Engine, Health, Plan, PodView } from "../../src/server/engine.ts";
+import type {
+  AppliedPod,
+  ApplyRequest,
+  DebugContainer,
+  DebugRequest,
+  Engine,
+  Health,
+  Plan,
+  PodView,
+} from "../../src/server/engine.ts";
 import { containerView, podPlan, podView } from "./pod-views.ts";
 
 /** How pods of the fake engine live. */
@@ -86,6 +95,13 @@ export class FakeEngine implements Engine {
     this.views.set(view.uid, stopping);
     this.#after(view.uid, Math.min(this.life.stopMs, graceMs), () => this.views.delete(view.uid));
     return stopping;
+  }
+
+  async debug(selector: string, { image }: DebugRequest): Promise<DebugContainer> {
+    const { namespace, name, uid, ephemeralContainers } = this.pod(selector);
+    const added = containerView({ name: `debugger-${ephemeralContainers.length}`, ...(image && { image }) });
+    this.change(uid, { ephemeralContainers: [...ephemeralContainers, added] });
+    return { pod: { namespace, name, uid }, container: added.name };
   }
 
   podRefs(selector: string): readonly PodRef[] {

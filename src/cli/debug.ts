@@ -1,0 +1,83 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { followLog } from "../logs/reader.ts";
+import type { ContainerView, DebugContainer } from "../server/engine.ts";
+import type { CommandContext } from "./context.ts";
+import { Interrupts } from "./interrupts.ts";
+import { LogOutput } from "./logs.ts";
+
+export interface DebugOptions {
+  readonly image?: string;
+  /** Name of the container whose processes it is to see. */
+  readonly target?: string;
+}
+
+const pollMs = 200;
+/** While it waits for these it is on its way; anything else is a problem. */
+const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
+
+/**
+ * `podwright debug POD -- CMD…`: runs a command in an ephemeral container of a pod that runs, prints its output, and
+ * fails when it fails.
+ */
+export async function debugCommand(
+  context: CommandContext,
+  selector: string,
+  command: readonly string[],
+  options: DebugOptions,
+): Promise<ExitCode> {
+  const { terminal, engine, clock } = context;
+  if (command.length === 0 && options.image === undefined) {
+    throw new PodwrightError(ExitCode.badInput, "nothing is said of what to run", {
+      remedy: "give a command behind --, e.g. 'podwright debug web -- ps', or an --image with one",
+    });
+  }
+  using interrupts = new Interrupts(process, terminal.closed);
+  const signal = interrupts.first;
+  const added = await engine.debug(selector, {
+    ...(options.image !== undefined && { image: options.image }),
+    ...(options.target !== undefined && { target: options.target }),
+    command,
+  });
+  terminal.warn(terminal.warnPaint.faint(`container ${added.container} of pod ${added.pod.name}`));
+  try {
+    const started = await startOf(context, added, signal);
+    const output = new LogOutput(terminal, { follow: true });
+    const ended = async (): Promise<boolean> => (await viewOf(context, added)).state === "terminated";
+    for await (const line of followLog(context, clock, started.logPath, { ended, signal })) await output.line(line);
+    await output.flush();
+    signal.throwIfAborted();
+    const { exitCode = 0, reason } = await viewOf(context, added);
+    if (exitCode === 0) return ExitCode.done;
+    throw new PodwrightError(ExitCode.failed, `container ${added.container} ended with code ${exitCode} (${reason})`);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new PodwrightError(ExitCode.failed, `not waiting any longer; container ${added.container} runs on`, {
+      remedy: `'podwright logs ${added.pod.name} ${added.container}' shows its output; it ends with its pod`,
+    });
+  }
+}
+
+/** The container as soon as it has been started. @throws PodwrightError when it can't be */
+async function startOf(context: CommandContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
+  for (;;) {
+    const view = await viewOf(context, added);
+    if (view.state !== "waiting") return view;
+    if (!onItsWay.has(view.reason)) {
+      throw new PodwrightError(
+        ExitCode.failed,
+        `container ${view.name} does not start: ${view.reason}: ${view.message}`,
+        { remedy: `'podwright why ${added.pod.name}' tells more; it is tried again for as long as its pod runs` },
+      );
+    }
+    await context.clock.sleep("the start of a debug container", pollMs, signal);
+  }
+}
+
+async function viewOf({ engine }: CommandContext, { pod, container }: DebugContainer): Promise<ContainerView> {
+  const view = await engine.pod(pod.uid);
+  const found = view.ephemeralContainers.find(({ name }) => name === container);
+  if (found === undefined || view.state !== "syncing") {
+    throw new PodwrightError(ExitCode.failed, `pod ${pod.name} has ended`);
+  }
+  return found;
+}
