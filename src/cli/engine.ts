@@ -14,8 +14,10 @@ import { createLogger } from "../linux/log-sink.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import { removingAbandonedTasks } from "../private-runtime/abandoned-tasks.ts";
 import { ensurePrivateRuntime } from "../private-runtime/containerd.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
+import { sweepFirewall } from "../private-runtime/firewall.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { type MachineFacts, preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
@@ -65,12 +67,17 @@ async function startRuntime(ports: Ports, layout: RuntimeLayout): Promise<Machin
 }
 
 async function stopRuntime(ports: Ports, layout: RuntimeLayout, facts: MachineFacts, log: Logger): Promise<void> {
-  const outcome = await stopPrivateRuntime(runtimeDependencies(ports), layout, facts.programs.busybox);
+  const outcome = await stopPrivateRuntime(runtimeDependencies(ports), layout, facts.programs);
   if (!outcome.stopped) {
     log.info("the private runtime still has sandboxes and goes on", { sandboxes: outcome.sandboxes });
   } else if (outcome.leftovers.length > 0) {
     log.warn("stopping the private runtime left something", { leftovers: outcome.leftovers });
   }
+}
+
+/** containerd's own client for the private runtime. */
+function ownClient({ containerd }: RuntimeLayout, { programs }: MachineFacts): { ctr: string; socket: string } {
+  return { ctr: programs.ctr, socket: containerd.socket };
 }
 
 /** Of somebody else's runtime only the pods' parent cgroup is podwright's. */
@@ -111,7 +118,7 @@ async function serve(
     ports,
     layout,
     log,
-    cri,
+    cri: machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) }),
     runtime,
     runtimeEndpoint: endpoint,
     config: kubeletConfig(node, settings, await readMachineInfo(files, cgroups), runtime),
@@ -124,7 +131,12 @@ async function serve(
       if (machine === undefined) return;
       const ensure = (ensuring: AbortSignal): Promise<unknown> =>
         ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);
-      await watchPrivateRuntime({ clock, log, runtime: cri.runtime, ensure }, signal);
+      const { iptables } = machine.programs;
+      const firewall = { processes: ports.processes, iptables, network: layout.cni.networkName };
+      await Promise.all([
+        watchPrivateRuntime({ clock, log, runtime: cri.runtime, ensure }, signal),
+        sweepFirewall({ ...firewall, clock, log, runtime: cri.runtime }, signal),
+      ]);
     },
   });
 }

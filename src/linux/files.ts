@@ -17,6 +17,7 @@ import {
   type FileHandle,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { unfinishedName } from "../base/unfinished-files.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
 import { errnoOf, onPath } from "./file-error.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -112,8 +113,8 @@ async function readRange(
 
 async function writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const directory = dirname(path);
-  // Starts with a dot, which sources of manifests pass over; nobody can guess it, so nobody can be there before.
-  const temporary = join(directory, `.${randomBytes(12).toString("hex")}.tmp`);
+  // Nobody can guess it, so nobody can be there before.
+  const temporary = join(directory, unfinishedName(randomBytes(12).toString("hex")));
   const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     try {

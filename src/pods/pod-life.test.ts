@@ -176,6 +176,9 @@ describe("the end of a pod", () => {
     const scene = new Scene();
     scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 60 }));
     await scene.pass(5000);
+    const forgotten = scene.node.files.removeTree("/var/lib/kubelet/pods/uid-1");
+    await scene.pass(100);
+    await forgotten;
     scene.node.kill();
     scene.node.desired.clear();
     scene.node.start();
@@ -183,6 +186,21 @@ describe("the end of a pod", () => {
     const [stop] = scene.entries("StopContainer");
     assert.equal(stop?.data?.["graceSeconds"], 2);
     assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "OrphanedPod");
+    assert.equal(scene.world.containers.size, 0);
+  });
+
+  test("that podwright started and nobody wants any more has its own grace and order, also in podwright's next life", async () => {
+    const scene = new Scene();
+    const side = deaf("side", { restartPolicy: "Always" });
+    scene.node.add(podOf({ initContainers: [side], containers: [deaf("c")], terminationGracePeriodSeconds: 20 }));
+    await scene.pass(5000);
+    scene.node.kill();
+    scene.node.desired.clear();
+    scene.node.start();
+    await scene.pass(60_000);
+    const [first, second] = scene.entries("StopContainer").filter(({ kind }) => kind === "action");
+    assert.deepEqual([first?.container, first?.data?.["graceSeconds"], second?.container], ["c", 20, "side"]);
+    assert.ok((scene.at("exited c")[0] ?? Infinity) < (scene.at("exited side")[0] ?? 0));
     assert.equal(scene.world.containers.size, 0);
   });
 

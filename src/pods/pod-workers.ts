@@ -80,11 +80,14 @@ export class PodWorkers {
     this.#dropUnstarted(worker);
   }
 
-  /** A pod that is in the runtime although nobody wants it. */
-  removeOrphan(ref: PodRef, cause: Cause): void {
+  /**
+   * A pod that is in the runtime although nobody wants it.
+   * @param pod undefined: only the runtime knows it
+   */
+  removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(podUid(ref.uid))) return;
-    const worker = new PodWorker(this.#deps, ref, undefined, cause);
-    worker.terminate(cause, orphanGraceSeconds);
+    const worker = new PodWorker(this.#deps, ref, pod, cause);
+    worker.terminate(cause, pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(pod));
     worker.forget(cause);
     // It waits for no pod of its name: the wanted one waits for it.
     this.#workers.set(worker.uid, worker);

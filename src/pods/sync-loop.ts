@@ -6,6 +6,7 @@ import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { admit, type Rejection } from "./admission.ts";
 import { admitToNode, type NodeAdmission } from "./node-admission.ts";
@@ -109,15 +110,16 @@ export class SyncLoop {
 
   /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
   async #housekeeping(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, owns, leftovers } = this.#deps;
+    const { workers, cache, pleg, owns, leftovers, runtime } = this.#deps;
     if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
     for (const uid of cache.uids()) {
       if (workers.get(uid) !== undefined) continue;
       const { status, error } = cache.get(uid);
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
-        if (!(await owns(uid)) || workers.get(uid) !== undefined) continue;
+        if (!(await owns(uid))) continue;
+        const pod = await keptSpec(runtime.files, runtime.node, uid);
         const cause: Cause = { code: "OrphanedPod", message: "no source wants this pod" };
-        workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, cause);
+        workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
       } else if (error === undefined) {
         cache.delete(uid);
       }

@@ -3,7 +3,9 @@ import type { Cgroups } from "../ports/cgroups.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { PrivateRuntimeDeps } from "./containerd.ts";
 import { endContainerd, endShims, findContainerd, findShims } from "./containerd-process.ts";
+import { removeStaleRules } from "./firewall.ts";
 import type { RuntimeLayout } from "./layout.ts";
+import type { Programs } from "./programs.ts";
 import { releaseSubnet, removeBridge } from "./pod-network.ts";
 
 export interface StopDeps extends PrivateRuntimeDeps {
@@ -27,12 +29,11 @@ const LIST_TIMEOUT_MS = 10_000;
  * own directories, sockets, the bridge, the pods' parent cgroup. Images and configuration stay, and so do the empty
  * iptables chains of CNI's portmap and firewall plugins, which all CNI networks of the machine share. Not running is no
  * error: leftovers of a crash are taken away all the same. The caller owns the runtime.
- * @param busybox absolute path of the program
  */
 export async function stopPrivateRuntime(
   deps: StopDeps,
   layout: RuntimeLayout,
-  busybox: string,
+  { busybox, iptables }: Pick<Programs, "busybox" | "iptables">,
   signal?: AbortSignal,
 ): Promise<StopOutcome> {
   const sandboxes = await countSandboxes(deps, layout, signal);
@@ -62,6 +63,10 @@ export async function stopPrivateRuntime(
   });
   await attempt(`bridge ${layout.cni.bridge}`, async () => {
     if (!(await removeBridge(deps, layout, busybox))) throw new Error("interfaces are still connected to it");
+  });
+  await attempt("firewall rules", async () => {
+    const firewall = { processes: deps.processes, iptables, network: layout.cni.networkName };
+    await removeStaleRules(firewall, () => true);
   });
   await attempt("subnet claim", () => releaseSubnet(deps, layout));
   await attempt(`cgroup ${layout.cgroupRoot}`, () => deps.cgroups.remove(layout.cgroupRoot));

@@ -1,4 +1,6 @@
+import { dirname } from "node:path/posix";
 import { errorMessage } from "../base/errors.ts";
+import { removeUnfinished } from "../base/unfinished-files.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Files, FileError } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -48,6 +50,7 @@ export class ProbeMemory {
   /** Reads what the last life knew. To be done before anything else. */
   async load(): Promise<void> {
     try {
+      await removeUnfinished(this.#files, dirname(this.#path));
       this.#pods = decode(new TextDecoder().decode(await this.#files.read(this.#path, maxFileBytes)));
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return;

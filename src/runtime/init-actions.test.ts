@@ -68,6 +68,12 @@ const rows: readonly Row[] = [
     then: ["c@0"],
   },
   {
+    when: "a life before stopped a sidecar of a pod that is over, and ended before it had stopped the others",
+    spec: { initContainers: [sidecar("outer"), sidecar("inner")], restartPolicy: "OnFailure" },
+    containers: [running("outer"), ended("inner", 0), ended("c", 0)],
+    then: ["PodCompleted"],
+  },
+  {
     when: "init containers are gone while a regular container runs",
     spec: two,
     containers: [running("c")],

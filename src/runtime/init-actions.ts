@@ -48,10 +48,11 @@ export function decideInitContainers(
     const current = findContainer(status, name);
     return current?.sandboxId === sandbox ? current : undefined;
   };
-  // Once a regular container has been made, the init containers are done, even if the runtime has forgotten them.
+  // Once a regular container has been made in this sandbox, the init containers are done, even if the runtime has
+  // forgotten them. One that has ended counts as well: the pod may be over, its sidecars stopped by an earlier life.
   const wasInitialized = pod.spec.containers.some(({ name }) => {
     const state = inSandbox(name)?.state;
-    return state === "running" || state === "created" || context.busy.has(name);
+    return (state !== undefined && state !== "unknown") || context.busy.has(name);
   });
   // The last one that was reached says how far the pod got: earlier ones may have been removed since.
   const reached = wasInitialized

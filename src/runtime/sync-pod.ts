@@ -8,6 +8,7 @@ import { recordActuated } from "./actuated.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds, gracePeriodSeconds } from "./grace.ts";
 import { inspectSandbox } from "./inspect.ts";
+import { keepSpec } from "./kept-spec.ts";
 import { killContainer, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import type { PodActions } from "./pod-actions.ts";
 import type { ContainerToKill, ContainerToStart } from "./container-actions.ts";
@@ -180,6 +181,7 @@ async function createSandbox(
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
   await makePodDirectories(deps.files, deps.node, pod);
+  await keepSpec(deps.files, deps.node, pod);
   await deps.podCgroups.ensure(pod);
   recordActuated(deps, pod, undefined);
   const config = await sandboxConfig(deps, pod, attempt);

@@ -57,6 +57,18 @@ async function started(): Promise<Fixture> {
   return fixture;
 }
 
+test("what a life before was writing when it was killed is removed", async () => {
+  const fixture = await started();
+  await fixture.source.apply({ ...nothing, pods: [pod("web")] });
+  await fixture.files.write(`${directory}/.0123456789abcdef01234567.tmp`, "{", 0o600);
+  await fixture.restart();
+  assert.deepEqual(
+    (await fixture.files.list(directory)).map(({ name }) => name.slice(0, 4)),
+    ["pod_"],
+  );
+  assert.equal(fixture.uids?.length, 1);
+});
+
 test("pods keep their names, get a UID, defaults and the node's name, and are files that only root reads", async () => {
   const fixture = await started();
   assert.deepEqual(fixture.pods, []);

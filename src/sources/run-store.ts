@@ -2,6 +2,7 @@ import { join } from "node:path/posix";
 import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { fnv64a } from "../base/fnv.ts";
+import { removeUnfinished } from "../base/unfinished-files.ts";
 import type { Files } from "../ports/files.ts";
 import { decodeManifests, maxManifestBytes, type DecodedManifest } from "./decode.ts";
 import { objectKey } from "./run-objects.ts";
@@ -30,6 +31,7 @@ export class RunStore {
 
   async load(): Promise<StoredObjects> {
     await this.#files.makeDirectory(this.#directory, 0o700);
+    await removeUnfinished(this.#files, this.#directory);
     const objects: DecodedManifest[] = [];
     const problems: string[] = [];
     const names = (await this.#files.list(this.#directory)).map((entry) => entry.name);

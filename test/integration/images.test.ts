@@ -57,7 +57,7 @@ async function privateRuntime(): Promise<Cri> {
   const layout = runtimeLayout(directory, systemHashing);
   const facts = requireReady(await preflight({ ...deps, layout, searchPath: [] }));
   cleanUps.defer(async () => {
-    await stopPrivateRuntime(deps, layout, facts.programs.busybox);
+    await stopPrivateRuntime(deps, layout, facts.programs);
     await rm(layout.runDirectory, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
   });

@@ -143,7 +143,7 @@ describe("beside other tools", { concurrency: 2 }, () => {
       );
       await cri.runtime.stopPodSandbox({ podSandboxId: foreign });
       await cri.runtime.removePodSandbox({ podSandboxId: foreign });
-      assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+      assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs), {
         stopped: true,
         leftovers: [],
       });

@@ -47,7 +47,7 @@ async function prepare(t: TestContext, searchPath: readonly string[] = []): Prom
         systemProcesses.kill(pid, "SIGKILL");
       }
     }
-    await stopPrivateRuntime(machine, layout, facts.programs.busybox);
+    await stopPrivateRuntime(machine, layout, facts.programs);
     await rm(layout.runDirectory, { recursive: true, force: true });
     await rm(directory, { recursive: true, force: true });
   });
@@ -126,14 +126,14 @@ for (const { suite, searchPath } of runtimes) {
     assert.equal(exitCode, 0);
     assert.match(Buffer.from(stdout).toString(), /^root\n1777\n$/);
 
-    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs), {
       stopped: false,
       sandboxes: 1,
     });
     assert.equal(systemProcesses.isAlive(first.pid), true);
 
     await removeSandbox(cri, id);
-    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), {
+    assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs), {
       stopped: true,
       leftovers: [],
     });
@@ -160,7 +160,7 @@ test("after containerd was killed its pods keep it from being cleaned up, and th
   systemProcesses.kill(pid, "SIGKILL");
   while (systemProcesses.isAlive(pid)) await systemClock.sleep("death", 10);
 
-  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), { stopped: false, sandboxes: 1 });
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs), { stopped: false, sandboxes: 1 });
   const second = await ensurePrivateRuntime(machine, layout, facts);
   assert.equal(second.started, true);
   const { items } = await cri.runtime.listPodSandbox({ filter: { state: { state: PodSandboxState.SANDBOX_READY } } });
@@ -169,7 +169,7 @@ test("after containerd was killed its pods keep it from being cleaned up, and th
     [id],
   );
   await removeSandbox(cri, id);
-  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs.busybox), { stopped: true, leftovers: [] });
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, facts.programs), { stopped: true, leftovers: [] });
 });
 
 test("two state directories run side by side on subnets of their own", async (t) => {
@@ -177,7 +177,7 @@ test("two state directories run side by side on subnets of their own", async (t)
   await Promise.all([left, right].map(({ layout, facts }) => ensurePrivateRuntime(machine, layout, facts)));
   const subnets = await Promise.all([left, right].map(({ layout }) => readFile(layout.cni.subnetFile, "utf8")));
   assert.notEqual(subnets[0], subnets[1]);
-  const stopped = await stopPrivateRuntime(machine, left.layout, left.facts.programs.busybox);
+  const stopped = await stopPrivateRuntime(machine, left.layout, left.facts.programs);
   assert.deepEqual(stopped, { stopped: true, leftovers: [] });
   using cri = connectCri(right.layout.containerd.endpoint);
   assert.ok((await cri.runtime.version({})).runtimeName);
@@ -194,6 +194,6 @@ test("a containerd that ends while starting is reported at once with the end of 
     ensurePrivateRuntime(machine, layout, { ...facts, programs }),
     /did not become ready: it ended\n {2}containerd: cannot find the moon/,
   );
-  assert.deepEqual(await stopPrivateRuntime(machine, layout, programs.busybox), { stopped: true, leftovers: [] });
+  assert.deepEqual(await stopPrivateRuntime(machine, layout, programs), { stopped: true, leftovers: [] });
   assert.deepEqual(await traces(layout), []);
 });

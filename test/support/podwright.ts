@@ -282,7 +282,7 @@ async function removeEverything(layout: RuntimeLayout): Promise<void> {
   if ((await findContainerd(systemProcesses, layout)) !== undefined) await removeSandboxes(layout);
   for (const { pid } of await processesOf(layout)) systemProcesses.kill(pid, "SIGKILL");
   await until("processes to end", async () => (await processesOf(layout)).length === 0).catch(() => {});
-  await stopPrivateRuntime(machine, layout, "/bin/busybox");
+  await stopPrivateRuntime(machine, layout, { busybox: "/bin/busybox", iptables: "/usr/sbin/iptables" });
   for (const target of (await mountsOf(layout)).toReversed()) await systemMounts.unmount(target, { lazy: true });
   await removeLogs(uids);
   await rm(layout.runDirectory, { recursive: true, force: true });

@@ -1,0 +1,14 @@
+import type { Files } from "../ports/files.ts";
+
+/** The name of a file that is being written, before it takes the place of another in one step. */
+export function unfinishedName(unique: string): string {
+  // The dot: who reads a directory of manifests passes over it.
+  return `.${unique}.tmp`;
+}
+
+/** Removes what a life before was writing when it was killed. Only for directories in which nobody else writes. */
+export async function removeUnfinished(files: Pick<Files, "list" | "remove">, directory: string): Promise<void> {
+  for (const { name, type } of await files.list(directory)) {
+    if (type === "file" && /^\.[0-9a-f]+\.tmp$/.test(name)) await files.remove(`${directory}/${name}`);
+  }
+}

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CommandResult } from "../ports/processes.ts";
+import { removeStaleRules } from "./firewall.ts";
+
+const comment = (network: string, id: string, prefix = ""): string =>
+  String.raw`-m comment --comment "${prefix}name: \"${network}\" id: \"${id}\""`;
+const chain = (letter: string): string => `CNI-${letter.repeat(24)}`;
+
+const nat = `*nat
+:POSTROUTING ACCEPT [0:0]
+-A POSTROUTING -s 10.88.1.2/32 ${comment("podwright", "aa01")} -j ${chain("a")}
+-A POSTROUTING -s 10.88.1.3/32 ${comment("podwright", "bb02")} -j ${chain("b")}
+-A POSTROUTING -s 10.99.1.2/32 ${comment("podwright-0123abcd", "cc03")} -j ${chain("c")}
+-A ${chain("a")} -d 10.88.1.0/24 ${comment("podwright", "aa01")} -j ACCEPT
+-A ${chain("b")} -d 10.88.1.0/24 ${comment("podwright", "bb02")} -j ACCEPT
+-A CNI-DN-${"b".repeat(21)} -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.88.1.3:80
+-A CNI-HOSTPORT-DNAT -p tcp ${comment("podwright", "bb02", "dnat ")} -m multiport --dports 8080 -j CNI-DN-${"b".repeat(21)}
+COMMIT
+`;
+
+/** iptables of which only what it is told is looked at. */
+function fakeIptables(restoreExitCode = 0): { readonly told: string[]; readonly run: () => Promise<CommandResult> } {
+  const told: string[] = [];
+  const run = async (program: string, words: readonly string[] = [], options?: { readonly stdin?: string }) => {
+    if (program.endsWith("-restore")) told.push(options?.stdin ?? "");
+    const stdout = program.endsWith("-save") && words.includes("nat") ? nat : "";
+    const exitCode = program.endsWith("-restore") ? restoreExitCode : 0;
+    return { exitCode, signal: undefined, stdout, stderr: "line 2 failed" };
+  };
+  return { told, run: run as () => Promise<CommandResult> };
+}
+
+test("rules and chains of a sandbox that is gone are removed, and those of others stay", async () => {
+  const iptables = fakeIptables();
+  const deps = { processes: iptables, iptables: "/sbin/iptables", network: "podwright" };
+  assert.deepEqual(await removeStaleRules(deps, (id) => id === "bb02"), ["bb02"]);
+  const own = [chain("b"), `CNI-DN-${"b".repeat(21)}`];
+  assert.deepEqual(iptables.told, [
+    [
+      "*nat",
+      `-D POSTROUTING -s 10.88.1.3/32 ${comment("podwright", "bb02")} -j ${own[0]}`,
+      `-D CNI-HOSTPORT-DNAT -p tcp ${comment("podwright", "bb02", "dnat ")} -m multiport --dports 8080 -j ${own[1]}`,
+      ...own.map((name) => `-F ${name}`),
+      ...own.map((name) => `-X ${name}`),
+      "COMMIT\n",
+    ].join("\n"),
+  ]);
+});
+
+test("where nothing is stale nothing is changed, and other networks' rules are never", async () => {
+  const iptables = fakeIptables();
+  const deps = { processes: iptables, iptables: "/sbin/iptables", network: "podwright" };
+  assert.deepEqual(await removeStaleRules(deps, (id) => id === "cc03"), []);
+  assert.deepEqual(iptables.told, []);
+});
+
+test("an iptables that refuses is told with its words", async () => {
+  const deps = { processes: fakeIptables(1), iptables: "/sbin/iptables", network: "podwright" };
+  await assert.rejects(
+    removeStaleRules(deps, () => true),
+    /iptables-restore: line 2 failed/,
+  );
+});

@@ -1,0 +1,116 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CriRuntimeService } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Processes } from "../ports/processes.ts";
+
+/**
+ * Rules of the firewall that name sandboxes which are no more. CNI plugins take theirs away with the sandbox; but one that
+ * is killed while it adds them, because podwright was killed while the sandbox was being made, may leave some: they
+ * would lead a host port to an address that another pod gets.
+ */
+
+const tables = ["nat", "filter"] as const;
+const timeoutMs = 30_000;
+/** A sandbox that is being made when podwright is killed is there or gone by then. */
+const settleMs = 15_000;
+
+export interface FirewallDeps {
+  readonly processes: Pick<Processes, "run">;
+  /** Absolute path of iptables; iptables-save and iptables-restore are beside it. */
+  readonly iptables: string;
+  /** The CNI network's name, which the plugins write into their rules. */
+  readonly network: string;
+}
+
+/** Ids of the sandboxes that rules of the network name. */
+export async function sandboxesInRules(deps: FirewallDeps): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (const table of tables) {
+    for (const rule of rulesOf(await saved(deps, table), deps.network)) ids.add(rule.sandbox);
+  }
+  return ids;
+}
+
+/**
+ * Removes the network's rules of sandboxes that are gone, and the chains that only those had; returns the ids. In one
+ * step for each table: either all go or none.
+ * @throws Error when iptables fails, e.g. because somebody changed the same rules meanwhile
+ */
+export async function removeStaleRules(deps: FirewallDeps, isGone: (sandbox: string) => boolean): Promise<string[]> {
+  const removed = new Set<string>();
+  for (const table of tables) {
+    const stale = rulesOf(await saved(deps, table), deps.network).filter(({ sandbox }) => isGone(sandbox));
+    if (stale.length === 0) continue;
+    const stdin = removalOf(table, stale);
+    const { exitCode, stderr } = await deps.processes.run(`${deps.iptables}-restore`, ["--noflush"], {
+      timeoutMs,
+      stdin,
+    });
+    if (exitCode !== 0) throw new Error(`${deps.iptables}-restore: ${stderr.trim()}`);
+    for (const { sandbox } of stale) removed.add(sandbox);
+  }
+  return [...removed];
+}
+
+/** Removes what lives before this one left, once what was being made then is there or gone. Never rejects. */
+export async function sweepFirewall(
+  deps: FirewallDeps & {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly runtime: Pick<CriRuntimeService, "listPodSandbox">;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const early = await sandboxesInRules(deps);
+    await deps.clock.sleep("sandboxes of the life before to be made", settleMs, signal);
+    const { items } = await deps.runtime.listPodSandbox({}, { signal, timeoutMs });
+    const present = new Set(items.map(({ id }) => id));
+    const removed = await removeStaleRules(deps, (id) => early.has(id) && !present.has(id));
+    if (removed.length > 0) deps.log.info("removed firewall rules of sandboxes that are gone", { sandboxes: removed });
+  } catch (error) {
+    if (!signal.aborted) deps.log.warn("looking for stale firewall rules failed", { error: errorMessage(error) });
+  }
+}
+
+interface Rule {
+  readonly chain: string;
+  /** As iptables-save writes it, after `-A`. */
+  readonly text: string;
+  readonly sandbox: string;
+  readonly target: string;
+}
+
+/** The rules in which CNI's plugins wrote the network's name, e.g. `--comment "dnat name: \"podwright\" id: \"4f…\""`. */
+function rulesOf(text: string, network: string): Rule[] {
+  return text.split("\n").flatMap((line) => {
+    const [, rule, chain] = /^-A ((\S+) .*)$/.exec(line) ?? [];
+    const [, name, sandbox] = /name: \\"([^"\\]+)\\" id: \\"([0-9a-f]+)\\"/.exec(line) ?? [];
+    if (rule === undefined || chain === undefined || sandbox === undefined || name !== network) return [];
+    return [{ chain, text: rule, sandbox, target: / -j (\S+)/.exec(line)?.[1] ?? "" }];
+  });
+}
+
+/** Chains of one sandbox; those that all share have names in capitals. */
+const isOwnChain = (chain: string): boolean => /^CNI-(?:DN-|SN-)?[0-9a-f]{16,}$/.test(chain);
+
+/** Input for iptables-restore: the rules that lead to the sandboxes' own chains, then those chains. */
+function removalOf(table: string, stale: readonly Rule[]): string {
+  const shared = stale.filter(({ chain }) => !isOwnChain(chain));
+  const own = new Set(stale.flatMap(({ chain, target }) => [chain, target]).filter(isOwnChain));
+  const chains = [...own];
+  return [
+    `*${table}`,
+    ...shared.map(({ text }) => `-D ${text}`),
+    ...chains.map((chain) => `-F ${chain}`),
+    ...chains.map((chain) => `-X ${chain}`),
+    "COMMIT\n",
+  ].join("\n");
+}
+
+async function saved({ processes, iptables }: FirewallDeps, table: string): Promise<string> {
+  const { exitCode, stdout, stderr } = await processes.run(`${iptables}-save`, ["-t", table], { timeoutMs });
+  if (exitCode !== 0) throw new Error(`${iptables}-save -t ${table}: ${stderr.trim()}`);
+  return stdout;
+}

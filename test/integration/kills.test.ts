@@ -1,0 +1,7 @@
+import { test } from "node:test";
+import { seedOfTest, surviveKills } from "../support/kills.ts";
+import { withPodwright } from "../support/podwright.ts";
+
+test("after 10 kills of the engine at random moments among 20 rich pods nothing ran twice, out of order or too often, and nothing is left", async () => {
+  await withPodwright(async (podwright) => surviveKills(podwright, { seed: seedOfTest(), kills: 10, pods: 20 }));
+});
