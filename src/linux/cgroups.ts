@@ -4,15 +4,17 @@ import type { Clock } from "../ports/clock.ts";
 import { CgroupsV1, type Hierarchy } from "./cgroups-v1.ts";
 import { CgroupsV2 } from "./cgroups-v2.ts";
 import { readMountInfo, type MountInfo } from "./mountinfo.ts";
+import { systemProcesses } from "./processes.ts";
+import { SystemdSlices } from "./systemd-slices.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
 
 /**
  * The machine's cgroups: v2 when its tree is mounted at /sys/fs/cgroup itself, v1 (also of a hybrid system) when
- * hierarchies are mounted below it. Rejects when there are none.
+ * hierarchies are mounted below it. Slices are systemd's. Rejects when there are none.
  */
 export async function openCgroups(clock: Clock): Promise<Cgroups> {
-  return cgroupsOf(clock, await readMountInfo());
+  return new SystemdSlices(cgroupsOf(clock, await readMountInfo()), systemProcesses);
 }
 
 /** {@link openCgroups} for a given mount table. */
