@@ -66,6 +66,8 @@ export class Pleg {
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
+  /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
+  readonly #unseen = new Set<PodUid>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
   readonly #places: Semaphore;
   #observation: Observation = 0;
@@ -175,8 +177,9 @@ export class Pleg {
     }
     this.#relistSucceeded();
     this.#listed = listed;
-    for (const uid of new Set([...this.#records.keys(), ...listed.keys()])) {
-      if (!sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)))) this.#inspect(uid, false);
+    for (const uid of new Set([...this.#records.keys(), ...listed.keys(), ...this.#unseen])) {
+      const isSame = sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)));
+      if (!isSame || this.#unseen.has(uid)) this.#inspect(uid, false);
       else this.#redeliver(uid);
     }
     this.#deps.cache.updateTime(observed);
@@ -225,9 +228,10 @@ export class Pleg {
       if (signal.aborted) return;
       const last = this.#deps.cache.get(uid).status;
       this.#deps.cache.set(uid, last, error instanceof Error ? error : new Error(String(error)), observed);
-      this.#records.delete(uid);
+      this.#unseen.add(uid);
       return;
     }
+    this.#unseen.delete(uid);
     const before = this.#records.get(uid);
     const now = recordOf(status);
     const gone = now.containers.size === 0;
