@@ -51,8 +51,8 @@ export class PodWorker {
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
-  /** Everything that this worker did is seen by observations after this one. */
-  #effects: Observation = 0;
+  /** Everything that this worker did, or one of its UID before it, is seen by observations after this one. */
+  #effects: Observation;
   /** What the containers that the last look showed as ended left. */
   #messages: ReadonlyMap<ContainerId, string> = new Map();
   #stopsInARow = 0;
@@ -65,11 +65,12 @@ export class PodWorker {
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
 
-  constructor(deps: WorkerDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause) {
+  constructor(deps: WorkerDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause, after: Observation = 0) {
     this.#deps = deps;
     this.ref = ref;
     this.uid = podUid(ref.uid);
     this.#pod = pod;
+    this.#effects = after;
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);

@@ -152,7 +152,10 @@ export class PodWorkers {
     if (wasFirst) this.#run(rest[0]);
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
-    if (back !== undefined) this.update(back.pod, back.cause);
+    if (back === undefined) return;
+    const { pleg } = this.#deps;
+    this.#add(new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now()));
+    pleg.requestInspect(worker.uid);
   }
 }
 
