@@ -24,6 +24,7 @@ describe("containerGarbage", () => {
     ["unknown ones count as dead", ["running", "exited", "unknown"], 1, ["c0"]],
     ["what was made and never started is not garbage", ["created", "exited", "exited"], 1, ["c0"]],
     ["with none to be kept the record of the last run stays all the same", ["exited", "exited"], 0, ["c0"]],
+    ["also when the next run was made and has not started yet", ["created", "exited", "exited"], 0, ["c0"]],
     ["with none to be kept a running container keeps no dead one", ["running", "exited"], 0, ["c0"]],
     ["a negative number keeps all", ["exited", "exited", "exited"], -1, []],
   ];

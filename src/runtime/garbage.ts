@@ -67,7 +67,7 @@ export function sandboxGarbage({ sandboxes, containers }: PodStatus): SandboxSta
 }
 
 interface Instances {
-  /** Dead or not. */
+  /** Dead or not: the record that the container ran. One that never started is none, and is about to be made anew. */
   readonly newest: ContainerStatus;
   /** Newest first. */
   readonly dead: readonly ContainerStatus[];
@@ -78,7 +78,8 @@ function instancesByName({ containers }: PodStatus): Instances[] {
   return [...names].flatMap((name) => {
     const instances = containers.filter((container) => container.name === name);
     const dead = instances.filter(({ state }) => state === "exited" || state === "unknown");
-    return instances[0] === undefined ? [] : [{ newest: instances[0], dead }];
+    const newest = instances.find(({ state }) => state !== "created") ?? instances[0];
+    return newest === undefined ? [] : [{ newest, dead }];
   });
 }
 
