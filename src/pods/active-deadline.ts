@@ -1,7 +1,8 @@
 import type { Pod } from "../api/pod.ts";
+import { afterExit } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import { findContainer, type PodStatus } from "../runtime/pod-status.ts";
 
 /** What ends a pod whose time is up, in upstream's words: they become its status' reason and message. */
 export const deadlineExceeded: Cause = {
@@ -14,12 +15,15 @@ export const deadlineExceeded: Cause = {
  *
  * The time counts from the first sight of the pod, status.startTime. One that ran before this life of podwright, which
  * remembers nothing of it, was seen first when the oldest that the runtime still has of it was made. The runtime's wall clock is read once and moved to the monotonic
- * one, so that a later jump neither ends a pod nor lets it live on.
+ * one, so that a later jump neither ends a pod nor lets it live on. A pod that had ended in time by then stays ended as
+ * it did.
  */
 export class ActiveDeadline {
   readonly #clock: Clock;
   #startedMs: number;
   #startedAt: number | undefined;
+  /** Whether the pod had come to its end by itself when it was first looked at; undefined before that. */
+  #hadEnded: boolean | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -42,6 +46,7 @@ export class ActiveDeadline {
    * @param status the pod as it is now; what the first one shows tells how old the pod is
    */
   endsAt(pod: Pod, status: PodStatus): number | undefined {
+    this.#hadEnded ??= hasEnded(pod, status);
     if (this.#startedAt === undefined) {
       const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
       this.#startedMs = Math.min(this.#startedMs, monotonic - ageMs(status, now));
@@ -53,8 +58,16 @@ export class ActiveDeadline {
   /** The same by what the first look at the pod showed, without looking. */
   lastKnown(pod: Pod): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;
-    return seconds === undefined ? undefined : this.#startedMs + seconds * 1000;
+    return seconds === undefined || this.#hadEnded === true ? undefined : this.#startedMs + seconds * 1000;
   }
+}
+
+/** Every container has run to an end after which its policy does nothing more. Pure. */
+function hasEnded(pod: Pod, status: PodStatus): boolean {
+  return pod.spec.containers.every((container) => {
+    const last = findContainer(status, container.name);
+    return last?.state === "exited" && afterExit(pod, container, last.exitCode) === "stay";
+  });
 }
 
 /** How long ago the oldest that the runtime has of a pod was made; 0 for what it does not know. Pure. */
