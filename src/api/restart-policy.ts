@@ -33,6 +33,12 @@ export function restartsWhenKilled(pod: Pod, container: Container): boolean {
   return (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Never";
 }
 
+/** True when neither the pod's policy nor any container's own lets anything run a second time. */
+export function neverRestarts(pod: Pod): boolean {
+  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  return all.every((container) => (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") === "Never");
+}
+
 /** The first rule that matches decides. */
 function matchingRule(container: Container, exitCode: number): { readonly action: string } | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {

@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { afterExit } from "../api/restart-policy.ts";
+import { afterExit, neverRestarts } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import {
   type ContainerDecision,
@@ -139,12 +139,6 @@ function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt
     return { ...start, restart: false };
   });
   return { ...nothingToDo, killPod: kill, createSandbox: { attempt, cause }, containersToStart };
-}
-
-/** True when neither the pod's policy nor any container's own lets anything run a second time. */
-function neverRestarts(pod: Pod): boolean {
-  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-  return all.every((container) => (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") === "Never");
 }
 
 /** "over": it has ended and is not restarted. */

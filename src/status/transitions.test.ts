@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
+import type { PodSpec } from "../api/pod.ts";
 import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
 import { illegalTransition, terminatedStatus } from "./transitions.ts";
 
@@ -35,13 +36,14 @@ test("a container that has ended for good does not come back", () => {
   assert.equal(illegalTransition(pod, undefined, podStatus([status("c", running)])), undefined);
 });
 
-test("nor does an init container, unless it is a sidecar", () => {
-  const initContainers = [{ name: "i" }, { name: "s", restartPolicy: "Always" as const }];
-  const pod = podWith({ containers: [], initContainers, restartPolicy: "Never" });
-  const from = (name: string) =>
-    illegalTransition(pod, podStatus([], [status(name, ended(0))]), podStatus([], [status(name, running)]));
-  assert.match(from("i") ?? "", /terminated container i/);
-  assert.equal(from("s"), undefined);
+test("an init container comes back with a new sandbox, and not at all where nothing of its pod restarts", () => {
+  const from = (restartPolicy: "Never" | "OnFailure", sidecars: PodSpec["initContainers"] = []) => {
+    const pod = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i" }, ...sidecars], restartPolicy });
+    return illegalTransition(pod, podStatus([], [status("i", ended(0))]), podStatus([], [status("i", running)]));
+  };
+  assert.match(from("Never") ?? "", /terminated container i/);
+  assert.equal(from("OnFailure"), undefined);
+  assert.equal(from("Never", [{ name: "s", restartPolicy: "Always" }]), undefined);
 });
 
 const states = (statuses: readonly ContainerStatus[] | undefined) =>

@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
-import { restartsAfter } from "../api/restart-policy.ts";
+import { neverRestarts, restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
 import { unknownEnd } from "./container-statuses.ts";
@@ -16,7 +16,10 @@ export function illegalTransition(pod: Pod, before: PodStatus | undefined, after
   if (mayRestartAll(pod)) return undefined;
   const { containers, initContainers = [] } = pod.spec;
   const regular = firstRevived(pod, containers, before?.containerStatuses, after.containerStatuses);
-  const init = firstRevived(pod, initContainers, before?.initContainerStatuses, after.initContainerStatuses);
+  // In a new sandbox (a node that was restarted, one that died) they run again, unless nothing of the pod does.
+  const init = neverRestarts(pod)
+    ? firstRevived(pod, initContainers, before?.initContainerStatuses, after.initContainerStatuses)
+    : undefined;
   const revived = regular ?? init;
   return revived && `terminated container ${revived} attempted illegal transition to non-terminated state`;
 }
