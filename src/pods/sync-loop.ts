@@ -125,12 +125,16 @@ export class SyncLoop {
       }
     }
     for (const uid of await leftovers.podUids()) {
-      const known = workers.get(podUid(uid)) !== undefined || cache.uids().includes(podUid(uid));
+      const pod = podUid(uid);
+      // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
+      const known = workers.get(pod) !== undefined || cache.uids().includes(pod) || pleg.isListed(pod);
       if (!known) await leftovers.remove(uid, signal);
     }
   }
 
   #admit(pod: Pod): Rejection | undefined {
+    const unsupported = this.#deps.unsupported(pod);
+    if (unsupported !== "") return { reason: unsupportedReason, message: `Pod was rejected: ${unsupported}` };
     return admitToNode(pod, this.#deps.admission) ?? admit(pod, this.#activePods(pod));
   }
 
