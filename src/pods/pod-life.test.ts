@@ -6,10 +6,10 @@ import type { PodStatus } from "../api/status.ts";
 import { CriError } from "../ports/cri.ts";
 import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
 import { SimClock } from "../sim/clock.ts";
-import { noFaults } from "../sim/cri.ts";
-import { type SimEntry, SimNode } from "../sim/node.ts";
+import { type SimEntry, SimNode } from "../sim/life/node.ts";
 import { SimRandom } from "../sim/random.ts";
-import { RuntimeWorld, type SimContainer } from "../sim/runtime-world.ts";
+import { RuntimeWorld } from "../sim/runtime-world.ts";
+import type { SimContainer } from "../sim/world-model.ts";
 
 /** A container that runs until it is stopped, or ends by itself. */
 function runs(name: string, more: Partial<Container> = {}): Container {
@@ -44,7 +44,7 @@ class Scene {
 
   constructor() {
     this.world.images.add("busybox:latest");
-    this.node = new SimNode(this.clock, this.world, new SimRandom(1), noFaults);
+    this.node = new SimNode({ clock: this.clock, world: this.world, random: new SimRandom(1) });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });

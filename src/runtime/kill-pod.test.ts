@@ -297,7 +297,8 @@ function judge(scene: Scene, name: string, hasHook: boolean, killAtMs: number): 
   for (const { timeoutMs, atMs } of scene.seen.filter((seen) => seen.what === "stopping" && seen.name === name)) {
     assert.ok(atMs + (timeoutMs ?? 0) >= killAtMs, `${name} is killed before the grace is over`);
   }
-  const latestMs = Math.max(killAtMs, scene.times("stopping", name)[0] ?? 0) + 3000 + callsMs;
+  // A stop that is called off takes its SIGKILL with it: the last one counts.
+  const latestMs = Math.max(killAtMs, scene.times("stopping", name).at(-1) ?? 0) + 3000 + callsMs;
   assert.ok((ends[0] ?? 0) <= latestMs, `${name} ended too late`);
 }
 

@@ -7,15 +7,29 @@ export interface Behaviour {
   readonly deaf: boolean;
   /** The runtime can create it but not start it (no such program). */
   readonly unstartable: boolean;
+  /** Writes so much to its log that it has to be rotated. */
+  readonly chatty?: boolean;
 }
 
 export function behaviourCommand(behaviour: Behaviour): string[] {
   const words =
     behaviour.exitAfterMs === undefined ? ["run"] : ["exit", String(behaviour.exitCode), String(behaviour.exitAfterMs)];
-  return ["sim", ...words, ...(behaviour.deaf ? ["deaf"] : []), ...(behaviour.unstartable ? ["unstartable"] : [])];
+  const marks = (["deaf", "unstartable", "chatty"] as const).filter((mark) => behaviour[mark] === true);
+  return ["sim", ...words, ...marks];
 }
 
-/** What a simulated lifecycle hook does, as its command says: `sim hook preStop CODE AFTER_MS`. */
+export function parseBehaviour(command: readonly string[]): Behaviour {
+  const ends = command[1] === "exit";
+  return {
+    exitAfterMs: ends ? Number(command[3]) : undefined,
+    exitCode: ends ? Number(command[2]) : 0,
+    deaf: command.includes("deaf"),
+    unstartable: command.includes("unstartable"),
+    chatty: command.includes("chatty"),
+  };
+}
+
+/** What a simulated command in a container does, as it says: `sim hook preStop CODE AFTER_MS`. */
 export interface HookBehaviour {
   readonly kind: "postStart" | "preStop";
   readonly exitCode: number;
@@ -31,14 +45,4 @@ export function parseHook(command: readonly string[]): HookBehaviour | undefined
   const [, word, kind, exitCode, durationMs] = command;
   if (word !== "hook" || (kind !== "postStart" && kind !== "preStop")) return undefined;
   return { kind, exitCode: Number(exitCode), durationMs: Number(durationMs) };
-}
-
-export function parseBehaviour(command: readonly string[]): Behaviour {
-  const ends = command[1] === "exit";
-  return {
-    exitAfterMs: ends ? Number(command[3]) : undefined,
-    exitCode: ends ? Number(command[2]) : 0,
-    deaf: command.includes("deaf"),
-    unstartable: command.includes("unstartable"),
-  };
 }

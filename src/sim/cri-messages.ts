@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
-import type { SimContainer, SimSandbox, WorldChange } from "./runtime-world.ts";
+import type { SimContainer, SimSandbox, WorldChange } from "./world-model.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -28,7 +28,8 @@ export function sandboxItem(sandbox: SimSandbox): pb.PodSandbox {
 export function sandboxStatus(sandbox: SimSandbox): pb.PodSandboxStatus {
   const { metadata, labels, annotations, linux } = sandbox.config;
   const options = linux?.securityContext?.namespaceOptions;
-  const network = options?.network === pb.NamespaceMode.NODE || !sandbox.ready ? { ip: "" } : { ip: sandbox.ip };
+  const own = options?.network !== pb.NamespaceMode.NODE && sandbox.ready;
+  const network = { ip: own ? sandbox.ip : "" };
   return create(pb.PodSandboxStatusSchema, {
     id: sandbox.id,
     createdAt: sandbox.createdAt,
@@ -45,6 +46,7 @@ const states = {
   created: pb.ContainerState.CONTAINER_CREATED,
   running: pb.ContainerState.CONTAINER_RUNNING,
   exited: pb.ContainerState.CONTAINER_EXITED,
+  unknown: pb.ContainerState.CONTAINER_UNKNOWN,
 } as const;
 
 export function containerItem(container: SimContainer): pb.Container {
@@ -63,8 +65,8 @@ export function containerItem(container: SimContainer): pb.Container {
 }
 
 export function containerStatus(container: SimContainer): pb.ContainerStatus {
-  const { metadata, labels, annotations, image } = container.config;
-  const { id, createdAt, startedAt, finishedAt, exitCode, reason } = container;
+  const { metadata, labels, annotations, image, mounts } = container.config;
+  const { id, createdAt, startedAt, finishedAt, exitCode, reason, logPath } = container;
   return create(pb.ContainerStatusSchema, {
     id,
     createdAt,
@@ -72,11 +74,15 @@ export function containerStatus(container: SimContainer): pb.ContainerStatus {
     finishedAt,
     exitCode,
     reason,
+    logPath,
+    mounts,
+    imageRef: image?.image ?? "",
     state: states[container.state],
     labels,
     annotations,
     ...(metadata && { metadata }),
     ...(image && { image }),
+    ...(container.resources && { resources: { linux: container.resources } }),
   });
 }
 

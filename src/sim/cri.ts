@@ -1,34 +1,60 @@
 import { create, type DescService } from "@bufbuild/protobuf";
 import { onAbort } from "../base/abort.ts";
-import { type Cri, type CriCallOptions, CriError, type CriImageService, type CriRuntimeService } from "../ports/cri.ts";
+import {
+  type Cri,
+  type CriCallOptions,
+  CriError,
+  type CriErrorCode,
+  type CriImageService,
+  type CriRuntimeService,
+} from "../ports/cri.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
 import { containerItem, containerStatus, labelsMatch, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import { eventStream } from "./event-stream.ts";
+import type { RegistryFaults } from "./images.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 
 /** What goes wrong between the node and the runtime, as probabilities for each call or event. */
-export interface CriFaults {
+export interface CriFaults extends RegistryFaults {
   /** The call fails and nothing happened. */
   readonly failBefore: number;
   /** It happened, but the caller is told that it failed. */
   readonly failAfter: number;
+  /** The call never ends, whether or not it had its effect; only the caller's deadline does. */
+  readonly hang: number;
+  /** Calls take so many times as long. */
+  readonly slowness: number;
   readonly eventLost: number;
   readonly eventTwice: number;
   readonly eventDelayMaxMs: number;
   /** The runtime has no event stream at all. */
   readonly noEvents: boolean;
+  /** A sandbox gets no address. */
+  readonly noAddress: number;
 }
 
 export const noFaults: CriFaults = {
   failBefore: 0,
   failAfter: 0,
+  hang: 0,
+  slowness: 1,
   eventLost: 0,
   eventTwice: 0,
   eventDelayMaxMs: 30,
   noEvents: false,
+  noAddress: 0,
+  pullFails: 0,
+  pullSlowness: 1,
 };
+
+/** What a connection tells whoever plays with it. */
+export interface ConnectionWatcher {
+  /** Told of each call before it is carried out and before it is answered; false ends the caller there. */
+  readonly onStep: () => boolean;
+  readonly onFault: (kind: string) => void;
+}
 
 /** Typical durations of a real containerd, ms: from, to. */
 const durations: Readonly<Record<string, readonly [number, number]>> = {
@@ -38,9 +64,21 @@ const durations: Readonly<Record<string, readonly [number, number]>> = {
   createContainer: [10, 60],
   startContainer: [40, 120],
   removeContainer: [5, 30],
-  pullImage: [100, 5000],
 };
 const quick: readonly [number, number] = [0.3, 2];
+
+const codes = [
+  "Unavailable",
+  "Unknown",
+  "Internal",
+  "ResourceExhausted",
+  "DeadlineExceeded",
+  "Aborted",
+] as const satisfies CriErrorCode[];
+
+type Fate = "fine" | "failBefore" | "failAfter" | "hangBefore" | "hangAfter";
+
+const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {} };
 
 /** The connection of one incarnation of the node with the runtime: calls take their time, and may fail as is set. */
 export class SimConnection {
@@ -48,14 +86,22 @@ export class SimConnection {
   readonly #world: RuntimeWorld;
   readonly #clock: Clock;
   readonly #random: SimRandom;
+  readonly #watcher: ConnectionWatcher;
   #faults: CriFaults;
   #alive = true;
 
-  constructor(world: RuntimeWorld, clock: Clock, random: SimRandom, faults: CriFaults) {
+  constructor(
+    world: RuntimeWorld,
+    clock: Clock,
+    random: SimRandom,
+    faults: CriFaults,
+    watcher: ConnectionWatcher = nobodyWatches,
+  ) {
     this.#world = world;
     this.#clock = clock;
     this.#random = random;
     this.#faults = faults;
+    this.#watcher = watcher;
     this.cri = { runtime: this.#runtimeService(), images: this.#imageService() };
   }
 
@@ -69,25 +115,70 @@ export class SimConnection {
     this.#alive = false;
   }
 
-  async #call<T>(method: string, options: CriCallOptions | undefined, work: () => T | Promise<T>): Promise<T> {
-    const [from, to] = durations[method] ?? quick;
+  async #call<T>(
+    method: string,
+    options: CriCallOptions | undefined,
+    work: (gone: () => boolean) => T | Promise<T>,
+    durationMs = this.#durationMs(method),
+  ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const fail = (): void => reject(new CriError("Unavailable", method, `${method}: connection reset`));
-    const before = this.#random.chance(this.#faults.failBefore);
-    const after = this.#random.chance(this.#faults.failAfter);
-    this.#clock.timer(method, from + this.#random.uniform() * (to - from), () => {
-      if (!this.#alive) return;
-      if (before) {
-        fail();
-        return;
+    const unavailable = (problem: string): void => reject(new CriError("Unavailable", method, `${method}: ${problem}`));
+    const fate = this.#drawFate();
+    let gone = false;
+    let begun = false;
+    // Who gives up on a call does not know whether the runtime still carries it out.
+    const goesOn = this.#random.chance(0.5);
+    const act = async (): Promise<void> => {
+      begun = true;
+      if (!this.#alive || (gone && !goesOn) || !this.#watcher.onStep()) return;
+      if (fate === "failBefore") return reject(this.#failure(method));
+      if (fate === "hangBefore") return;
+      try {
+        const value = await work(() => gone || !this.#alive);
+        if (!this.#alive || !this.#watcher.onStep() || fate === "hangAfter") return;
+        if (fate === "failAfter") reject(this.#failure(method));
+        else resolve(value);
+      } catch (error) {
+        if (this.#alive) reject(error);
       }
-      // What the runtime has begun it finishes, whether or not the caller still listens.
-      void Promise.resolve()
-        .then(work)
-        .then((value) => (after ? fail() : resolve(value)), reject);
+    };
+    if (this.#world.down) {
+      this.#clock.timer(method, quick[0], () => unavailable("connection refused"));
+      return await promise;
+    }
+    using _timer = this.#clock.timer(method, durationMs, () => void act());
+    using _down = this.#world.onDown(() => {
+      gone = true;
+      this.#clock.timer(method, 0, () => unavailable("connection reset"));
     });
-    using _abort = onAbort(options?.signal, () => reject(new CriError("Canceled", method, `${method}: canceled`)));
+    using _abort = onAbort(options?.signal, () => {
+      gone = true;
+      if (goesOn && !begun) this.#clock.timer(method, durationMs / 2, () => void act());
+      reject(new CriError("Canceled", method, `${method}: canceled`));
+    });
     return await promise;
+  }
+
+  #durationMs(method: string): number {
+    const [from, to] = durations[method] ?? quick;
+    return (from + this.#random.uniform() * (to - from)) * this.#faults.slowness;
+  }
+
+  #drawFate(): Fate {
+    const { failBefore, failAfter, hang, slowness } = this.#faults;
+    if (slowness > 1) this.#watcher.onFault("call slow");
+    let fate: Fate = "fine";
+    const draw = this.#random.uniform();
+    if (draw < failBefore) fate = "failBefore";
+    else if (draw < failBefore + failAfter) fate = "failAfter";
+    else if (draw < failBefore + failAfter + hang) fate = this.#random.chance(0.5) ? "hangBefore" : "hangAfter";
+    if (fate !== "fine") this.#watcher.onFault(fateNames[fate]);
+    return fate;
+  }
+
+  #failure(method: string): CriError {
+    const code = this.#random.pick(codes);
+    return new CriError(code, method, `${method}: a simulated ${code}`);
   }
 
   #runtimeService(): CriRuntimeService {
@@ -100,7 +191,8 @@ export class SimConnection {
       getContainerEvents: (_request, options) => {
         const { noEvents } = this.#faults;
         if (noEvents) return refuseStream("getContainerEvents");
-        const settings = { alive: () => this.#alive, faults: () => this.#faults };
+        const { onFault } = this.#watcher;
+        const settings = { alive: () => this.#alive, faults: () => this.#faults, onFault };
         return eventStream(this.#world, this.#clock, this.#random, settings, options?.signal);
       },
     };
@@ -114,7 +206,9 @@ export class SimConnection {
     return {
       runPodSandbox: (request, options) =>
         this.#call("runPodSandbox", options, () => {
-          const podSandboxId = world.runSandbox(create(pb.PodSandboxConfigSchema, request.config));
+          const hasAddress = !this.#random.chance(this.#faults.noAddress);
+          if (!hasAddress) this.#watcher.onFault("sandbox without address");
+          const podSandboxId = world.runSandbox(create(pb.PodSandboxConfigSchema, request.config), hasAddress);
           return create(pb.RunPodSandboxResponseSchema, { podSandboxId });
         }),
       stopPodSandbox: (request, options) =>
@@ -151,6 +245,8 @@ export class SimConnection {
     | "listContainers"
     | "containerStatus"
     | "execSync"
+    | "reopenContainerLog"
+    | "updateContainerResources"
   > {
     const world = this.#world;
     return {
@@ -166,9 +262,10 @@ export class SimConnection {
           return create(pb.StartContainerResponseSchema);
         }),
       stopContainer: (request, options) =>
-        this.#call("stopContainer", options, async () => {
+        this.#call("stopContainer", options, async (gone) => {
           const { promise, resolve } = Promise.withResolvers<void>();
-          world.stopContainer(request.containerId ?? "", Number(request.timeout ?? 0n) * 1000, resolve);
+          const timeoutMs = Number(request.timeout ?? 0n) * 1000;
+          world.stopContainer(request.containerId ?? "", timeoutMs, () => !gone(), resolve);
           await promise;
           return create(pb.StopContainerResponseSchema);
         }),
@@ -184,6 +281,17 @@ export class SimConnection {
           // Who waits no longer has the command killed, as containerd does.
           using _abort = onAbort(options?.signal, kill);
           return create(pb.ExecSyncResponseSchema, { exitCode: await promise });
+        }),
+      reopenContainerLog: (request, options) =>
+        this.#call("reopenContainerLog", options, () => {
+          world.reopenLog(request.containerId ?? "");
+          return create(pb.ReopenContainerLogResponseSchema);
+        }),
+      updateContainerResources: (request, options) =>
+        this.#call("updateContainerResources", options, () => {
+          const resources = create(pb.LinuxContainerResourcesSchema, request.linux);
+          world.updateResources(request.containerId ?? "", resources);
+          return create(pb.UpdateContainerResourcesResponseSchema);
         }),
       listContainers: (request, options) =>
         this.#call("listContainers", options, () => {
@@ -201,28 +309,42 @@ export class SimConnection {
   }
 
   #imageService(): CriImageService {
-    const world = this.#world;
+    const { images } = this.#world;
     return {
       ...unimplemented<CriImageService>(pb.ImageService),
       imageStatus: (request, options) =>
         this.#call("imageStatus", options, () => {
-          const image = request.image?.image ?? "";
-          if (!world.images.has(image)) return create(pb.ImageStatusResponseSchema);
-          const found = { id: `sha256:${image}`, repoTags: [image], size: 1n };
-          return create(pb.ImageStatusResponseSchema, { image: found });
+          const image = images.status(request.image?.image ?? "");
+          return create(pb.ImageStatusResponseSchema, image && { image });
         }),
-      pullImage: (request, options) =>
-        this.#call("pullImage", options, () => {
-          const image = request.image?.image ?? "";
-          if (image.includes("missing")) {
-            throw new CriError("NotFound", "pullImage", `failed to pull and unpack image "${image}": not found`);
-          }
-          world.images.add(image);
-          return create(pb.PullImageResponseSchema, { imageRef: `sha256:${image}` });
+      listImages: (_request, options) =>
+        this.#call("listImages", options, () => create(pb.ListImagesResponseSchema, { images: images.list() })),
+      removeImage: (request, options) =>
+        this.#call("removeImage", options, () => {
+          images.remove(request.image?.image ?? "");
+          return create(pb.RemoveImageResponseSchema);
         }),
+      pullImage: (request, options) => {
+        const image = request.image?.image ?? "";
+        const { pullFails, pullSlowness } = this.#faults;
+        if (pullSlowness > 1) this.#watcher.onFault("pull slow");
+        const pull = (): pb.PullImageResponse => {
+          const imageRef = images.pulled(image, this.#random, this.#faults);
+          return create(pb.PullImageResponseSchema, { imageRef });
+        };
+        if (pullFails > 0) this.#watcher.onFault("registry at fault");
+        return this.#call("pullImage", options, pull, images.pullMs(image, this.#random, this.#faults));
+      },
     };
   }
 }
+
+const fateNames = {
+  failBefore: "call fails",
+  failAfter: "call done but told failed",
+  hangBefore: "call hangs before its effect",
+  hangAfter: "call hangs after its effect",
+} as const satisfies Record<Exclude<Fate, "fine">, string>;
 
 /** Every method of the service, answering as a runtime that does not know it. */
 function unimplemented<T>(service: DescService): T {

@@ -5,29 +5,38 @@ import type { ContainerEventResponse } from "../ports/gen/runtime/v1/api_pb.js";
 import { eventOf } from "./cri-messages.ts";
 import type { CriFaults } from "./cri.ts";
 import type { SimRandom } from "./random.ts";
-import type { RuntimeWorld, WorldChange } from "./runtime-world.ts";
+import type { RuntimeWorld } from "./runtime-world.ts";
+import type { WorldChange } from "./world-model.ts";
 
 /** What changes while a stream is open. */
 interface StreamSettings {
   readonly alive: () => boolean;
   readonly faults: () => CriFaults;
+  readonly onFault: (kind: string) => void;
 }
+
+/** Changes of which a runtime says nothing. */
+const silent: ReadonlySet<WorldChange["type"]> = new Set(["hook", "probed", "stopping"]);
+/** Later than this, events overtake what they are about. */
+const lateMs = 100;
 
 /** GetContainerEvents of the simulated runtime: events come late, twice, out of order or not at all, as the faults say. */
 export async function* eventStream(
   world: RuntimeWorld,
   clock: Clock,
   random: SimRandom,
-  { alive, faults }: StreamSettings,
+  { alive, faults, onFault }: StreamSettings,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ContainerEventResponse> {
   const queue: WorldChange[] = [];
   let wake: (() => void) | undefined;
   using _subscription = world.onChange((change) => {
-    if (change.type === "hook" || change.type === "stopping") return;
+    if (silent.has(change.type) || !alive()) return;
     const { eventLost, eventTwice, eventDelayMaxMs } = faults();
-    if (!alive() || random.chance(eventLost)) return;
+    if (random.chance(eventLost)) return onFault("event lost");
     const copies = random.chance(eventTwice) ? 2 : 1;
+    if (copies > 1) onFault("event twice");
+    if (eventDelayMaxMs > lateMs) onFault("events late and out of order");
     for (let copy = 0; copy < copies; copy++) {
       clock.timer("runtime event", random.uniform() * eventDelayMaxMs, () => {
         queue.push(change);
@@ -35,7 +44,13 @@ export async function* eventStream(
       });
     }
   });
+  let cut = false;
+  using _cut = world.onCut(() => {
+    cut = true;
+    wake?.();
+  });
   for (;;) {
+    if (cut) throw new CriError("Unavailable", "getContainerEvents", "the stream was cut");
     const change = queue.shift();
     if (change !== undefined) {
       yield eventOf(change);

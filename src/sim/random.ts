@@ -30,7 +30,7 @@ export class SimRandom implements Random {
     return this.uniform() < probability;
   }
 
-  pick<T>(choices: readonly [T, ...T[]]): T {
+  pick<const T>(choices: readonly [T, ...T[]]): T {
     return choices[this.integer(0, choices.length - 1)] ?? choices[0];
   }
 

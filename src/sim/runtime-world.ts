@@ -1,55 +1,16 @@
+import { dirname } from "node:path/posix";
 import { CriError } from "../ports/cri.ts";
-import type { ContainerConfig, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
-import { type Behaviour, type HookBehaviour, parseBehaviour, parseHook } from "./behaviour.ts";
+import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
+import { parseBehaviour, parseHook } from "./behaviour.ts";
 import type { SimClock } from "./clock.ts";
-
-export interface SimSandbox {
-  readonly id: string;
-  readonly config: PodSandboxConfig;
-  readonly createdAt: bigint;
-  readonly ip: string;
-  ready: boolean;
-}
-
-export interface SimContainer {
-  readonly id: string;
-  readonly sandboxId: string;
-  readonly config: ContainerConfig;
-  readonly behaviour: Behaviour;
-  readonly createdAt: bigint;
-  state: "created" | "running" | "exited";
-  startedAt: bigint;
-  finishedAt: bigint;
-  exitCode: number;
-  reason: string;
-  /** The process' own end, while it runs. */
-  exitTimer: Disposable | undefined;
-  /** Called when it has exited. */
-  readonly onExit: (() => void)[];
-}
-
-/** Something that changed, for event streams and for whoever checks a container's history. */
-export interface WorldChange {
-  readonly type:
-    | "sandboxStarted"
-    | "sandboxStopped"
-    | "sandboxRemoved"
-    | "created"
-    | "started"
-    | "hook"
-    | "stopping"
-    | "exited"
-    | "removed";
-  readonly podUid: string;
-  readonly sandbox: SimSandbox | undefined;
-  readonly container: SimContainer | undefined;
-  /** hook: what begins to run in the container. */
-  readonly hook?: HookBehaviour;
-  /** stopping: from the stop signal to SIGKILL. */
-  readonly timeoutMs?: number;
-}
+import type { MemoryFiles } from "./files.ts";
+import { type Health, isWell, parseHealth } from "./health.ts";
+import { SimImages } from "./images.ts";
+import { mayRun, type SimContainer, type SimSandbox, type WorldChange } from "./world-model.ts";
 
 const killDelayMs = 5;
+const chatterMs = 15_000;
+const chatter = `2023-11-14T22:13:20.000000000Z stdout F ${"x".repeat(3000)}\n`;
 
 /**
  * The simulated runtime's own truth: sandboxes and containers as containerd has them. It outlives every incarnation of
@@ -59,12 +20,50 @@ export class RuntimeWorld {
   readonly clock: SimClock;
   readonly sandboxes = new Map<string, SimSandbox>();
   readonly containers = new Map<string, SimContainer>();
-  readonly images = new Set<string>();
+  readonly images = new SimImages();
+  /** Where containers write their logs and messages; undefined: nowhere. */
+  readonly #files: MemoryFiles | undefined;
   readonly #listeners = new Set<(change: WorldChange) => void>();
+  readonly #onDown = new Set<() => void>();
+  readonly #onCut = new Set<() => void>();
   #nextId = 0;
+  #down = false;
+  #life = 1;
 
-  constructor(clock: SimClock) {
+  constructor(clock: SimClock, files?: MemoryFiles) {
     this.clock = clock;
+    this.#files = files;
+  }
+
+  /** True while the runtime itself does not run; its containers do. */
+  get down(): boolean {
+    return this.#down;
+  }
+
+  /** How often the runtime has been started. */
+  get life(): number {
+    return this.#life;
+  }
+
+  /** The runtime ends: connections break, containers go on, and what it was about to do it forgets. */
+  goDown(): void {
+    this.#down = true;
+    this.cutStreams();
+    for (const listener of this.#onDown) listener();
+  }
+
+  /** Every event stream breaks; other calls go on. */
+  cutStreams(): void {
+    for (const listener of this.#onCut) listener();
+  }
+
+  /** It starts again. Of the containers for which `loses` says so it does not know any more how they are. */
+  comeUp(loses: (container: SimContainer) => boolean): void {
+    this.#down = false;
+    this.#life++;
+    for (const container of this.containers.values()) {
+      if (container.state === "running" && loses(container)) container.state = "unknown";
+    }
   }
 
   /** Tells every change until the result is disposed of. */
@@ -73,27 +72,36 @@ export class RuntimeWorld {
     return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 
-  runSandbox(config: PodSandboxConfig): string {
-    const metadata = config.metadata;
-    const name = `${metadata?.name}_${metadata?.namespace}_${metadata?.uid}_${metadata?.attempt ?? 0}`;
-    for (const other of this.sandboxes.values()) {
-      const taken = other.config.metadata;
-      if (`${taken?.name}_${taken?.namespace}_${taken?.uid}_${taken?.attempt ?? 0}` === name) {
-        throw new CriError(
-          "Unknown",
-          "RunPodSandbox",
-          `failed to reserve sandbox name "${name}": name is reserved for "${other.id}"`,
-        );
-      }
+  /** Tells when the runtime ends, until the result is disposed of. */
+  onDown(listener: () => void): Disposable {
+    this.#onDown.add(listener);
+    return { [Symbol.dispose]: () => this.#onDown.delete(listener) };
+  }
+
+  /** Tells when event streams break, until the result is disposed of. */
+  onCut(listener: () => void): Disposable {
+    this.#onCut.add(listener);
+    return { [Symbol.dispose]: () => this.#onCut.delete(listener) };
+  }
+
+  running(uid: string, name: string): SimContainer | undefined {
+    for (const container of this.containers.values()) {
+      if (container.state !== "running" || container.config.metadata?.name !== name) continue;
+      if (container.config.labels["io.kubernetes.pod.uid"] === uid) return container;
+    }
+    return undefined;
+  }
+
+  runSandbox(config: PodSandboxConfig, hasAddress = true): string {
+    const name = sandboxName(config);
+    const taken = [...this.sandboxes.values()].find((other) => sandboxName(other.config) === name);
+    if (taken !== undefined) {
+      const problem = `failed to reserve sandbox name "${name}": name is reserved for "${taken.id}"`;
+      throw new CriError("Unknown", "RunPodSandbox", problem);
     }
     const id = this.#id("s");
-    const sandbox: SimSandbox = {
-      id,
-      config,
-      createdAt: this.#nowNs(),
-      ip: `10.0.0.${this.#nextId % 250}`,
-      ready: true,
-    };
+    const ip = hasAddress ? `10.1.${(this.#nextId >> 8) & 255}.${this.#nextId & 255}` : "";
+    const sandbox: SimSandbox = { id, config, createdAt: this.#nowNs(), ip, ready: true };
     this.sandboxes.set(id, sandbox);
     this.#tell("sandboxStarted", sandbox, undefined);
     return id;
@@ -104,7 +112,7 @@ export class RuntimeWorld {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
     for (const container of this.containers.values()) {
-      if (container.sandboxId === id && container.state === "running") this.exit(container, 137, "Error");
+      if (container.sandboxId === id && mayRun(container)) this.exit(container, 137, "Error");
     }
     if (!sandbox.ready) return;
     sandbox.ready = false;
@@ -127,73 +135,86 @@ export class RuntimeWorld {
     if (sandbox === undefined) throw new CriError("NotFound", "CreateContainer", `sandbox ${sandboxId} not found`);
     if (!sandbox.ready) throw new CriError("Unknown", "CreateContainer", `sandbox ${sandboxId} is not running`);
     for (const other of this.containers.values()) {
-      const same =
-        other.config.metadata?.name === config.metadata?.name && this.#uidOf(other) === sandbox.config.metadata?.uid;
-      if (same && other.config.metadata?.attempt === config.metadata?.attempt) {
-        throw new CriError(
-          "Unknown",
-          "CreateContainer",
-          `failed to reserve container name: name is reserved for "${other.id}"`,
-        );
-      }
+      const { metadata } = other.config;
+      if (metadata?.name !== config.metadata?.name || metadata?.attempt !== config.metadata?.attempt) continue;
+      if (this.#uidOf(other) !== sandbox.config.metadata?.uid) continue;
+      const problem = `failed to reserve container name: name is reserved for "${other.id}"`;
+      throw new CriError("Unknown", "CreateContainer", problem);
     }
-    const id = this.#id("c");
+    const { logDirectory } = sandbox.config;
     const container: SimContainer = {
-      id,
+      id: this.#id("c"),
       sandboxId,
       config,
       behaviour: parseBehaviour(config.command),
+      logPath:
+        this.#files === undefined || logDirectory === "" || config.logPath === ""
+          ? ""
+          : `${logDirectory}/${config.logPath}`,
+      resources: config.linux?.resources,
       createdAt: this.#nowNs(),
       state: "created",
       startedAt: 0n,
+      startedMs: 0,
       finishedAt: 0n,
       exitCode: 0,
       reason: "",
-      exitTimer: undefined,
+      timers: [],
       onExit: [],
     };
-    this.containers.set(id, container);
+    this.containers.set(container.id, container);
     this.#tell("created", sandbox, container);
-    return id;
+    return container.id;
   }
 
   startContainer(id: string): void {
     const container = this.#container("StartContainer", id);
     if (container.state !== "created") {
-      throw new CriError(
-        "Unknown",
-        "StartContainer",
-        `container is in CONTAINER_${container.state.toUpperCase()} state`,
-      );
+      const state = `CONTAINER_${container.state.toUpperCase()}`;
+      throw new CriError("Unknown", "StartContainer", `container is in ${state} state`);
     }
     if (this.sandboxes.get(container.sandboxId)?.ready !== true) {
       throw new CriError("Unknown", "StartContainer", "sandbox container is not running");
     }
+    this.#log(container, "");
     if (container.behaviour.unstartable) {
       this.exit(container, 128, "StartError");
       throw new CriError("Unknown", "StartContainer", `exec: "sim": executable file not found in $PATH`);
     }
     container.state = "running";
     container.startedAt = this.#nowNs();
-    const { exitAfterMs, exitCode } = container.behaviour;
+    container.startedMs = this.clock.nowMs;
+    const { exitAfterMs, exitCode, chatty } = container.behaviour;
     if (exitAfterMs !== undefined) {
       const end = (): void => this.exit(container, exitCode, exitCode === 0 ? "Completed" : "Error");
-      container.exitTimer = this.clock.schedule(`process of ${id} to end`, exitAfterMs, end);
+      container.timers.push(this.clock.schedule(`process of ${id} to end`, exitAfterMs, end));
     }
+    if (chatty === true) this.#chat(container);
     this.#tell("started", this.sandboxes.get(container.sandboxId), container);
   }
 
-  /** Its stop signal now, SIGKILL after the timeout; `done` when it has exited (at once when it does not run). */
-  stopContainer(id: string, timeoutMs: number, done: () => void): void {
+  /**
+   * Its stop signal now, SIGKILL after the timeout; `done` when it has exited (at once when it does not run). Whoever
+   * asked may go away: the signal was sent, but no SIGKILL follows unless `stillWanted`.
+   */
+  stopContainer(id: string, timeoutMs: number, stillWanted: () => boolean, done: () => void): void {
     const container = this.containers.get(id);
-    if (container?.state !== "running") {
+    if (container === undefined || !mayRun(container)) {
       done();
       return;
     }
     container.onExit.push(done);
     this.#tell("stopping", this.sandboxes.get(container.sandboxId), container, { timeoutMs });
-    if (!container.behaviour.deaf) this.#endSoon(container, killDelayMs, 143);
-    else this.#endSoon(container, timeoutMs, 137);
+    const { life } = this;
+    const kill = (): void => {
+      if (life === this.#life && stillWanted()) this.exit(container, 137, "Error");
+    };
+    if (container.behaviour.deaf || container.state === "unknown") {
+      this.clock.schedule(`SIGKILL for ${container.id}`, timeoutMs, kill);
+    } else {
+      const obey = (): void => this.exit(container, 143, "Error");
+      this.clock.schedule(`${container.id} to obey`, killDelayMs, obey);
+    }
   }
 
   /**
@@ -202,46 +223,98 @@ export class RuntimeWorld {
   exec(id: string, command: readonly string[], done: (exitCode: number) => void): () => void {
     const container = this.#container("ExecSync", id);
     if (container.state !== "running") {
-      throw new CriError("Unknown", "ExecSync", `container is in CONTAINER_${container.state.toUpperCase()} state`);
+      const state = `CONTAINER_${container.state.toUpperCase()}`;
+      throw new CriError("Unknown", "ExecSync", `container is in ${state} state`);
     }
     const hook = parseHook(command);
-    if (hook === undefined) throw new CriError("Unknown", "ExecSync", `exec: "${command[0] ?? ""}": not found`);
+    const health = command[1] === "health" ? parseHealth(command[2] ?? "") : undefined;
+    if (hook === undefined && health === undefined) {
+      throw new CriError("Unknown", "ExecSync", `exec: "${command[0] ?? ""}": not found`);
+    }
     let running = true;
     const end = (exitCode: number): void => {
       if (!running) return;
       running = false;
-      timer[Symbol.dispose]();
+      timer?.[Symbol.dispose]();
       done(exitCode);
     };
-    const timer = this.clock.schedule(`command in ${id} to end`, hook.durationMs, () => end(hook.exitCode));
+    let timer: Disposable | undefined;
     container.onExit.push(() => end(137));
-    this.#tell("hook", this.sandboxes.get(container.sandboxId), container, { hook });
+    if (hook !== undefined) {
+      timer = this.clock.schedule(`command in ${id} to end`, hook.durationMs, () => end(hook.exitCode));
+      this.#tell("hook", this.sandboxes.get(container.sandboxId), container, { hook });
+    } else if (health !== undefined) {
+      const ok = this.probe(container, health);
+      const hangs = !ok && health.manner === "hangs";
+      timer = hangs ? undefined : this.clock.schedule(`health of ${id}`, 20, () => end(ok ? 0 : 1));
+    }
     return () => end(137);
+  }
+
+  /** A container is asked how it is; true when it is well. */
+  probe(container: SimContainer, health: Health): boolean {
+    const ok = isWell(health, this.clock.nowMs - container.startedMs);
+    const sandbox = this.sandboxes.get(container.sandboxId);
+    this.#tell("probed", sandbox, container, { probe: { type: health.type, ok } });
+    return ok;
   }
 
   removeContainer(id: string): void {
     const container = this.containers.get(id);
     if (container === undefined) return;
-    if (container.state === "running") this.exit(container, 137, "Error");
+    if (mayRun(container)) this.exit(container, 137, "Error");
     this.containers.delete(id);
     this.#tell("removed", this.sandboxes.get(container.sandboxId), container);
+  }
+
+  updateResources(id: string, resources: LinuxContainerResources): void {
+    const container = this.#container("UpdateContainerResources", id);
+    if (container.state !== "running" && container.state !== "created") {
+      throw new CriError("Unknown", "UpdateContainerResources", "container is not running");
+    }
+    container.resources = resources;
+  }
+
+  /** The runtime opens the log anew, under its own name. */
+  reopenLog(id: string): void {
+    const container = this.#container("ReopenContainerLog", id);
+    if (container.state !== "running") throw new CriError("Unknown", "ReopenContainerLog", "container is not running");
+    this.#log(container, "");
   }
 
   /** The process is gone: by itself, by a signal, or by a fault. */
   exit(container: SimContainer, code: number, reason: string): void {
     if (container.state === "exited") return;
-    container.exitTimer?.[Symbol.dispose]();
-    container.exitTimer = undefined;
+    for (const timer of container.timers.splice(0)) timer[Symbol.dispose]();
+    const ran = container.state === "running";
     container.state = "exited";
     container.finishedAt = this.#nowNs();
     container.exitCode = code;
     container.reason = reason;
+    const message = container.config.mounts.find(({ containerPath }) => containerPath === "/dev/termination-log");
+    if (ran && message !== undefined) this.#write(message.hostPath, `ended with ${code}`);
     for (const done of container.onExit.splice(0)) done();
     this.#tell("exited", this.sandboxes.get(container.sandboxId), container);
   }
 
-  #endSoon(container: SimContainer, delayMs: number, code: number): void {
-    this.clock.schedule(`${container.id} to end`, delayMs, () => this.exit(container, code, "Error"));
+  #chat(container: SimContainer): void {
+    const next = this.clock.schedule(`${container.id} to say more`, chatterMs, () => {
+      container.timers.splice(container.timers.indexOf(next), 1);
+      this.#log(container, chatter);
+      this.#chat(container);
+    });
+    container.timers.push(next);
+  }
+
+  #log({ logPath }: SimContainer, text: string): void {
+    if (logPath !== "") this.#write(logPath, text);
+  }
+
+  /** Containers write without anybody waiting for it; a full disk is their own trouble. */
+  #write(path: string, text: string): void {
+    const files = this.#files;
+    if (files === undefined) return;
+    void files.makeDirectory(dirname(path), 0o755).then(() => files.append(path, text, 0o640));
   }
 
   #container(method: string, id: string): SimContainer {
@@ -266,9 +339,13 @@ export class RuntimeWorld {
     type: WorldChange["type"],
     sandbox: SimSandbox | undefined,
     container: SimContainer | undefined,
-    more: Pick<WorldChange, "hook" | "timeoutMs"> = {},
+    more: Pick<WorldChange, "hook" | "probe" | "timeoutMs"> = {},
   ): void {
     const podUid = sandbox?.config.metadata?.uid ?? container?.config.labels["io.kubernetes.pod.uid"] ?? "";
     for (const listener of this.#listeners) listener({ type, podUid, sandbox, container, ...more });
   }
+}
+
+function sandboxName({ metadata }: PodSandboxConfig): string {
+  return `${metadata?.name}_${metadata?.namespace}_${metadata?.uid}_${metadata?.attempt ?? 0}`;
 }

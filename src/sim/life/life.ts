@@ -1,0 +1,193 @@
+import { SimClock } from "../clock.ts";
+import { MemoryFiles } from "../files.ts";
+import { SimRandom } from "../random.ts";
+import { Referee } from "../rules/referee.ts";
+import { RuntimeWorld } from "../runtime-world.ts";
+import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
+import { drawConfig } from "./node-config.ts";
+import { SimNode, type SimEntry } from "./node.ts";
+import { drawPlan, type Step } from "./plan.ts";
+import { drawPod } from "./pods.ts";
+import type { Problem } from "./problem.ts";
+import { act, type Stage, type StepKind } from "./steps.ts";
+import { playWorstMoments } from "./worst-moments.ts";
+
+/** What of a seed's life is to be played. */
+export interface LifeOptions {
+  /** Indices of the steps that are done; all without it. */
+  readonly steps?: readonly number[];
+  /** Features that pods go without ({@link podFeatures}). */
+  readonly without?: readonly string[];
+}
+
+/** How one simulated life of a node and its pods went. */
+export interface LifeResult {
+  readonly seed: number;
+  /** Broken rules in the order in which they broke; empty when all went well. */
+  readonly problems: readonly Problem[];
+  readonly plan: readonly Step[];
+  readonly entries: readonly SimEntry[];
+  readonly simulatedMs: number;
+  /** How often each kind of step was taken, fault struck and action done, by name. */
+  readonly coverage: Coverage;
+}
+
+export interface Coverage {
+  readonly steps: ReadonlyMap<string, number>;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly actions: ReadonlyMap<string, number>;
+}
+
+/** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
+const settleMs = 20 * 60_000;
+/** And then it has to stay so. */
+const restMs = 3 * 60_000;
+const lookMs = 10_000;
+/** How long podwright, started again while all is well, is watched. */
+const calmRestartMs = 90_000;
+
+/**
+ * One random life: pods come, change and go, everything around them fails, podwright is killed and started again; then
+ * the faults end, and wanted and actual have to agree. Everything follows from the seed.
+ */
+export async function runLife(seed: number, options: LifeOptions = {}): Promise<LifeResult> {
+  return await new Life(seed, options).run();
+}
+
+class Life {
+  readonly #seed: number;
+  readonly #plan: readonly Step[];
+  readonly #random: SimRandom;
+  readonly #clock = new SimClock(1_700_000_000_000);
+  readonly #world: RuntimeWorld;
+  readonly #node: SimNode;
+  readonly #faults: FaultWindows;
+  readonly #referee: Referee;
+  readonly #without: ReadonlySet<string>;
+  readonly #steps = new Map<string, number>();
+  readonly #struck = new Map<string, number>();
+  readonly #actions = new Map<string, number>();
+
+  constructor(seed: number, { steps, without = [] }: LifeOptions) {
+    this.#seed = seed;
+    this.#plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
+    this.#random = new SimRandom(~seed);
+    this.#without = new Set(without);
+    const files = new MemoryFiles(this.#clock.incarnation());
+    this.#world = new RuntimeWorld(this.#clock, files);
+    this.#world.images.add("busybox:latest");
+    const strike = (fault: string): void => count(this.#struck, fault);
+    this.#faults = new FaultWindows(this.#clock, drawNoise(this.#random), () => this.#node.setFaults());
+    this.#node = new SimNode({
+      clock: this.#clock,
+      world: this.#world,
+      files,
+      random: this.#random.fork(),
+      config: drawConfig(this.#random.fork()),
+      faults: this.#faults,
+      onFault: strike,
+      onEntry: (entry) => this.#judge(entry),
+    });
+    this.#referee = new Referee({ clock: this.#clock, world: this.#world, node: this.#node });
+    playWorstMoments(this.#world, this.#random.fork(), () => this.#faults.current, strike);
+  }
+
+  async run(): Promise<LifeResult> {
+    this.#node.start();
+    for (const step of this.#plan) {
+      await this.#clock.run(step.atMs);
+      count(this.#steps, step.kind);
+      act(step.kind, this.#stage(step), new SimRandom(step.seed));
+    }
+    await this.#passOn(this.#random.integer(0, 20_000));
+    await this.#calm();
+    await this.#referee.restarted(async () => {
+      if (this.#random.chance(0.5)) this.#node.kill();
+      else await this.#node.stop(async () => await this.#passOn(500));
+      await this.#passOn(this.#random.integer(0, 2000));
+      this.#node.start();
+      await this.#passOn(calmRestartMs);
+    });
+    const leaks = await this.#node.stop(async (forMs) => await this.#passOn(forMs));
+    if (leaks.length > 0) this.#referee.broken("nothing leaks", `still waits after its end: ${leaks.join(", ")}`);
+    for (const crash of this.#node.crashes) this.#referee.broken("podwright goes on", crash);
+    return {
+      seed: this.#seed,
+      problems: this.#referee.problems,
+      plan: this.#plan,
+      entries: this.#node.entries,
+      simulatedMs: this.#clock.nowMs,
+      coverage: { steps: this.#steps, faults: this.#struck, actions: this.#actions },
+    };
+  }
+
+  /** Faults end; then everything has to come to be as wanted, and to stay so. */
+  async #calm(): Promise<void> {
+    this.#faults.end({ noEvents: this.#random.chance(0.3) });
+    if (this.#world.down) this.#world.comeUp(() => false);
+    this.#node.killAfter(0, 0);
+    await this.#passOn(lookMs);
+    this.#node.start();
+    const patientMs = this.#random.chance(0.05) ? 0 : settleMs;
+    const endMs = this.#clock.nowMs + settleMs;
+    while (this.#clock.nowMs < endMs) {
+      await this.#passOn(lookMs);
+      if (patientMs > 0 && (await this.#referee.disagreements()).length === 0) break;
+    }
+    await this.#passOn(restMs);
+    await this.#referee.atRest();
+  }
+
+  async #passOn(forMs: number): Promise<void> {
+    await this.#clock.run(this.#clock.nowMs + forMs);
+  }
+
+  #stage({ index }: Step): Stage {
+    const node = this.#node;
+    return {
+      clock: this.#clock,
+      world: this.#world,
+      node,
+      faults: this.#faults,
+      newPod: (random, name = `pod${index}`) => drawPod(name, `uid-${index}`, random, this.#without),
+      want: (pod) => {
+        this.#referee.wanted(pod);
+        node.add(pod);
+      },
+      change: (pod) => {
+        this.#referee.changed(pod);
+        node.update(pod);
+      },
+      unwant: (uid) => {
+        const isEnding = node.isEnding(uid);
+        node.remove(uid);
+        this.#referee.unwanted(uid, isEnding);
+      },
+      tamper: (uid) => this.#referee.tampered(uid),
+      strike: (fault) => count(this.#struck, fault),
+    };
+  }
+
+  #judge(entry: SimEntry): void {
+    if (entry.kind === "action" || entry.kind === "decision") count(this.#actions, entry.what);
+    this.#referee.entry(entry);
+  }
+}
+
+/** What is never quite right in this life. */
+function drawNoise(random: SimRandom): Partial<Faults> {
+  const quiet = random.chance(0.4);
+  const upTo = (most: number): number => (quiet ? 0 : random.uniform() * most);
+  return {
+    failBefore: upTo(0.05),
+    failAfter: upTo(0.05),
+    eventLost: upTo(0.5),
+    eventTwice: upTo(0.3),
+    eventDelayMaxMs: quiet ? allIsWell.eventDelayMaxMs : random.integer(1, 5000),
+    noEvents: random.chance(0.3),
+  };
+}
+
+function count(counts: Map<string, number>, what: StepKind | string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}

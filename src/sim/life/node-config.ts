@@ -1,0 +1,80 @@
+import { defaultImageLimits } from "../../images/image-manager.ts";
+import type { KubeletConfig } from "../../kubelet.ts";
+import { sysctlAllowlist } from "../../pods/sysctl-allowlist.ts";
+import { defaultGarbagePolicy } from "../../runtime/garbage.ts";
+import { defaultPodIds } from "../../runtime/id-ranges.ts";
+import type { SimRandom } from "../random.ts";
+
+const resources = {
+  cpuQuota: true,
+  cpuPeriodMicroseconds: 100_000n,
+  cgroupVersion: 2,
+  singleProcessOomKill: false,
+  swapAccounting: true,
+  memoryCapacityBytes: 8n << 30n,
+  hugePageSizes: [],
+  allocatable: {},
+} as const;
+
+/** A node as most are. */
+export const usualConfig: KubeletConfig = {
+  node: {
+    nodeName: "sim",
+    rootDirectory: "/var/lib/kubelet",
+    podLogsRoot: "/var/log/pods",
+    containerLogsRoot: "/var/log/containers",
+    hostIPs: ["10.0.0.1"],
+    clusterDomain: "",
+    clusterDNS: [],
+    resolvConf: "",
+    cgroupDriver: "cgroupfs",
+    cgroupRoot: "/",
+    seccompDefault: false,
+    seLinux: false,
+    maskedPaths: [],
+    resources,
+  },
+  cgroups: {
+    driver: "cgroupfs",
+    cgroupRoot: "/",
+    cpuQuota: true,
+    cpuPeriodMicroseconds: 100_000n,
+    podPidsLimit: -1,
+    milliCpu: 4000n,
+    memoryBytes: 8n << 30n,
+  },
+  pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 20, inspections: 8 },
+  worker: {
+    syncFrequencyMs: 60_000,
+    errorBackOffMs: 10_000,
+    observeLimitMs: 120_000,
+    maxContainerRestartPeriodMs: 300_000,
+    garbage: defaultGarbagePolicy,
+  },
+  images: defaultImageLimits,
+  podIds: defaultPodIds(65_536),
+  parallelStarts: 4,
+  housekeepingPeriodMs: 2000,
+  logRotation: { maxSizeBytes: 10_000, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
+  garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
+  runtimeRequestTimeoutMs: 120_000,
+  runtimeName: "sim",
+  admission: { sysctls: sysctlAllowlist("6.8.0", []), appArmor: false, supplementalGroupsPolicy: false },
+};
+
+/** A node's configuration: the usual one, with some of its limits small, large or as they are. */
+export function drawConfig(random: SimRandom): KubeletConfig {
+  const maxPerPodContainer = random.pick([1, 1, 0, 3]);
+  const maxContainers = random.pick([-1, -1, 5]);
+  const garbage = { ...defaultGarbagePolicy, maxPerPodContainer, maxContainers };
+  const channelCapacity = random.pick([1000, 20, 2]);
+  const inspections = random.pick([32, 8, 1]);
+  return {
+    ...usualConfig,
+    pleg: { ...usualConfig.pleg, channelCapacity, inspections },
+    worker: { ...usualConfig.worker, garbage },
+    garbage: { ...usualConfig.garbage, ...garbage },
+    images: { ...usualConfig.images, maxParallelImagePulls: random.pick([5, 1]) },
+    parallelStarts: random.pick([4, 1]),
+  };
+}

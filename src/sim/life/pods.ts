@@ -1,0 +1,155 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import { withDefaults } from "../../sources/defaults.ts";
+import { behaviourCommand, hookCommand } from "../behaviour.ts";
+import type { SimRandom } from "../random.ts";
+import { withProbes } from "./pod-probes.ts";
+import { withVolumes } from "./pod-volumes.ts";
+
+type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
+
+/** What a pod may have beyond containers; each is drawn by itself, so that leaving one out changes nothing else. */
+const features: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> = {
+  init: withInitContainers,
+  hooks: withHooks,
+  volumes: withVolumes,
+  probes: withProbes,
+  deadline: (pod, random) =>
+    random.chance(0.1) ? withSpec(pod, { activeDeadlineSeconds: random.integer(1, 200) }) : pod,
+  hostNetwork: (pod, random) => (random.chance(0.1) ? withSpec(pod, { hostNetwork: true }) : pod),
+  hostPorts: withHostPorts,
+  rules: withRestartRules,
+  environment: withEnvironment,
+  resources: withResources,
+};
+
+/** Names of the features, for who wants pods without some of them. */
+export const podFeatures: readonly string[] = Object.keys(features);
+
+/** A random pod, valid and with its defaults; everything of it follows from the random numbers. */
+export function drawPod(name: string, uid: string, random: SimRandom, without: ReadonlySet<string>): Pod {
+  const own = random.fork();
+  let pod: Pod = {
+    metadata: { name, namespace: "default", uid },
+    spec: {
+      restartPolicy: own.pick(["Always", "Always", "OnFailure", "Never"]),
+      terminationGracePeriodSeconds: own.integer(0, 40),
+      containers: Array.from({ length: own.integer(1, 3) }, (_, index) => drawContainer(`c${index}`, own)),
+    },
+  };
+  for (const [feature, add] of Object.entries(features)) {
+    const draws = random.fork();
+    if (!without.has(feature)) pod = add(pod, draws);
+  }
+  const {
+    apiVersion: _version,
+    kind: _kind,
+    status: _status,
+    ...complete
+  } = withDefaults({
+    ...pod,
+    apiVersion: "v1",
+    kind: "Pod",
+  });
+  return { ...complete, metadata: { ...complete.metadata, name, namespace: "default", uid } };
+}
+
+function drawContainer(name: string, random: SimRandom): Container {
+  const ends = random.chance(0.5);
+  const command = behaviourCommand({
+    exitAfterMs: ends ? random.pick([0, random.integer(0, 30_000), random.integer(0, 400_000)]) : undefined,
+    exitCode: random.pick([0, 0, 1, 3]),
+    deaf: random.chance(0.2),
+    unstartable: random.chance(0.05),
+    chatty: random.chance(0.1),
+  });
+  const image = random.pick(["busybox", "busybox", "busybox", "busybox", "pulled:1", "large:1", "missing:1"]);
+  const imagePullPolicy = random.pick(["IfNotPresent", "IfNotPresent", "Always", "Never"]);
+  const messages = random.chance(0.2) && ({ terminationMessagePolicy: "FallbackToLogsOnError" } as const);
+  return { name, image, command, imagePullPolicy, ...messages };
+}
+
+function withSpec(pod: Pod, spec: Partial<Pod["spec"]>): Pod {
+  return { ...pod, spec: { ...pod.spec, ...spec } };
+}
+
+function withContainers(pod: Pod, change: (container: Container) => Container): Pod {
+  return withSpec(pod, { containers: pod.spec.containers.map(change) });
+}
+
+function withInitContainers(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.35)) return pod;
+  const initContainers = Array.from({ length: random.integer(1, 3) }, (_, index): Container => {
+    const sidecar = random.chance(0.4);
+    const command = behaviourCommand({
+      exitAfterMs: sidecar && random.chance(0.7) ? undefined : random.integer(0, 10_000),
+      exitCode: random.pick([0, 0, 0, 0, 1]),
+      deaf: random.chance(0.1),
+      unstartable: false,
+    });
+    const restart = sidecar && ({ restartPolicy: "Always" } as const);
+    return { name: `i${index}`, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...restart };
+  });
+  return withSpec(pod, { initContainers });
+}
+
+function withHooks(pod: Pod, random: SimRandom): Pod {
+  const exec = (kind: "postStart" | "preStop", mostMs: number): Handler => {
+    const exitCode = random.pick([0, 0, 0, 1]);
+    return { exec: { command: hookCommand({ kind, exitCode, durationMs: random.integer(0, mostMs) }) } };
+  };
+  const draw = (container: Container): Container => {
+    const postStart = random.chance(0.2) ? exec("postStart", 5000) : undefined;
+    const preStop = random.chance(0.4)
+      ? random.pick([
+          exec("preStop", 50_000),
+          exec("preStop", 5000),
+          { sleep: { seconds: random.integer(1, 40) } },
+          { httpGet: { port: 80 } },
+        ])
+      : undefined;
+    return { ...container, lifecycle: { ...(postStart && { postStart }), ...(preStop && { preStop }) } };
+  };
+  const { initContainers } = pod.spec;
+  const hooked = withContainers(pod, draw);
+  const withSidecars = initContainers?.map((init) => (init.restartPolicy === "Always" ? draw(init) : init));
+  return withSidecars === undefined ? hooked : withSpec(hooked, { initContainers: withSidecars });
+}
+
+/** Few ports, so that pods contend for them. */
+function withHostPorts(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.15)) return pod;
+  const containerPort = random.integer(8000, 8003);
+  const ports = [{ containerPort, hostPort: containerPort }];
+  const [first, ...others] = pod.spec.containers;
+  return first === undefined ? pod : withSpec(pod, { containers: [{ ...first, ports }, ...others] });
+}
+
+function withRestartRules(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.15)) return pod;
+  return withContainers(pod, (container) => {
+    if (!random.chance(0.6)) return container;
+    const action = random.pick(["Restart", "Restart", "RestartAllContainers"]);
+    const rule = { action, exitCodes: { operator: "In", values: [3] } };
+    const restartPolicy = random.pick(["Always", "OnFailure", "Never"]);
+    return { ...container, restartPolicy, restartPolicyRules: [{ ...rule }] };
+  });
+}
+
+/** Variables from ConfigMaps, of which one comes late or never. */
+function withEnvironment(pod: Pod, random: SimRandom): Pod {
+  return withContainers(pod, (container) => {
+    if (!random.chance(0.2)) return container;
+    const name = random.pick(["settings", "settings", "late"]);
+    return { ...container, env: [{ name: "REVISION", valueFrom: { configMapKeyRef: { name, key: "revision" } } }] };
+  });
+}
+
+function withResources(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.4)) return pod;
+  return withContainers(pod, (container) => {
+    const requests = { cpu: `${random.integer(10, 500)}m`, memory: "64Mi" };
+    const resources = random.chance(0.5) ? { requests, limits: requests } : { requests };
+    return { ...container, resources };
+  });
+}

@@ -1,0 +1,199 @@
+import type { Pod } from "../../api/pod.ts";
+import type { SimRandom } from "../random.ts";
+import type { RuntimeWorld } from "../runtime-world.ts";
+import type { SimClock } from "../clock.ts";
+import type { FaultWindows } from "./faults.ts";
+import type { SimNode } from "./node.ts";
+
+/** What steps act on. */
+export interface Stage {
+  readonly clock: SimClock;
+  readonly world: RuntimeWorld;
+  readonly node: SimNode;
+  readonly faults: FaultWindows;
+  /** A random pod that was never there before; with a name it takes that. */
+  readonly newPod: (random: SimRandom, name?: string) => Pod;
+  readonly want: (pod: Pod) => void;
+  readonly change: (pod: Pod) => void;
+  readonly unwant: (uid: string) => void;
+  /** Told when somebody else than podwright changes what is in the runtime of a pod. */
+  readonly tamper: (uid: string) => void;
+  /** Noted for who wants to know what has gone wrong. */
+  readonly strike: (fault: string) => void;
+}
+
+type Act = (stage: Stage, random: SimRandom) => void;
+
+/** What is done to the pods. */
+const workload = {
+  addPod: ({ newPod, want }, random) => want(newPod(random)),
+  removePod: (stage, random) => onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid)),
+  /** Another pod of the same name comes in the same breath, as when a manifest changes. */
+  replacePod: (stage, random) =>
+    onPod(stage, random, ({ metadata }) => {
+      stage.unwant(metadata.uid);
+      stage.want(stage.newPod(random, metadata.name));
+    }),
+  /** Removed, and wanted again under the same UID before it is gone, or long after. */
+  returnPod: (stage, random) =>
+    onPod(stage, random, (pod) => {
+      stage.unwant(pod.metadata.uid);
+      const again = (): void => {
+        if (!stage.node.desired.has(pod.metadata.uid)) stage.want(pod);
+      };
+      stage.clock.schedule("a pod to be wanted again", random.pick([0, random.integer(0, 60_000)]), again);
+    }),
+  changeImage: (stage, random) =>
+    onPod(stage, random, (pod) => {
+      const chosen = random.integer(0, pod.spec.containers.length - 1);
+      const image = random.pick(["busybox", "busybox:2", "pulled:2", "missing:2"]);
+      const containers = pod.spec.containers.map((container, index) =>
+        index === chosen ? { ...container, image } : container,
+      );
+      stage.change({ ...pod, spec: { ...pod.spec, containers } });
+    }),
+  changeLabels: (stage, random) =>
+    onPod(stage, random, (pod) => {
+      const labels = { version: String(random.integer(0, 1000)) };
+      stage.change({ ...pod, metadata: { ...pod.metadata, labels } });
+    }),
+  changeObjects: ({ node }) => node.changeObjects("settings"),
+  lateObjects: ({ node }) => node.changeObjects("late"),
+} satisfies Record<string, Act>;
+
+/** What is done to podwright, the runtime and the containers at a moment. */
+const blows = {
+  killNode: (stage, random) => {
+    stage.strike("podwright killed");
+    stage.node.kill();
+    stage.clock.schedule("podwright to be started again", random.integer(0, 5000), () => stage.node.start());
+  },
+  killNodeAtStep: ({ node }, random) => {
+    node.killAfter(random.pick([random.integer(1, 20), random.integer(1, 400)]), random.integer(0, 5000));
+  },
+  restartRuntime: (stage, random) => {
+    const { world, clock } = stage;
+    if (world.down) return;
+    stage.strike("runtime restarted");
+    world.goDown();
+    const losing = random.chance(0.2) ? 0.3 : 0;
+    const up = (): void =>
+      world.comeUp(() => {
+        if (!random.chance(losing)) return false;
+        stage.strike("container unknown to the runtime");
+        return true;
+      });
+    clock.schedule("the runtime to be started again", random.integer(100, 30_000), up);
+  },
+  cutEvents: (stage) => {
+    stage.strike("event stream cut");
+    stage.world.cutStreams();
+  },
+  killContainer: (stage, random) => {
+    const running = [...stage.world.containers.values()].filter(({ state }) => state === "running");
+    const container = running[random.integer(0, running.length - 1)];
+    if (container === undefined) return;
+    const oom = random.chance(0.5);
+    stage.strike(oom ? "container killed for memory" : "container killed");
+    stage.world.exit(container, oom ? 137 : random.pick([0, 1, 3, 137]), oom ? "OOMKilled" : "Error");
+  },
+  killSandbox: (stage, random) => {
+    const sandboxes = [...stage.world.sandboxes.values()].filter(({ ready }) => ready);
+    const sandbox = sandboxes[random.integer(0, sandboxes.length - 1)];
+    if (sandbox === undefined) return;
+    stage.strike("sandbox killed");
+    stage.world.stopSandbox(sandbox.id);
+  },
+  /** Somebody else removes a container, dead or alive. */
+  removeContainer: (stage, random) => {
+    const containers = [...stage.world.containers.values()];
+    const container = containers[random.integer(0, containers.length - 1)];
+    if (container === undefined) return;
+    stage.strike("container removed by somebody else");
+    stage.world.removeContainer(container.id);
+    stage.tamper(container.config.labels["io.kubernetes.pod.uid"] ?? "");
+  },
+  jumpClock: (stage, random) => {
+    stage.strike("wall clock jumps");
+    stage.clock.jumpWall(random.integer(-3_600_000, 3_600_000));
+  },
+} satisfies Record<string, Act>;
+
+/** What goes wrong from now on, for a while. */
+const windows = {
+  failingCalls: ({ faults }, random) => {
+    const most = random.pick([0.05, 0.2, 0.9]);
+    const [failBefore, failAfter] = [random.uniform() * most, random.uniform() * most];
+    faults.begin({ failBefore, failAfter }, random.integer(1000, 60_000));
+  },
+  hangingCalls: ({ faults }, random) =>
+    faults.begin({ hang: random.pick([0.01, 0.1, 1]) }, random.integer(1000, 40_000)),
+  slowCalls: ({ faults }, random) => faults.begin({ slowness: random.integer(5, 100) }, random.integer(1000, 60_000)),
+  lostEvents: ({ faults }, random) => {
+    const [eventLost, eventTwice] = [random.uniform(), random.uniform() * 0.5];
+    faults.begin(
+      { eventLost, eventTwice, eventDelayMaxMs: random.integer(100, 20_000) },
+      random.integer(5000, 120_000),
+    );
+  },
+  registry: ({ faults }, random) => {
+    const pullFails = random.pick([0, 0.5, 1]);
+    faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 50]) }, random.integer(5000, 120_000));
+  },
+  noAddress: ({ faults }, random) => faults.begin({ noAddress: 0.7 }, random.integer(1000, 30_000)),
+  diskFull: ({ faults }, random) => faults.begin({ diskFull: true }, random.integer(1000, 60_000)),
+  diskErrors: ({ faults }, random) =>
+    faults.begin({ diskErrors: random.pick([0.01, 0.2]) }, random.integer(1000, 30_000)),
+  slowDisk: ({ faults }, random) =>
+    faults.begin({ diskDelayMaxMs: random.integer(10, 2000) }, random.integer(1000, 60_000)),
+  machineErrors: ({ faults }, random) => faults.begin({ machineErrors: 0.3 }, random.integer(1000, 30_000)),
+  worstMoments: ({ faults }, random) => faults.begin({ worstMoments: 0.4 }, random.integer(5000, 120_000)),
+} satisfies Record<string, Act>;
+
+const acts = { ...workload, ...blows, ...windows };
+
+export type StepKind = keyof typeof acts;
+
+export const stepKinds = Object.keys(acts) as StepKind[];
+
+/** How often each kind comes, compared with the others. */
+export const weights: Readonly<Record<StepKind, number>> = {
+  addPod: 20,
+  removePod: 6,
+  replacePod: 6,
+  returnPod: 3,
+  changeImage: 4,
+  changeLabels: 1,
+  changeObjects: 4,
+  lateObjects: 1,
+  killNode: 5,
+  killNodeAtStep: 6,
+  restartRuntime: 3,
+  cutEvents: 1,
+  killContainer: 4,
+  killSandbox: 2,
+  removeContainer: 1,
+  jumpClock: 2,
+  failingCalls: 4,
+  hangingCalls: 2,
+  slowCalls: 2,
+  lostEvents: 2,
+  registry: 2,
+  noAddress: 1,
+  diskFull: 2,
+  diskErrors: 1,
+  slowDisk: 1,
+  machineErrors: 1,
+  worstMoments: 3,
+};
+
+export function act(kind: StepKind, stage: Stage, random: SimRandom): void {
+  const handler: Act = acts[kind];
+  handler(stage, random);
+}
+
+function onPod({ node }: Stage, random: SimRandom, then: (pod: Pod) => void): void {
+  const pods = [...node.desired.values()];
+  const pod = pods[random.integer(0, pods.length - 1)];
+  if (pod !== undefined) then(pod);
+}

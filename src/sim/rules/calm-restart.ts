@@ -1,0 +1,55 @@
+import { mayBeKilled, mayFail } from "../life/pod-probes.ts";
+import { nameOf, type WorldChange } from "../world-model.ts";
+import { idOf } from "./probes.ts";
+import type { Break, Scene } from "./rule.ts";
+
+/**
+ * Podwright is started again while all is well: no container that runs is disturbed, and readiness does not flip, except
+ * by what really happens meanwhile (design invariant 8).
+ */
+export async function watchCalmRestart(scene: Scene, broken: Break, restart: () => Promise<void>): Promise<void> {
+  const { world, node, pods } = scene;
+  const disturbed: WorldChange[] = [];
+  const ended = new Set<string>();
+  const first = node.entries.length;
+  const readyBefore = readyIds(scene);
+  {
+    using _watch = world.onChange((change) => {
+      if (change.type === "stopping" || change.type === "sandboxStopped") disturbed.push(change);
+      if (change.type === "exited") ended.add(change.podUid);
+    });
+    await restart();
+  }
+  for (const { type, podUid: uid, container } of disturbed) {
+    const pod = pods.get(uid);
+    const all = [...(pod?.spec.initContainers ?? []), ...(pod?.spec.containers ?? [])];
+    const mayEnd = pod?.spec.activeDeadlineSeconds !== undefined || all.some(mayBeKilled);
+    const isOwn = container === undefined || container.behaviour.exitAfterMs === undefined;
+    const hasHooks = all.some(({ lifecycle }) => lifecycle?.postStart !== undefined);
+    if (mayEnd || hasHooks || !isOwn || (container === undefined && ended.has(uid))) continue;
+    if (endedByItself(scene, uid)) continue;
+    broken("a restart disturbs nothing", `${uid}/${container === undefined ? "sandbox" : nameOf(container)} ${type}`);
+  }
+  for (const entry of node.entries.slice(first)) {
+    if (entry.what !== "ContainerStateChanged" || entry.data?.["ready"] !== false) continue;
+    const spec = pods.get(entry.pod?.uid ?? "")?.spec.containers.find(({ name }) => name === entry.container);
+    const mayFlip = [spec?.readinessProbe, spec?.livenessProbe, spec?.startupProbe].some(
+      (probe) => probe && mayFail(probe),
+    );
+    const isSame = entry.data["state"] === "running" && readyBefore.has(idOf(entry));
+    if (isSame && !mayFlip) broken("readiness does not flip", `${entry.pod?.uid}/${entry.container}`);
+  }
+}
+
+/** A pod with a container that ends by itself may come to its end at any moment. */
+function endedByItself({ pods }: Scene, uid: string): boolean {
+  const all = [...(pods.get(uid)?.spec.initContainers ?? []), ...(pods.get(uid)?.spec.containers ?? [])];
+  return all.some(({ command }) => command?.[1] === "exit");
+}
+
+function readyIds({ node }: Scene): Set<string> {
+  const statuses = node.pods().flatMap(({ status }) => status?.containerStatuses ?? []);
+  return new Set(
+    statuses.filter(({ ready }) => ready).map(({ containerID = "" }) => containerID.replace(/^.*:\/\//, "")),
+  );
+}

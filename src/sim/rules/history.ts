@@ -1,0 +1,91 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { mayRun, type SimContainer } from "../world-model.ts";
+import { idOf } from "./probes.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** Where podwright has said that a container is in its life. */
+type Stage = "created" | "startAsked" | "running" | "stopAsked" | "ended" | "removeAsked" | "removedUnseen";
+
+/** What may be written of a container at each stage, and where it is then. `created` is a stage that may be skipped. */
+const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = {
+  StartContainer: { created: "startAsked" },
+  ContainerStarted: { created: "running", startAsked: "running", stopAsked: "stopAsked" },
+  StopContainer: {
+    created: "created",
+    startAsked: "stopAsked",
+    running: "stopAsked",
+    stopAsked: "stopAsked",
+    ended: "ended",
+  },
+  ContainerDied: {
+    created: "ended",
+    startAsked: "ended",
+    running: "ended",
+    stopAsked: "ended",
+    removedUnseen: "ended",
+  },
+  RemoveContainer: {
+    created: "removedUnseen",
+    startAsked: "removedUnseen",
+    stopAsked: "removedUnseen",
+    removedUnseen: "removedUnseen",
+    ended: "removeAsked",
+    removeAsked: "removeAsked",
+  },
+};
+
+const beginnings: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
+
+/**
+ * The journal tells each container's life as it can have been: created, started once, seen running, seen ended, removed;
+ * and nothing begins in a pod that podwright itself has said to be ending (design invariant 4).
+ */
+export const history: RuleMaker = ({ world }, broken): Rule => {
+  const stages = new Map<string, Stage>();
+  const ending = new Set<string>();
+  const exits = new Map<string, SimContainer>();
+
+  function move(entry: SimEntry, id: string): void {
+    const moves = next[entry.what];
+    if (moves === undefined) return;
+    const from = stages.get(id) ?? "created";
+    const to = moves[from];
+    const where = `${entry.pod?.uid}/${entry.container} (${id})`;
+    if (to === undefined) broken("legal history", `${entry.what} of ${where}, which is ${from}`);
+    else stages.set(id, to);
+    if (entry.what === "ContainerDied") {
+      const truth = exits.get(id);
+      const said = entry.data?.["exitCode"];
+      // What was removed before it was looked at has no exit code to tell.
+      if (truth !== undefined && said !== undefined && said !== truth.exitCode) {
+        broken("status is true", `${where} ended with ${truth.exitCode}, and the journal says ${String(said)}`);
+      }
+    }
+    const container = world.containers.get(id);
+    if (entry.what === "RemoveContainer" && container !== undefined && mayRun(container)) {
+      broken("stopped before it is removed", `${where} is to be removed while it runs`);
+    }
+  }
+
+  return {
+    change: ({ type, container }) => {
+      if (type === "exited" && container !== undefined) exits.set(container.id, container);
+    },
+    entry: (entry) => {
+      const uid = entry.pod?.uid ?? "";
+      if (entry.what === lifeStarted) {
+        ending.clear();
+        // A new life sees everything for the first time.
+        for (const id of stages.keys()) stages.set(id, "startAsked");
+      }
+      if (entry.what === "PodTerminating") ending.add(uid);
+      if (entry.what === "PodFinished") ending.delete(uid);
+      if (entry.kind === "action" && beginnings.has(entry.what) && ending.has(uid)) {
+        broken("nothing begins in a pod that ends", `${entry.what} of ${uid}/${entry.container ?? ""}`);
+      }
+      const id = idOf(entry);
+      if (entry.kind !== "outcome" && entry.container !== undefined && id !== "") move(entry, id);
+    },
+  };
+};

@@ -1,0 +1,71 @@
+import type { Container } from "../../api/container.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+interface Failed {
+  readonly atMs: number;
+  readonly delayMs: number;
+}
+
+const firstDelayMs = 10_000;
+const longestDelayMs = 300_000;
+
+/** Images come as the pull policy says, and failed pulls are repeated later and later. */
+export const images: RuleMaker = ({ clock, node, pods }, broken): Rule => {
+  /** By pod and image. */
+  const failures = new Map<string, Failed>();
+  /** Action entries of pulls under way. */
+  const underWay = new Map<number, string>();
+  /** Containers whose image was pulled since they were last created. */
+  const pulled = new Set<string>();
+
+  const specOf = ({ pod, container }: SimEntry): Container | undefined => {
+    const spec = pods.get(pod?.uid ?? "")?.spec;
+    return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find(({ name }) => name === container);
+  };
+
+  function pulling(entry: SimEntry): void {
+    const spec = specOf(entry);
+    const where = `${entry.pod?.uid}/${entry.container}`;
+    if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
+    const key = `${entry.pod?.uid} ${String(entry.data?.["image"])}`;
+    const failed = failures.get(key);
+    if (failed !== undefined && clock.nowMs < failed.atMs + failed.delayMs - 1) {
+      broken("pull back-off", `${where} pulled ${clock.nowMs - failed.atMs} ms after a failure, not ${failed.delayMs}`);
+    }
+    underWay.set(entry.seq, key);
+  }
+
+  function ended({ of, result, pod, container }: SimEntry): void {
+    const key = underWay.get(of ?? 0);
+    underWay.delete(of ?? 0);
+    if (key === undefined) return;
+    if (result === "done") {
+      failures.delete(key);
+      pulled.add(`${pod?.uid}/${container}`);
+    } else if (result === "failed") {
+      const before = failures.get(key);
+      const live = before !== undefined && clock.nowMs - before.atMs <= 2 * longestDelayMs ? before : undefined;
+      const delayMs = live === undefined ? firstDelayMs : Math.min(2 * live.delayMs, longestDelayMs);
+      failures.set(key, { atMs: clock.nowMs, delayMs });
+    }
+  }
+
+  return {
+    entry: (entry) => {
+      if (entry.what === lifeStarted) for (const known of [failures, underWay, pulled]) known.clear();
+      if (entry.what === "PullImage") {
+        if (entry.kind === "action") pulling(entry);
+        else if (entry.kind === "outcome") ended(entry);
+      }
+      if (entry.what !== "CreateContainer" || entry.kind !== "action") return;
+      const key = `${entry.pod?.uid}/${entry.container}`;
+      const isPulled = pulled.delete(key);
+      if (specOf(entry)?.imagePullPolicy === "Always" && !isPulled) {
+        broken("pull policy", `${key} was created without a pull under Always`);
+      }
+      if (!node.desired.has(entry.pod?.uid ?? "")) return;
+    },
+  };
+};

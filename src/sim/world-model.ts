@@ -1,0 +1,74 @@
+import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
+import type { ProbeType } from "../prober/probe-spec.ts";
+import type { Behaviour, HookBehaviour } from "./behaviour.ts";
+
+export interface SimSandbox {
+  readonly id: string;
+  readonly config: PodSandboxConfig;
+  readonly createdAt: bigint;
+  /** Empty when the network plugin gave none. */
+  readonly ip: string;
+  ready: boolean;
+}
+
+export interface SimContainer {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly config: ContainerConfig;
+  readonly behaviour: Behaviour;
+  /** As last set; undefined: as created. */
+  resources: LinuxContainerResources | undefined;
+  /** On the node; empty when the runtime writes no logs. */
+  readonly logPath: string;
+  readonly createdAt: bigint;
+  /** unknown: the runtime lost track of it, its process may run. */
+  state: "created" | "running" | "exited" | "unknown";
+  startedAt: bigint;
+  /** Simulated ms of its start, which no jump of the wall clock moves. */
+  startedMs: number;
+  finishedAt: bigint;
+  exitCode: number;
+  reason: string;
+  /** What the process does by itself, while it runs. */
+  readonly timers: Disposable[];
+  /** Called when it has exited. */
+  readonly onExit: (() => void)[];
+}
+
+/** Something that changed, for event streams and for whoever checks a container's history. */
+export interface WorldChange {
+  readonly type:
+    | "sandboxStarted"
+    | "sandboxStopped"
+    | "sandboxRemoved"
+    | "created"
+    | "started"
+    | "hook"
+    | "probed"
+    | "stopping"
+    | "exited"
+    | "removed";
+  readonly podUid: string;
+  readonly sandbox: SimSandbox | undefined;
+  readonly container: SimContainer | undefined;
+  /** hook: what begins to run in the container. */
+  readonly hook?: HookBehaviour;
+  /** probed: what the container was asked, and whether it was well. */
+  readonly probe?: { readonly type: ProbeType; readonly ok: boolean };
+  /** stopping: from the stop signal to SIGKILL. */
+  readonly timeoutMs?: number;
+}
+
+/** Its process runs, or may run. */
+export function mayRun({ state }: SimContainer): boolean {
+  return state === "running" || state === "unknown";
+}
+
+export function nameOf(container: SimContainer): string {
+  return container.config.metadata?.name ?? "";
+}
+
+/** The restart count of the instance, as podwright gave it. */
+export function attemptOf(instance: SimContainer | SimSandbox): number {
+  return instance.config.metadata?.attempt ?? 0;
+}
