@@ -133,8 +133,6 @@ export class SyncLoop {
   }
 
   #admit(pod: Pod): Rejection | undefined {
-    const unsupported = this.#deps.unsupported(pod);
-    if (unsupported !== "") return { reason: unsupportedReason, message: `Pod was rejected: ${unsupported}` };
     return admitToNode(pod, this.#deps.admission) ?? admit(pod, this.#activePods(pod));
   }
 
