@@ -47,6 +47,8 @@ export interface MountedVolume {
   readonly hostPath: string;
   /** Containers may only read it, whatever their mounts say. */
   readonly readOnly: boolean;
+  /** Made for the pod, so that its files may be labelled for it where SELinux is on; not so paths of the node. */
+  readonly own: boolean;
 }
 
 /** By the volumes' names in the pod. */

@@ -73,7 +73,7 @@ test("each file is read once, and one that can't be read is named", async () => 
     name: "c",
     env: paths.map((path) => ({ name: "A", valueFrom: { fileKeyRef: { volumeName: "v", path, key: "K" } } })),
   });
-  const mounted = new Map([["v", { hostPath: "/v", readOnly: false }]]);
+  const mounted = new Map([["v", { hostPath: "/v", readOnly: false, own: true }]]);
   const files = await readEnvironmentFiles(volumes, container("a", "a", "b"), mounted);
   assert.deepEqual(reads, ["a", "b"]);
   assert.deepEqual([files("v", "a"), files("v", "c")], [new Uint8Array([1]), undefined]);

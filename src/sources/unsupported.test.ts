@@ -51,11 +51,6 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
   ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, "does not know RuntimeClasses yet"],
   ["spec.imagePullSecrets.0", { imagePullSecrets: [{ name: "s" }] }, "pulls images without credentials so far"],
   ["spec.os.name", { os: { name: "windows" } }, "runs Linux containers"],
-  [
-    "spec.securityContext.seLinuxChangePolicy",
-    { securityContext: { seLinuxChangePolicy: "Recursive" } },
-    "does not label volumes for SELinux yet",
-  ],
   ["spec.securityContext.windowsOptions", { securityContext: { windowsOptions: {} } }, "runs Linux containers"],
   [
     "spec.containers.0.securityContext.windowsOptions",

@@ -83,7 +83,6 @@ const unsupported: readonly UnsupportedField[] = [
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
-  { path: "spec.securityContext.seLinuxChangePolicy", because: "does not label volumes for SELinux yet" },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
   ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {
     return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));

@@ -252,7 +252,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
     volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
       {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
       {name: p, projected: {sources: [{configMap: {name: c}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}],
-    securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, supplementalGroups: [2], runAsNonRoot: true, sysctls: [{name: kernel.x, value: a}]},
+    securityContext: {runAsUser: 1, fsGroup: 2, fsGroupChangePolicy: OnRootMismatch, seLinuxChangePolicy: Recursive, supplementalGroups: [2], runAsNonRoot: true, sysctls: [{name: kernel.x, value: a}]},
     containers: [{name: c, image: b, stdin: true, tty: true, workingDir: /, terminationMessagePolicy: File,
       volumeMounts: [{name: c, mountPath: /c, readOnly: true, recursiveReadOnly: IfPossible, subPathExpr: $(A)}],
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
@@ -275,7 +275,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
     ],
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
     ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
-    ["securityContext: {seLinuxChangePolicy: Recursive},", "spec.securityContext.seLinuxChangePolicy"],
     ["os: {name: windows},", "spec.os.name"],
   ];
   for (const [fields, path] of notDone) {
@@ -346,4 +345,18 @@ test("a variable from a file names an emptyDir volume, a path that stays in it, 
     "path: Required value",
     'volumeName: Not found: "x"',
   ]);
+});
+
+test("an SELinux policy for volumes is one that there is", () => {
+  assert.deepEqual(ofContainer("", "securityContext: {seLinuxChangePolicy: Never},"), [
+    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive"',
+  ]);
+});
+
+test("readiness gates are names of conditions", () => {
+  assert.deepEqual(ofContainer("", "readinessGates: [{conditionType: example.com/traffic}],"), []);
+  assert.match(
+    ofContainer("", "readinessGates: [{conditionType: a b}],").join("\n"),
+    /^spec\.readinessGates\[0\]\.conditionType: Invalid value: "a b"/u,
+  );
 });

@@ -202,6 +202,10 @@ function* validateSecurity(spec: PodSpec, path: FieldPath): Iterable<FieldError>
   if (context.fsGroupChangePolicy !== undefined && !policies.includes(context.fsGroupChangePolicy)) {
     yield notSupported([...here, "fsGroupChangePolicy"], context.fsGroupChangePolicy, policies);
   }
+  const labelling = ["MountOption", "Recursive"];
+  if (context.seLinuxChangePolicy !== undefined && !labelling.includes(context.seLinuxChangePolicy)) {
+    yield notSupported([...here, "seLinuxChangePolicy"], context.seLinuxChangePolicy, labelling);
+  }
   yield* validateSysctls(spec, [...here, "sysctls"]);
   yield* validateProfiles(context, here);
 }

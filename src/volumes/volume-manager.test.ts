@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { cause, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { cause, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Volume } from "../api/volume.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -222,6 +222,20 @@ test("mounts of a container come in the order of its spec, and volumes of object
     { containerPath: "/again", hostPath: `${below}empty-dir/scratch`, readonly: true },
     { containerPath: "/settings", hostPath: `${below}configmap/settings`, readonly: true },
   ]);
+});
+
+test("where SELinux is on, a volume is labelled for its pod, a path of the node is not", async () => {
+  const fixture = filled();
+  const pod = podOfVolumes([...everyKind, { name: "node", hostPath: { path: "/srv" } }]);
+  const node = { rootDirectory: root, hostIPs: [], seLinux: true, resources };
+  const manager = fixture.restart({ node });
+  const volumeMounts = ["token", "scratch", "node"].map((name) => ({ name, mountPath: `/${name}` }));
+  const mounted = await manager.mount(pod, cause, signal);
+  const mounts = await manager.mountsFor(pod, { name: "app", volumeMounts }, [], mounted, signal);
+  assert.deepEqual(
+    mounts.map(({ selinuxRelabel }) => selinuxRelabel === true),
+    [true, true, false],
+  );
 });
 
 test("a part of a volume is mounted from where it is bound; what went wrong with it tells nothing of the node", async () => {

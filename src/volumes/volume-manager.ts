@@ -34,7 +34,7 @@ export interface VolumeDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly objects: ObjectLookup;
-  readonly node: Pick<NodeContext, "rootDirectory" | "hostIPs" | "resources">;
+  readonly node: Pick<NodeContext, "rootDirectory" | "hostIPs" | "resources" | "seLinux">;
   /** Whether the runtime can make mounts below a mount read-only too. */
   readonly recursiveReadOnlyMounts: boolean;
 }
@@ -129,6 +129,7 @@ export class VolumeManager implements VolumeProvider {
         hostPath,
         ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
         ...(recursiveReadOnly && { recursiveReadOnly }),
+        ...(volume.own && this.#deps.node.seLinux && { selinuxRelabel: true }),
         ...(propagation !== MountPropagation.PROPAGATION_PRIVATE && { propagation }),
       });
     }
@@ -186,7 +187,7 @@ export class VolumeManager implements VolumeProvider {
         const volume = prepare();
         if (!(await volume.isSetUp())) await this.#setUp(pod, volume, cause, signal);
         this.#remember(pod, volume);
-        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly });
+        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.type !== "hostPath" });
         missing.delete(name);
       } catch (error) {
         problems.push(`MountVolume.SetUp failed for volume ${JSON.stringify(name)} : ${errorMessage(error)}`);

@@ -61,7 +61,7 @@ export class VolumesUnderTest {
       journal: { record: (entry) => this.entries.push(entry) },
       log: silentLog,
       objects: this.objects,
-      node: { rootDirectory: this.root, hostIPs: ["10.0.0.1"], resources },
+      node: { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources },
       recursiveReadOnlyMounts: false,
       ...changed,
     });
@@ -74,7 +74,7 @@ export class VolumesUnderTest {
   }
 }
 
-const resources = {
+export const resources = {
   cpuQuota: true,
   cpuPeriodMicroseconds: 100_000n,
   cgroupVersion: 2,
