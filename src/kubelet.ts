@@ -9,6 +9,8 @@ import { LogRotation, type LogRotationConfig, type RunningLog } from "./logs/rot
 import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
+import { reportAdoption } from "./pods/adoption.ts";
+import type { ClusterHooks } from "./pods/cluster-hooks.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
@@ -75,6 +77,8 @@ export interface KubeletDependencies {
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** What the runtime can do beyond what every runtime can. */
   readonly features: RuntimeFeatures;
+  /** Undefined on a node that is in no cluster. */
+  readonly cluster?: ClusterHooks;
 }
 
 export interface RuntimeFeatures {
@@ -156,6 +160,7 @@ export class Kubelet {
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
       admission: config.admission,
+      unsupported: deps.cluster?.unsupported ?? (() => ""),
     });
     this.#logRotation = this.#makeLogRotation(config);
     this.#garbage = this.#makeGarbage(runtime, config.garbage);
@@ -192,7 +197,7 @@ export class Kubelet {
     using _hooks = onAbort(signal, () => this.#preStops.close());
     await Promise.all([this.#probes.load(), this.#allocations.load()]);
     this.#workers.start(signal);
-    void this.#reportAdoption();
+    void reportAdoption({ ...this.#deps, clock: ports.clock, pleg: this.#pleg, workers: this.#workers });
     await Promise.all([
       this.#pleg.run(signal),
       runEvented(this.#cri, this.#pleg, ports.clock, log.child({ room: "pleg" }), signal),
@@ -229,6 +234,11 @@ export class Kubelet {
     return await this.#workers.plans();
   }
 
+  /** The statuses of pods, for whoever publishes them. */
+  get statuses(): StatusManager {
+    return this.#statuses;
+  }
+
   /** What each subsystem last managed to do and what it waits for. */
   health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
     const outstanding = this.#cri.outstanding();
@@ -238,21 +248,6 @@ export class Kubelet {
   /** Removes this node's cgroups when no pod is left in them. */
   async removeCgroups(): Promise<void> {
     await this.#cgroups.removeTree();
-  }
-
-  /** One line after a start: what was running already. */
-  async #reportAdoption(): Promise<void> {
-    const { ports, journal, log } = this.#deps;
-    const began = ports.clock.monotonic();
-    await this.#pleg.firstListing;
-    const running = this.#workers
-      .list()
-      .filter((worker) => this.#pleg.podsNamed(worker.ref.namespace, worker.ref.name).includes(worker.uid));
-    if (running.length === 0) return;
-    const took = seconds(ports.clock.monotonic() - began);
-    const message = `found ${running.length} of ${this.#workers.list().length} wanted pods in the runtime, ${took} after the start`;
-    journal.record({ kind: "note", what: "PodsFound", message });
-    log.info("pods found in the runtime", { pods: running.length, wanted: this.#workers.list().length });
   }
 
   #makeWorkers(runtime: RuntimeDependencies, config: KubeletConfig): PodWorkers {
@@ -265,7 +260,9 @@ export class Kubelet {
         runtimeName: config.runtimeName,
         probes,
         recursiveReadOnlyMounts,
+        hostIPs: this.#deps.cluster === undefined ? [] : config.node.hostIPs,
       });
+      if (view.state.kind === "terminated" && view.state.released) this.#deps.cluster?.podReleased(view.ref.uid);
     };
     const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
       const others = this.#pleg.podsNamed(ref.namespace, ref.name).filter((uid) => uid !== ref.uid);
@@ -308,7 +305,7 @@ export class Kubelet {
       journal,
       allocated: new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`),
       actuated: this.#actuated,
-      node: { allocatable: node.resources.allocatable, mayChangeSwap: () => false },
+      node: node.resources,
       activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
       known: (uid) => this.#isKnown(podUid(uid)),
       ready: sourcesReady,
@@ -343,10 +340,6 @@ export class Kubelet {
     this.#allocations.remove(uid);
     this.#onPodGone(uid);
   }
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`;
 }
 
 /** What acting on pods needs, with the managers that belong to nobody else. */

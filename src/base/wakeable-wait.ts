@@ -1,4 +1,4 @@
-import { onAbort } from "../base/abort.ts";
+import { onAbort } from "./abort.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** A wait that a hint can end early. A hint that comes while nobody waits ends the next wait at once. */

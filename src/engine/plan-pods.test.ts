@@ -79,8 +79,8 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
   const stopping = only({ state: { kind: "terminating", cause, killAtMs: 3000 }, actions: undefined });
   const because = ["near", "far"];
   assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
-  assert.equal(only({ state: { kind: "terminated", cause } }).note, "it has ended: near");
-  assert.deepEqual(only({ state: { kind: "terminated", cause }, forgotten: true }).steps, [
+  assert.equal(only({ state: { kind: "terminated", cause, released: false } }).note, "it has ended: near");
+  assert.deepEqual(only({ state: { kind: "terminated", cause, released: false }, forgotten: true }).steps, [
     { text: "remove the pod", because },
   ]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);

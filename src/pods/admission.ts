@@ -7,6 +7,9 @@ export interface Rejection {
   readonly message: string;
 }
 
+/** Reason of pods that ask for what this version can't do (upstream's, of nodes without a declared feature). */
+export const unsupportedReason = "PodFeatureUnsupported";
+
 /**
  * Decides whether a pod may run beside those that are active (upstream's admission handlers, as far as they apply to a
  * node without a scheduler). Pure.

@@ -26,7 +26,7 @@ import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
-import { assertTransition, terminate, type Terminating, type WorkerState } from "./worker-state.ts";
+import { assertTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
@@ -203,7 +203,7 @@ export class PodWorker {
     const pod = this.#resizing.granted(this.#pod);
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
-    else if (state.kind === "terminated") await this.#terminated(status, signal);
+    else if (state.kind === "terminated") await this.#terminated(state, status, signal);
     this.#deps.publish(this.#view(status), cause);
   }
 
@@ -322,7 +322,7 @@ export class PodWorker {
     if (wasStopped && hasStopped(status)) {
       // A start that was called off may still be on its way to the runtime; its end is looked at once more.
       if (this.#operations.count > 0) return;
-      this.#enter({ kind: "terminated", cause: state.cause });
+      this.#enter({ kind: "terminated", cause: state.cause, released: false });
       this.#schedule.by(0, state.cause);
       return;
     }
@@ -338,11 +338,12 @@ export class PodWorker {
     }
   }
 
-  async #terminated(status: PodStatus, signal: AbortSignal): Promise<void> {
+  async #terminated(state: Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
     if (this.#forgotten === undefined) {
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
       await giveBack(this.#deps.runtime, this.ref, cause, signal);
+      this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
     }

@@ -6,9 +6,10 @@ import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { admit, type Rejection } from "./admission.ts";
+import { admit, type Rejection, unsupportedReason } from "./admission.ts";
 import { admitToNode, type NodeAdmission } from "./node-admission.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
@@ -37,6 +38,8 @@ export interface SyncLoopDependencies {
   readonly leftovers: Leftovers;
   readonly housekeepingPeriodMs: number;
   readonly admission: NodeAdmission;
+  /** What of a pod this version can't do; empty: nothing. */
+  readonly unsupported: (pod: Pod) => string;
 }
 
 /** What pods leave behind outside of the runtime. */
@@ -65,10 +68,14 @@ export class SyncLoop {
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
-    const known = change.op === "update" || this.#runs(podUid(pod.metadata.uid));
+    const known = change.op === "update" || isDeleted(pod) || this.#runs(podUid(pod.metadata.uid));
     const rejection = known ? undefined : this.#admit(pod);
     this.#deps.allocations.wanted(pod, cause);
     workers.update(pod, cause);
+    if (isDeleted(pod)) {
+      const deleted: Cause = { code: "PodDeleted", message: "the pod is being deleted", because: cause };
+      workers.get(podUid(pod.metadata.uid))?.terminate(deleted, gracePeriodSeconds(pod));
+    }
     if (rejection === undefined) return;
     const entry = this.#deps.runtime.journal.record({
       kind: "decision",
@@ -133,6 +140,8 @@ export class SyncLoop {
   }
 
   #admit(pod: Pod): Rejection | undefined {
+    const unsupported = this.#deps.unsupported(pod);
+    if (unsupported !== "") return { reason: unsupportedReason, message: `Pod was rejected: ${unsupported}` };
     return admitToNode(pod, this.#deps.admission) ?? admit(pod, this.#activePods(pod));
   }
 
@@ -153,4 +162,9 @@ export class SyncLoop {
       .filter((pod) => pod !== undefined)
       .filter((pod) => !sameName(pod));
   }
+}
+
+/** The API server was asked to delete it: it is to stop, and never to run again. */
+function isDeleted(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp !== undefined;
 }

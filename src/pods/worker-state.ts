@@ -6,11 +6,14 @@ import type { Cause } from "../journal/entry.ts";
  * syncing: it is to run. terminating: its containers are being stopped and nothing is started any more. terminated: all
  * has stopped; what is left stays to be looked at while the pod is wanted. finished: removed from the node.
  */
-export type WorkerState =
-  | { readonly kind: "syncing" }
-  | Terminating
-  | { readonly kind: "terminated"; readonly cause: Cause }
-  | { readonly kind: "finished" };
+export type WorkerState = { readonly kind: "syncing" } | Terminating | Terminated | { readonly kind: "finished" };
+
+export interface Terminated {
+  readonly kind: "terminated";
+  readonly cause: Cause;
+  /** It holds nothing any more, no volumes either. */
+  readonly released: boolean;
+}
 
 export interface Terminating {
   readonly kind: "terminating";

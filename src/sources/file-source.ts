@@ -4,7 +4,7 @@ import { FileError, type Files } from "../ports/files.ts";
 import { maxManifestBytes, tooBig } from "./decode.ts";
 import type { SourceDependencies } from "./source.ts";
 import { equalBytes, ProblemReporter, staticPodsOf, type StaticManifests } from "./static-manifests.ts";
-import { WakeableWait } from "./wakeable-wait.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface FileSourceConfig {
   /** staticPodPath: a directory or one file, absolute. */

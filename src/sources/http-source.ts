@@ -4,7 +4,7 @@ import type { Network } from "../ports/network.ts";
 import { maxManifestBytes } from "./decode.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 import { equalBytes, ProblemReporter, staticPodsOf } from "./static-manifests.ts";
-import { WakeableWait } from "./wakeable-wait.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface HttpSourceConfig {
   /** staticPodURL. */

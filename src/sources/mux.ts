@@ -170,13 +170,24 @@ function annotated({ pod, source }: Running, seen: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
-/** What makes a change of a pod: all but the annotations that podwright adds itself. */
+/** Sources give the same object for as long as a pod says the same, and one change is looked at beside all other pods. */
+const contents = new WeakMap<Pod, string>();
+
 function contentOf(pod: Pod): string {
+  const known = contents.get(pod);
+  if (known !== undefined) return known;
+  const content = makeContent(pod);
+  contents.set(pod, content);
+  return content;
+}
+
+/** What makes a change of a pod: all but the annotations that podwright adds itself. */
+function makeContent(pod: Pod): string {
   const {
     [Annotation.configSource]: _source,
     [Annotation.configSeen]: _seen,
     ...annotations
   } = pod.metadata.annotations ?? {};
-  const { labels, deletionTimestamp } = pod.metadata;
-  return canonicalJson({ spec: pod.spec, labels, deletionTimestamp, annotations });
+  const { labels, deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
+  return canonicalJson({ spec: pod.spec, labels, deletionTimestamp, deletionGracePeriodSeconds, annotations });
 }

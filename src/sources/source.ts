@@ -3,8 +3,8 @@ import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 
-/** Where pods come from: staticPodPath, staticPodURL, `podwright run`. */
-export type SourceName = "file" | "http" | "run";
+/** Where pods come from: staticPodPath, staticPodURL, the API server, `podwright run`. */
+export type SourceName = "file" | "http" | "api" | "run";
 
 /** A pod that a source wants, and where its manifest stands, for messages. */
 export interface SourcedPod {

@@ -12,6 +12,8 @@ interface UnsupportedField {
   /** Completes "not supported: podwright …". */
   readonly because: string;
   readonly when?: (value: unknown, last: string | number) => boolean;
+  /** Only manifests can't have it: in a pod of an API server it means something. */
+  readonly manifestsOnly?: true;
 }
 
 const isUnmanaged = (_value: unknown, resource: string | number): boolean => !isSupportedPodResource(String(resource));
@@ -58,8 +60,12 @@ const ofContainers: readonly UnsupportedField[] = [
 
 /** What this version does not do yet, so that nothing in a manifest is silently ignored. Later work shortens it. */
 const unsupported: readonly UnsupportedField[] = [
-  { path: "metadata.deletionTimestamp", because: "stops a pod when its manifest goes away, not at a time it holds" },
-  { path: "metadata.generateName", because: "takes names as they are; use metadata.name" },
+  {
+    path: "metadata.deletionTimestamp",
+    because: "stops a pod when its manifest goes away, not at a time it holds",
+    manifestsOnly: true,
+  },
+  { path: "metadata.generateName", because: "takes names as they are; use metadata.name", manifestsOnly: true },
   ...["persistentVolumeClaim", "ephemeral", "csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes that need a driver yet",
@@ -94,9 +100,10 @@ const table = unsupported.map((field) => ({ ...field, parts: field.path.split(".
 /**
  * The fields of a pod that this version does not honour. Expects the manifest as it was written: defaults are no wishes.
  */
-export function findUnsupported(pod: PodManifest): FieldError[] {
+export function findUnsupported(pod: PodManifest, from: "manifest" | "api" = "manifest"): FieldError[] {
   const found: FieldError[] = [];
-  for (const { parts, because, when } of table) {
+  for (const { parts, because, when, manifestsOnly } of table) {
+    if (manifestsOnly && from === "api") continue;
     for (const { path, value } of select(pod, parts, [])) {
       if (when === undefined || when(value, path.at(-1) ?? "")) {
         found.push({ path, detail: `not supported: podwright ${because}` });

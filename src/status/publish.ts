@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { unsupportedReason } from "../pods/admission.ts";
 import { nodeRejections } from "../pods/node-admission.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,7 +10,13 @@ import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";
 
 /** Causes of termination by which the node itself ends or refuses a pod: its phase is Failed, with these as its reason. */
-const nodeReasons: ReadonlySet<string> = new Set([...nodeRejections, "NodePorts", "DeadlineExceeded", "Evicted"]);
+const nodeReasons: ReadonlySet<string> = new Set([
+  ...nodeRejections,
+  unsupportedReason,
+  "NodePorts",
+  "DeadlineExceeded",
+  "Evicted",
+]);
 
 /** Makes the pod's API status from what its worker tells, and stores it. */
 export function publishStatus(
@@ -22,6 +29,8 @@ export function publishStatus(
     /** What probes say of the pod's containers, by name. */
     readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
     readonly recursiveReadOnlyMounts: boolean;
+    /** The node's addresses, the primary one first; empty to say nothing of them. */
+    readonly hostIPs: readonly string[];
   },
 ): void {
   const { pod, state } = view;
@@ -36,7 +45,7 @@ export function publishStatus(
     previous: statuses.get(pod.metadata.uid),
     now: node.clock.now(),
     startedAt: view.startedAt,
-    hostIPs: [],
+    hostIPs: node.hostIPs,
     runtimeName: node.runtimeName,
     podIsTerminal: ended !== undefined,
     ...(failure === undefined ? {} : { failure }),

@@ -6,7 +6,7 @@ import { illegalTransition, terminatedStatus } from "./transitions.ts";
 /** A pod's latest status and how many there have been: a greater version is always the later one. */
 export interface VersionedStatus {
   readonly status: PodStatus;
-  /** 1 for a pod's first status. */
+  /** 1 for a pod's first status; 0 for one that an earlier life left ({@link StatusManager.seed}). */
   readonly version: number;
 }
 
@@ -14,6 +14,7 @@ export interface StatusChange extends VersionedStatus {
   readonly pod: PodRef;
   /** Undefined for a pod's first status. */
   readonly previous: PodStatus | undefined;
+  readonly cause: Cause;
 }
 
 /**
@@ -40,6 +41,11 @@ export class StatusManager {
     return this.#statuses.get(uid);
   }
 
+  /** What an earlier life said of a pod that has no status yet: new ones go on from there. Nobody is told of it. */
+  seed(uid: string, status: PodStatus): void {
+    if (!this.#statuses.has(uid)) this.#statuses.set(uid, { status, version: 0 });
+  }
+
   /**
    * Stores a status. False when nothing changed, or when it can't follow the one before it ({@link illegalTransition}):
    * that is noted in the journal and the status dropped.
@@ -57,7 +63,7 @@ export class StatusManager {
     const version = (before?.version ?? 0) + 1;
     this.#statuses.set(uid, { status, version });
     this.#record(ref, before?.status, status, cause);
-    for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version });
+    for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version, cause });
     return true;
   }
 

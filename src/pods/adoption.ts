@@ -1,0 +1,25 @@
+import type { Recorder } from "../journal/entry.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { PodWorkers } from "./pod-workers.ts";
+
+/** One line after a start: what was running already. */
+export async function reportAdoption(deps: {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly pleg: Pick<Pleg, "firstListing" | "podsNamed">;
+  readonly workers: Pick<PodWorkers, "list">;
+}): Promise<void> {
+  const { clock, journal, log, pleg, workers } = deps;
+  const began = clock.monotonic();
+  await pleg.firstListing;
+  const wanted = workers.list();
+  const running = wanted.filter(({ ref, uid }) => pleg.podsNamed(ref.namespace, ref.name).includes(uid));
+  if (running.length === 0) return;
+  const seconds = ((clock.monotonic() - began) / 1000).toFixed(1);
+  const message = `found ${running.length} of ${wanted.length} wanted pods in the runtime, ${seconds} s after the start`;
+  journal.record({ kind: "note", what: "PodsFound", message });
+  log.info("pods found in the runtime", { pods: running.length, wanted: wanted.length });
+}
