@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { ApiError, badRequest } from "./api-error.ts";
 import { anonymous, type User } from "./authn.ts";
 import type { Fields, Json } from "./objects.ts";
+import { readProtobuf } from "./protobuf.ts";
 
 const maxBodyBytes = 3 << 20;
 
@@ -69,6 +70,7 @@ export class Exchange {
       chunks.push(chunk);
     }
     if (size === 0) return undefined;
+    if (this.contentType === "application/vnd.kubernetes.protobuf") return readProtobuf(Buffer.concat(chunks));
     if (!/^application\/(?:json|[a-z-]+\+json)$/.test(this.contentType)) {
       throw new ApiError(
         415,

@@ -33,6 +33,7 @@ import { kubeconfig } from "./kubeconfig.ts";
 import { keepNamespaces } from "./namespaces.ts";
 import { NodeRestriction } from "./node-restriction.ts";
 import { isFields } from "./objects.ts";
+import { describeApi } from "./openapi.ts";
 import { PodAdmission } from "./pod-admission.ts";
 import { Registry } from "./registry.ts";
 import { parseRequest, type RequestInfo } from "./request-info.ts";
@@ -44,6 +45,7 @@ import { signRequests, type SignerOptions } from "./signer.ts";
 import { Store } from "./store.ts";
 import { subresourceHandlers } from "./subresources.ts";
 import type { Watch } from "./watch.ts";
+import { shapeAnswer } from "./tables.ts";
 import { Wire } from "./wire.ts";
 
 export interface TestApiServerOptions extends SignerOptions {
@@ -91,7 +93,7 @@ export class TestApiServer implements AsyncDisposable {
         this.watches.add(watch);
         return () => void this.watches.delete(watch);
       },
-      shape: (_exchange, _resource, answer) => answer,
+      shape: shapeAnswer,
     });
     this.#http = this.#listener();
     this.#control(options);
@@ -213,7 +215,7 @@ export class TestApiServer implements AsyncDisposable {
     if (/^\/(?:healthz|livez|readyz)(?:\/|$)/.test(path)) {
       return exchange.sendText(200, "ok", { "content-type": "text/plain" });
     }
-    const discovered = discover(path);
+    const discovered = discover(path) ?? describeApi(path);
     if (discovered === undefined) {
       throw new ApiError(404, "NotFound", "the server could not find the requested resource");
     }

@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { X509Certificate } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { type ApiObject, at, itemsAt, textAt } from "./objects.ts";
+import { withCondition } from "./pod-requests.ts";
+import { TestApiServer } from "./server.ts";
+import { nodeNamed, podNamed } from "./testing.ts";
+
+const missing =
+  spawnSync("kubectl", ["version", "--client"]).error === undefined
+    ? false
+    : "kubectl is not installed (Debian has it from trixie on, as package kubernetes-client or kubectl)";
+
+function manifest(image: string): string {
+  const container = { name: "app", image, env: [{ name: "LEVEL", value: "1" }] };
+  const metadata = { name: "web", labels: { app: "web" } };
+  return JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [container] } });
+}
+
+describe("the real kubectl", { skip: missing }, () => {
+  let server: TestApiServer;
+  let home: string;
+  before(async () => {
+    server = await TestApiServer.start();
+    server.admin.create(nodeNamed("node1", { ready: true }));
+    home = await mkdtemp(join(tmpdir(), "podwright-kubectl-"));
+    await writeFile(join(home, "config"), server.kubeconfig());
+  });
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  const environment = (): NodeJS.ProcessEnv => ({ ...process.env, KUBECONFIG: join(home, "config"), HOME: home });
+  async function kubectl(...commandLine: readonly string[]): Promise<string> {
+    return (await promisify(execFile)("kubectl", commandLine, { env: environment() })).stdout;
+  }
+  async function apply(image: string): Promise<string> {
+    await writeFile(join(home, "web.json"), manifest(image));
+    return kubectl("apply", "-f", join(home, "web.json"));
+  }
+  /** What the node would do once the pod has ended. */
+  function confirmDeletion(name: string): void {
+    const { uid } = server.admin.get("pods", `default/${name}`).metadata;
+    server.admin.delete("pods", `default/${name}`, { gracePeriodSeconds: 0, preconditions: { uid } });
+  }
+
+  it("applies a pod, applies it again changed, gets, describes, watches and deletes it", async () => {
+    assert.equal(await apply("demo:1"), "pod/web created\n");
+    assert.equal(await apply("demo:1"), "pod/web unchanged\n");
+    assert.equal(await apply("demo:2"), "pod/web configured\n");
+    assert.equal(await kubectl("get", "pod", "web", "-o", "jsonpath={.spec.containers[0].image}"), "demo:2");
+    const pod = await server.admin.until("pods", "default/web", (each) => at(each, "spec.nodeName") === "node1");
+    assert.ok(pod);
+
+    const watching = spawn("kubectl", ["get", "pods", "-w"], { env: environment() });
+    let seen = "";
+    watching.stdout.setEncoding("utf8").on("data", (text: string) => (seen += text));
+    const sees = async (pattern: RegExp): Promise<void> => {
+      for (let tries = 0; tries < 100 && !pattern.test(seen); tries++) {
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      assert.match(seen, pattern);
+    };
+    try {
+      await sees(/^NAME +READY +STATUS +RESTARTS +AGE\nweb +0\/1 +Pending +0 +\d+s\n/);
+      const running = { phase: "Running", containerStatuses: [{ name: "app", ready: true, restartCount: 2 }] };
+      server.admin.patch("pods", "default/web", { status: running }, { subresource: "status" });
+      await sees(/web +1\/1 +Running +2 /);
+      const described = await kubectl("describe", "pod", "web");
+      assert.match(described, /Node: +node1/);
+      assert.match(described, /Scheduled .* default-scheduler +Successfully assigned default\/web to node1/);
+      assert.match(described, /kube-api-access-\w{5} \(ro\)/);
+
+      const deleting = kubectl("delete", "pod", "web");
+      await server.admin.until("pods", "default/web", (each) => at(each, "metadata.deletionTimestamp") !== undefined);
+      assert.equal(at(server.admin.get("pods", "default/web"), "metadata.deletionGracePeriodSeconds"), 30);
+      await sees(/web +1\/1 +Terminating /);
+      confirmDeletion("web");
+      assert.match(await deleting, /pod "web" deleted/);
+      assert.doesNotMatch(seen, /NAME[\s\S]*NAME/, "one header");
+    } finally {
+      watching.kill();
+    }
+  });
+
+  it("lists resources and nodes, and makes, labels and removes objects and namespaces", async () => {
+    const names = await kubectl("api-resources", "-o", "name");
+    for (const name of ["pods", "leases.coordination.k8s.io", "events.events.k8s.io"]) {
+      assert.match(names, new RegExp(`^${name.replaceAll(".", "\\.")}$`, "m"));
+    }
+    assert.match(await kubectl("get", "nodes"), /^node1 +Ready +<none>/m);
+    assert.match(await kubectl("describe", "node", "node1"), /^Name: +node1$/m);
+    await kubectl("create", "namespace", "team");
+    await kubectl("create", "configmap", "settings", "--namespace", "team", "--from-literal=a=1");
+    await kubectl("label", "configmap", "settings", "--namespace", "team", "tier=front");
+    const chosen = await kubectl("get", "configmaps", "--all-namespaces", "-l", "tier in (front)", "-o", "name");
+    assert.equal(chosen, "configmap/settings\n");
+    assert.match(await kubectl("delete", "namespace", "team"), /deleted/);
+    assert.equal(server.admin.find("configmaps", "team/settings"), undefined);
+  });
+
+  it("cordons and taints", async () => {
+    await kubectl("cordon", "node1");
+    assert.match(await kubectl("get", "nodes"), /Ready,SchedulingDisabled/);
+    await kubectl("uncordon", "node1");
+    await kubectl("taint", "node", "node1", "dedicated=db:NoSchedule");
+    assert.equal(itemsAt(server.admin.get("nodes", "node1"), "spec.taints").length, 1);
+    await kubectl("taint", "node", "node1", "dedicated-");
+  });
+
+  it("drains a node by evictions, as budgets allow", async () => {
+    server.admin.create({ ...podNamed("drained"), metadata: { name: "drained", labels: { app: "db" } } });
+    await server.admin.until("pods", "default/drained", (pod) => at(pod, "spec.nodeName") === "node1");
+    const selector = { matchLabels: { app: "db" } };
+    const budget = {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "db" },
+      spec: { selector },
+    };
+    server.admin.create(budget);
+    const drain = ["drain", "node1", "--force", "--pod-selector=app=db"];
+    await assert.rejects(
+      kubectl(...drain, "--timeout=1s"),
+      /Cannot evict pod as it would violate the pod's disruption budget/,
+    );
+    server.admin.patch(
+      "poddisruptionbudgets",
+      "default/db",
+      { status: { disruptionsAllowed: 1 } },
+      { subresource: "status" },
+    );
+    const draining = kubectl(...drain);
+    const pod = await server.admin.until(
+      "pods",
+      "default/drained",
+      (each) => at(each, "metadata.deletionTimestamp") !== undefined,
+    );
+    const disrupted = itemsAt(pod, "status.conditions").find(({ type }) => type === "DisruptionTarget");
+    assert.equal(disrupted?.["reason"], "EvictionByEvictionAPI");
+    confirmDeletion("drained");
+    assert.match(await draining, /node\/node1 drained/);
+    await kubectl("uncordon", "node1");
+  });
+
+  it("approves certificate requests and asks who may do what", async () => {
+    const key = join(home, "key.pem");
+    const subject = "/O=system:nodes/CN=system:node:node1";
+    const names = "subjectAltName=DNS:node1,IP:192.0.2.2";
+    const options = ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key];
+    const { stdout } = await promisify(execFile)("openssl", [...options, "-subj", subject, "-addext", names]);
+    const usages = ["digital signature", "server auth"];
+    const spec = {
+      request: Buffer.from(stdout).toString("base64"),
+      signerName: "kubernetes.io/kubelet-serving",
+      usages,
+    };
+    server.admin.create({
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name: "serving" },
+      spec,
+    });
+    assert.match(await kubectl("get", "csr"), /serving .*kubelet-serving +system:apiserver .*Pending/);
+    await kubectl("certificate", "approve", "serving");
+    const isSigned = (request: ApiObject | undefined): boolean => textAt(request, "status.certificate") !== "";
+    const signed = await server.admin.until("certificatesigningrequests", "serving", isSigned);
+    const certificate = new X509Certificate(Buffer.from(textAt(signed, "status.certificate"), "base64"));
+    assert.equal(certificate.subjectAltName, "DNS:node1, IP Address:192.0.2.2");
+    assert.ok(certificate.verify(new X509Certificate(server.authority.certificate).publicKey));
+    assert.equal(await kubectl("auth", "can-i", "delete", "nodes"), "yes\n");
+    assert.match(await kubectl("create", "token", "default"), /^ey[\w-]+\.[\w-]+\.[\w-]+\s*$/);
+  });
+
+  it("waits for a condition", async () => {
+    await kubectl("run", "waited", "--image=demo:1");
+    const waiting = kubectl("wait", "pod/waited", "--for=condition=Ready", "--timeout=10s");
+    const pod = server.admin.get("pods", "default/waited");
+    server.admin.patch(
+      "pods",
+      "default/waited",
+      { status: withCondition(pod, "Ready", "True")["status"] ?? {} },
+      {
+        subresource: "status",
+      },
+    );
+    assert.match(await waiting, /condition met/);
+    const forced = await kubectl("delete", "pod", "waited", "--force", "--grace-period=0");
+    assert.match(forced, /force deleted/);
+  });
+
+  it("says why in the server's words when it is refused", async () => {
+    await assert.rejects(kubectl("get", "pod", "nobody"), /Error from server \(NotFound\): pods "nobody" not found/);
+    await writeFile(
+      join(home, "bad.json"),
+      JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "bad" } }),
+    );
+    await assert.rejects(kubectl("create", "-f", join(home, "bad.json")), /spec\.containers: Required value/);
+  });
+});

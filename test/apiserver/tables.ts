@@ -1,0 +1,173 @@
+import type { Exchange } from "./exchange.ts";
+import { at, type Fields, fieldsAt, isFields, itemsAt, type Json, numberAt, textAt } from "./objects.ts";
+import type { Resource } from "./resource.ts";
+
+/** A column of a table as `kubectl get` prints it. */
+interface Column {
+  readonly name: string;
+  /** Only with `-o wide`. */
+  readonly wide?: boolean;
+  readonly cell: (object: Fields) => Json;
+}
+
+/** How long ago, in the two greatest units, as kubectl writes it. */
+function age(since: string): string {
+  const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1000));
+  if (Number.isNaN(seconds)) return "<unknown>";
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m${seconds % 60}s`;
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+}
+
+const nameColumn: Column = { name: "Name", cell: (object) => textAt(object, "metadata.name") };
+const ageColumn: Column = { name: "Age", cell: (object) => age(textAt(object, "metadata.creationTimestamp")) };
+
+function orNone(text: string): string {
+  return text === "" ? "<none>" : text;
+}
+
+/** The one word for a pod's state: its phase, or what its containers wait for or ended with. */
+function podStatus(pod: Fields): string {
+  let status = textAt(pod, "status.reason") || textAt(pod, "status.phase");
+  const inits = itemsAt(pod, "status.initContainerStatuses");
+  for (const [index, init] of inits.entries()) {
+    const isDone = at(init, "state.terminated.exitCode") === 0 || at(init, "started") === true;
+    if (isDone) continue;
+    const reason = textAt(init, "state.terminated.reason") || textAt(init, "state.waiting.reason");
+    status = reason === "" || reason === "PodInitializing" ? `Init:${index}/${inits.length}` : `Init:${reason}`;
+    return textAt(pod, "metadata.deletionTimestamp") === "" ? status : "Terminating";
+  }
+  for (const container of itemsAt(pod, "status.containerStatuses").toReversed()) {
+    const reason = textAt(container, "state.waiting.reason") || textAt(container, "state.terminated.reason");
+    if (reason !== "") status = reason;
+  }
+  return textAt(pod, "metadata.deletionTimestamp") === "" ? status : "Terminating";
+}
+
+function readyContainers(pod: Fields): string {
+  const statuses = itemsAt(pod, "status.containerStatuses");
+  return `${statuses.filter(({ ready }) => ready === true).length}/${itemsAt(pod, "spec.containers").length}`;
+}
+
+function restarts(pod: Fields): number {
+  return itemsAt(pod, "status.containerStatuses").reduce((sum, each) => sum + (numberAt(each, "restartCount") ?? 0), 0);
+}
+
+function nodeStatus(node: Fields): string {
+  const ready = itemsAt(node, "status.conditions").find(({ type }) => type === "Ready")?.["status"];
+  const word = ready === "True" ? "Ready" : ready === undefined ? "Unknown" : "NotReady";
+  return at(node, "spec.unschedulable") === true ? `${word},SchedulingDisabled` : word;
+}
+
+function roles(node: Fields): string {
+  const prefix = "node-role.kubernetes.io/";
+  const names = Object.keys(fieldsAt(node, "metadata.labels")).filter((label) => label.startsWith(prefix));
+  return orNone(names.map((label) => label.slice(prefix.length)).join(","));
+}
+
+function address(node: Fields, type: string): string {
+  return orNone(
+    textAt(
+      itemsAt(node, "status.addresses").find((each) => each["type"] === type),
+      "address",
+    ),
+  );
+}
+
+function requestCondition(request: Fields): string {
+  const conditions = itemsAt(request, "status.conditions").map((each) => textAt(each, "type"));
+  if (textAt(request, "status.certificate") !== "") conditions.push("Issued");
+  return conditions.length === 0 ? "Pending" : conditions.join(",");
+}
+
+const info =
+  (field: string) =>
+  (object: Fields): string =>
+    orNone(textAt(object, field));
+
+const columns: Readonly<Record<string, readonly Column[]>> = {
+  pods: [
+    nameColumn,
+    { name: "Ready", cell: readyContainers },
+    { name: "Status", cell: podStatus },
+    { name: "Restarts", cell: (pod) => String(restarts(pod)) },
+    ageColumn,
+    { name: "IP", wide: true, cell: info("status.podIP") },
+    { name: "Node", wide: true, cell: info("spec.nodeName") },
+  ],
+  nodes: [
+    nameColumn,
+    { name: "Status", cell: nodeStatus },
+    { name: "Roles", cell: roles },
+    ageColumn,
+    { name: "Version", cell: info("status.nodeInfo.kubeletVersion") },
+    { name: "Internal-IP", wide: true, cell: (node) => address(node, "InternalIP") },
+    { name: "OS-Image", wide: true, cell: info("status.nodeInfo.osImage") },
+    { name: "Kernel-Version", wide: true, cell: info("status.nodeInfo.kernelVersion") },
+    { name: "Container-Runtime", wide: true, cell: info("status.nodeInfo.containerRuntimeVersion") },
+  ],
+  events: [
+    {
+      name: "Last Seen",
+      cell: (event) => age(textAt(event, "lastTimestamp") || textAt(event, "metadata.creationTimestamp")),
+    },
+    { name: "Type", cell: info("type") },
+    { name: "Reason", cell: info("reason") },
+    {
+      name: "Object",
+      cell: (event) => `${textAt(event, "involvedObject.kind").toLowerCase()}/${textAt(event, "involvedObject.name")}`,
+    },
+    { name: "Message", cell: (event) => textAt(event, "message").trim() },
+  ],
+  leases: [nameColumn, { name: "Holder", cell: info("spec.holderIdentity") }, ageColumn],
+  namespaces: [nameColumn, { name: "Status", cell: info("status.phase") }, ageColumn],
+  certificatesigningrequests: [
+    nameColumn,
+    ageColumn,
+    { name: "SignerName", cell: info("spec.signerName") },
+    { name: "Requestor", cell: info("spec.username") },
+    { name: "Condition", cell: requestCondition },
+  ],
+};
+
+/** What is printed of each object is asked for with `includeObject`; kubectl wants its metadata. */
+function shownObject(exchange: Exchange, object: Fields): Fields | undefined {
+  const policy = exchange.query.get("includeObject") ?? "Metadata";
+  if (policy === "None") return undefined;
+  if (policy === "Object") return object;
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: fieldsAt(object, "metadata") };
+}
+
+/** Turns an object or a list into a table when the client prefers one (`Accept: application/json;as=Table…`). */
+export function shapeAnswer(exchange: Exchange, resource: Resource, answer: Fields): Fields {
+  const wanted = (exchange.header("accept") ?? "").split(",")[0] ?? "";
+  if (!wanted.includes("as=Table")) return answer;
+  const chosen = columns[resource.plural] ?? [nameColumn, ageColumn];
+  const { items } = answer;
+  const isList = Array.isArray(items);
+  const objects = isList ? (items as Json[]).filter(isFields) : [answer];
+  const { resourceVersion, continue: next, remainingItemCount } = fieldsAt(answer, "metadata");
+  return {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: {
+      resourceVersion,
+      ...(isList && next !== undefined ? { continue: next } : {}),
+      ...(isList && remainingItemCount !== undefined ? { remainingItemCount } : {}),
+    },
+    columnDefinitions: chosen.map(({ name, wide }) => ({
+      name,
+      type: "string",
+      format: name === "Name" ? "name" : "",
+      description: "",
+      priority: wide === true ? 1 : 0,
+    })),
+    rows: objects.map((object) => ({
+      cells: chosen.map(({ cell }) => cell(object)),
+      object: shownObject(exchange, object),
+    })),
+  };
+}
