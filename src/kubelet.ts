@@ -155,7 +155,7 @@ export class Kubelet {
       cache: this.#cache,
       workers: this.#workers,
       allocations: this.#allocations,
-      sourcesReady: deps.sourcesReady,
+      sourcesReady: () => this.#wantedIsKnown(),
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
@@ -297,7 +297,7 @@ export class Kubelet {
 
   /** What each pod may have of the node's resources. */
   #makeAllocations({ node }: KubeletConfig): AllocationManager {
-    const { ports, journal, log, sourcesReady } = this.#deps;
+    const { ports, journal, log } = this.#deps;
     const { clock, files } = ports;
     const holds = (worker: PodWorker): boolean => ["syncing", "terminating"].includes(worker.state.kind);
     return new AllocationManager({
@@ -308,7 +308,7 @@ export class Kubelet {
       node: node.resources,
       activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
       known: (uid) => this.#isKnown(podUid(uid)),
-      ready: sourcesReady,
+      ready: () => this.#wantedIsKnown(),
       changed: (uid, cause) => this.#workers.get(podUid(uid))?.wake(cause),
     });
   }
@@ -317,11 +317,16 @@ export class Kubelet {
     const deps = {
       runtime,
       cgroupUids: () => this.#cgroups.podUids(),
-      ready: () => this.#deps.sourcesReady() && this.#pleg.lastRelistMs !== undefined,
+      ready: () => this.#wantedIsKnown() && this.#pleg.lastRelistMs !== undefined,
       pods: () => this.#observed(),
       known: (uid: string) => this.#isKnown(podUid(uid)),
     };
     return new NodeGarbage(deps, config);
+  }
+
+  /** Every source has said what it wants, and the workers know all of it. */
+  #wantedIsKnown(): boolean {
+    return this.#deps.sourcesReady() && this.#identity.settled;
   }
 
   /** What this node's pods are, as last observed. */

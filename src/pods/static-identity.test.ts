@@ -63,8 +63,10 @@ describe("static pod identity", () => {
     identity.handle({ op: "add", pod, cause });
     await turn();
     assert.deepEqual(passed, []);
+    assert.equal(identity.settled, false, "the pod would be taken for one that nobody wants");
     listed();
     await turn();
+    assert.equal(identity.settled, true);
     identity.handle({ op: "update", pod, cause });
     identity.handle({ op: "remove", pod, cause });
     assert.deepEqual(uids(passed), [`add ${running}`, `update ${running}`, `remove ${running}`]);

@@ -69,6 +69,11 @@ export class StaticIdentity {
     });
   }
 
+  /** False while a change waits: of that pod nobody else knows yet that it is wanted. */
+  get settled(): boolean {
+    return this.#queued === 0;
+  }
+
   #pass(change: PodChange): void {
     const uid = this.#adopted.get(change.pod.metadata.uid);
     const pod = uid === undefined ? change.pod : { ...change.pod, metadata: { ...change.pod.metadata, uid } };
