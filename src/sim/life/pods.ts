@@ -17,6 +17,8 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> =
   deadline: (pod, random) =>
     random.chance(0.1) ? withSpec(pod, { activeDeadlineSeconds: random.integer(1, 200) }) : pod,
   hostNetwork: (pod, random) => (random.chance(0.1) ? withSpec(pod, { hostNetwork: true }) : pod),
+  hostUsers: (pod, random) =>
+    random.chance(0.2) && pod.spec.hostNetwork !== true ? withSpec(pod, { hostUsers: false }) : pod,
   hostPorts: withHostPorts,
   rules: withRestartRules,
   environment: withEnvironment,

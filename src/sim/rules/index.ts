@@ -10,6 +10,7 @@ import { probes } from "./probes.ts";
 import { restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
 import { status } from "./status.ts";
+import { userNamespaces } from "./user-namespaces.ts";
 import { volumes } from "./volumes.ts";
 
 /** What may never be, whatever goes wrong, and what has to be when nothing goes wrong any more. */
@@ -21,6 +22,7 @@ export const rules: readonly RuleMaker[] = [
   probes,
   images,
   volumes,
+  userNamespaces,
   ports,
   history,
   status,
