@@ -25,7 +25,7 @@ const noProfiles = "is no Go program and has none of its profiles and log levels
 const noCluster = "does not join clusters yet";
 const noImageGc = "does not remove unused images yet";
 const noEviction = "does not evict pods yet";
-const noReservation = "does not reserve resources for the system yet";
+const noReservedCgroups = "holds pods to what is left, but no cgroup of the system to what is reserved for it";
 const noShutdown = "does not watch for a shutdown of the node yet";
 const noPullSecrets = "pulls images without credentials so far";
 const noEffectUpstream = "knows, as the kubelet of 1.36, no use for it";
@@ -99,7 +99,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   topologyManagerPolicy: ignored(noTopology, "none"),
   topologyManagerScope: ignored(noTopology),
   topologyManagerPolicyOptions: ignored(noTopology),
-  qosReserved: ignored(noReservation),
+  qosReserved: ignored("reserves no memory for classes of pods; the feature gate is alpha"),
   runtimeRequestTimeout: honoured,
   hairpinMode: ignored(noEffectUpstream),
   maxPods: ignored("does not limit the number of pods yet"),
@@ -131,19 +131,19 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   iptablesDropBit: ignored(noEffectUpstream),
   featureGates: as("unknown and locked gates are errors, gates without effect here are warned of"),
   failSwapOn: honoured,
-  memorySwap: ignored("lets containers use no swap", { swapBehavior: "NoSwap" }, { swapBehavior: "" }),
+  memorySwap: as("LimitedSwap on cgroup v2 only, as upstream"),
   containerLogMaxSize: as("negative: no rotation"),
   containerLogMaxFiles: honoured,
   containerLogMaxWorkers: as("how many rotated files are packed at a time; renaming waits for nobody"),
   containerLogMonitorInterval: honoured,
   configMapAndSecretChangeDetectionStrategy: ignored(noCluster),
-  systemReserved: ignored(noReservation),
-  kubeReserved: ignored(noReservation),
-  reservedSystemCPUs: ignored(noReservation),
+  systemReserved: as("ephemeral-storage is not reserved yet"),
+  kubeReserved: as("ephemeral-storage is not reserved yet"),
+  reservedSystemCPUs: as("so many processors are reserved; which ones matters to the static CPU manager alone"),
   showHiddenMetricsForVersion: ignored(noMetrics),
-  systemReservedCgroup: ignored(noReservation),
-  kubeReservedCgroup: ignored(noReservation),
-  enforceNodeAllocatable: ignored("limits all pods together to what the machine has", ["pods"]),
+  systemReservedCgroup: ignored(noReservedCgroups),
+  kubeReservedCgroup: ignored(noReservedCgroups),
+  enforceNodeAllocatable: ignored(noReservedCgroups, ["pods"], ["none"], []),
   allowedUnsafeSysctls: honoured,
   volumePluginDir: ignored("runs no Flexvolume drivers"),
   providerID: ignored(noCluster),

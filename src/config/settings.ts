@@ -2,6 +2,7 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { defaultImageLimits, type ImageManagerLimits } from "../images/image-manager.ts";
 import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
+import type { Reservations } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
 import { isIpAddress } from "../sources/formats.ts";
@@ -24,6 +25,9 @@ export interface KubeletSettings {
   readonly cpuPeriodMicroseconds: bigint;
   /** −1: no limit. */
   readonly podPidsLimit: number;
+  readonly reservations: Reservations;
+  /** Whether containers may use swap (memorySwap.swapBehavior LimitedSwap). */
+  readonly limitedSwap: boolean;
   /** `/` for none. */
   readonly cgroupRoot: string;
   /** Used when the runtime does not name its own. */
@@ -60,6 +64,12 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
     cpuQuota: configuration.cpuCFSQuota,
     cpuPeriodMicroseconds: BigInt(Math.round(milliseconds(configuration.cpuCFSQuotaPeriod) * 1000)),
     podPidsLimit: configuration.podPidsLimit,
+    reservations: {
+      lists: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
+      systemCpus: configuration.reservedSystemCPUs ?? "",
+      enforced: configuration.enforceNodeAllocatable.includes("pods"),
+    },
+    limitedSwap: configuration.memorySwap?.swapBehavior === "LimitedSwap",
     cgroupRoot: cgroupRoot(configuration.cgroupRoot),
     cgroupDriver: cgroupDriver(configuration.cgroupDriver),
     idsPerPod: configuration.userNamespaces?.idsPerPod ?? defaultIdsPerPod,

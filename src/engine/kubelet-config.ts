@@ -1,6 +1,7 @@
 import type { KubeletSettings } from "../config/settings.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import { capacityForPods, nodeAllocatable } from "../resources/node-allocatable.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import type { PodIds } from "../runtime/id-ranges.ts";
@@ -27,7 +28,8 @@ export function kubeletConfig(
   const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
   // Runtime and kubelet must name cgroups alike, and it is the runtime that can't be told (KEP-4033).
   const cgroupDriver = runtime.cgroupDriver ?? settings.cgroupDriver;
-  const { cgroupVersion, memoryBytes, processors } = machine;
+  const { cgroupVersion, memoryBytes, processors, pids, hugePages } = machine;
+  const capacity = { milliCpu: BigInt(processors) * 1000n, memoryBytes, pids, hugePages };
   return {
     node: {
       ...node,
@@ -48,7 +50,8 @@ export function kubeletConfig(
         swapAccounting: machine.swapAccounting,
         memoryCapacityBytes: memoryBytes,
         hugePageSizes: machine.hugePageSizes,
-        allocatable: { cpu: processors, memory: String(memoryBytes) },
+        allocatable: nodeAllocatable(capacity, settings.reservations),
+        ...(settings.limitedSwap && { swapCapacityBytes: machine.swapBytes }),
       },
     },
     cgroups: {
@@ -56,8 +59,7 @@ export function kubeletConfig(
       driver: cgroupDriver,
       cgroupRoot: settings.cgroupRoot,
       podPidsLimit: settings.podPidsLimit,
-      milliCpu: BigInt(processors) * 1000n,
-      memoryBytes,
+      ...capacityForPods(capacity, settings.reservations),
     },
     pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 1000, inspections: 32 },
     worker: {

@@ -7,7 +7,7 @@ import { readMachineInfo } from "./machine.ts";
 async function machineWith(more: Readonly<Record<string, string>>): ReturnType<typeof readMachineInfo> {
   const files = new MemoryFiles(new SimClock(0).incarnation());
   const all = {
-    "/proc/meminfo": "MemTotal:        2048 kB\n",
+    "/proc/meminfo": "MemTotal:        2048 kB\nSwapTotal:       1024 kB\n",
     "/proc/cpuinfo": "processor\t: 0\n\nprocessor\t: 1\n",
     "/proc/sys/kernel/osrelease": "6.8.0-45-generic\n",
     ...more,
@@ -21,7 +21,9 @@ async function machineWith(more: Readonly<Record<string, string>>): ReturnType<t
 
 test("a machine tells its processors, memory, huge pages and kernel", async () => {
   const machine = await machineWith({
-    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "0",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "3\n",
+    "/proc/sys/kernel/pid_max": "4194304\n",
+    "/proc/sys/kernel/threads-max": "62000\n",
     "/sys/fs/cgroup/system.slice/memory.swap.max": "max",
   });
   assert.deepEqual(machine, {
@@ -29,6 +31,9 @@ test("a machine tells its processors, memory, huge pages and kernel", async () =
     memoryBytes: 2048n * 1024n,
     cgroupVersion: 2,
     hugePageSizes: [2048n * 1024n],
+    hugePages: new Map([[2048n * 1024n, 3n * 2048n * 1024n]]),
+    swapBytes: 1024n * 1024n,
+    pids: 62_000n,
     swapAccounting: true,
     kernelRelease: "6.8.0-45-generic",
     appArmor: false,

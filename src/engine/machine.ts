@@ -8,6 +8,11 @@ export interface MachineInfo {
   readonly cgroupVersion: 1 | 2;
   /** Sizes of huge pages that the kernel offers, ascending, in bytes. */
   readonly hugePageSizes: readonly bigint[];
+  /** Bytes set aside for huge pages, by their size. */
+  readonly hugePages: ReadonlyMap<bigint, bigint>;
+  readonly swapBytes: bigint;
+  /** Processes and threads that the kernel allows; undefined: it does not say. */
+  readonly pids: bigint | undefined;
   /** Whether cgroups can limit swap. */
   readonly swapAccounting: boolean;
   /** `uname -r` */
@@ -29,20 +34,37 @@ export async function readMachineInfo(files: Files, cgroups: Pick<Cgroups, "vers
   const meminfo = await text("/proc/meminfo");
   const cpuinfo = await text("/proc/cpuinfo");
   const pages = await files.list("/sys/kernel/mm/hugepages");
+  const sizes = pages
+    .map((page) => kibibytes(/^hugepages-(\d+)kB$/u.exec(page.name)))
+    .filter((size) => size > 0n)
+    .toSorted((a, b) => Number(a - b));
+  const pageCount = async (size: bigint): Promise<bigint> =>
+    BigInt((await text(`/sys/kernel/mm/hugepages/hugepages-${size / 1024n}kB/nr_hugepages`)).trim());
   return {
     processors: Math.max(1, cpuinfo.match(/^processor\s*:/gmu)?.length ?? 0),
     cgroupVersion: cgroups.version,
     memoryBytes: kibibytes(/^MemTotal:\s+(\d+) kB$/mu.exec(meminfo)),
-    hugePageSizes: pages
-      .map((page) => kibibytes(/^hugepages-(\d+)kB$/u.exec(page.name)))
-      .filter((size) => size > 0n)
-      .toSorted((a, b) => Number(a - b)),
+    hugePageSizes: sizes,
+    hugePages: new Map(await Promise.all(sizes.map(async (size) => [size, size * (await pageCount(size))] as const))),
+    swapBytes: kibibytes(/^SwapTotal:\s+(\d+) kB$/mu.exec(meminfo)),
+    pids: await mostTasks(files, text),
     swapAccounting: await hasSwapAccounting(files, cgroups.version),
     kernelRelease: (await text("/proc/sys/kernel/osrelease")).trim(),
     appArmor: await hasAppArmor(files),
     seLinux: (await files.stat("/sys/fs/selinux/enforce")) !== undefined,
     maskedPaths: await throttleCounters(files),
   };
+}
+
+/** Both files name a limit of the whole machine. */
+async function mostTasks(files: Files, text: (path: string) => Promise<string>): Promise<bigint | undefined> {
+  let least: bigint | undefined;
+  for (const path of ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"]) {
+    if ((await files.stat(path)) === undefined) continue;
+    const limit = BigInt((await text(path)).trim());
+    if (least === undefined || limit < least) least = limit;
+  }
+  return least;
 }
 
 function kibibytes(match: RegExpExecArray | null): bigint {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { cpuWeight, CgroupsV2 } from "./cgroups-v2.ts";
+import { cpuWeight, CgroupsV2, sharesOfWeight } from "./cgroups-v2.ts";
 import { systemClock } from "./clock.ts";
 import { testDirectory, type TestDirectory } from "./testing.ts";
 
@@ -83,4 +83,33 @@ test("children are the directories only, and processes of all of them count once
   assert.deepEqual(await cgroups.pids("/kubepods"), [7, 12]);
   assert.equal(await cgroups.exists("/kubepods/besteffort"), true);
   assert.equal(await cgroups.exists("/kubepods/other"), false);
+});
+
+test("what a cgroup is limited to is read in v1's words, with the memory that it uses", async () => {
+  using directory = imitation();
+  const files = { "cpu.weight": "39", "cpu.max": "50000 100000", "memory.max": "max", "memory.current": "4096" };
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(directory.join("kubepods/burstable/pod1", name), `${text}\n`);
+  }
+  assert.deepEqual(await new CgroupsV2(systemClock, directory.path).read(pod), {
+    resources: {
+      cpuShares: sharesOfWeight(39),
+      cpuQuotaMicroseconds: 50_000,
+      cpuPeriodMicroseconds: 100_000,
+      memoryLimitBytes: -1,
+    },
+    memoryUsageBytes: 4096,
+  });
+});
+
+test("a weight and the shares behind it stand for one another", () => {
+  for (let weight = 1; weight <= 10_000; weight++) assert.equal(cpuWeight(sharesOfWeight(weight)), weight);
+});
+
+test("huge pages are limited where the kernel counts those of that size", async () => {
+  using directory = imitation();
+  const file = directory.join("kubepods/burstable/pod1/hugetlb.2MB.max");
+  writeFileSync(file, "max\n");
+  await new CgroupsV2(systemClock, directory.path).apply(pod, { hugePageLimitBytes: { "2MB": 4096, "1GB": 0 } });
+  assert.equal(readFileSync(file, "utf8"), "4096");
 });

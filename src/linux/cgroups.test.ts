@@ -106,6 +106,23 @@ test("on v1 a cgroup and its parents appear in every hierarchy with the values g
   assert.deepEqual(await cgroups.children(own.path), ["burstable"]);
 });
 
+test("on v1 what was applied is read again, no limit as none", { skip: needsV1 }, async () => {
+  const cgroups = await openCgroups(systemClock);
+  await using own = testCgroup(cgroups);
+  const resources = {
+    cpuShares: 512,
+    cpuQuotaMicroseconds: 50_000,
+    cpuPeriodMicroseconds: 100_000,
+    memoryLimitBytes: 64 * 1024 * 1024,
+  };
+  await cgroups.apply(own.path, { ...resources, hugePageLimitBytes: { "2MB": 0 } });
+  assert.deepEqual(await cgroups.read(own.path), { resources, memoryUsageBytes: 0 });
+  await cgroups.apply(own.path, { cpuQuotaMicroseconds: -1, memoryLimitBytes: -1 });
+  const { cpuQuotaMicroseconds, memoryLimitBytes } = (await cgroups.read(own.path)).resources;
+  assert.deepEqual([cpuQuotaMicroseconds, memoryLimitBytes], [-1, -1]);
+  await assert.rejects(cgroups.read(`${own.path}/missing`));
+});
+
 test("on v1 a period that fits only the new quota is set all the same", { skip: needsV1 }, async () => {
   const cgroups = await openCgroups(systemClock);
   await using own = testCgroup(cgroups);

@@ -38,7 +38,7 @@ class TestNode {
       journal: { record: (entry) => this.entries.push(entry) },
       allocated: record("allocated_pods_state"),
       actuated: record("actuated_pods_state"),
-      node: { allocatable: { cpu: 4, memory: "1Gi" }, mayChangeSwap: () => false },
+      node: { allocatable: { cpu: 4, memory: "1Gi" }, swapAccounting: false, cgroupVersion: 2 },
       activePods: () => [...this.pods.values()],
       known: (uid) => this.pods.has(uid),
       ready: () => this.ready,

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
-import { containerResources, type ResourceSettings } from "./container-resources.ts";
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { changesSwap, containerResources, type ResourceSettings } from "./container-resources.ts";
 
 const settings: ResourceSettings = {
   cpuQuota: true,
@@ -59,4 +61,36 @@ test("a container without limits is held by the pod's own", () => {
   assert.deepEqual([resources.cpuShares, resources.cpuQuota], [102n, 100_000n]);
   assert.equal(resources.memoryLimitInBytes, 2n ** 31n);
   assert.equal(resources.hugepageLimits?.[2]?.limit, 2n ** 30n);
+});
+
+test("LimitedSwap gives burstable containers as much of the swap as they ask for of the memory", () => {
+  const limited = {
+    ...settings,
+    cgroupVersion: 2,
+    swapCapacityBytes: 4n << 30n,
+    memoryCapacityBytes: 16n << 30n,
+  } as const;
+  const swapOf = (asking: Container, more: Partial<Pod["spec"]> = {}): string | undefined => {
+    const swapping = podWith({ containers: [asking], ...more });
+    return containerResources(swapping, asking, limited).unified?.["memory.swap.max"];
+  };
+  const burstable = containerWith("a", { memory: "2Gi" }, { memory: "4Gi" });
+  assert.equal(swapOf(burstable), String(512 << 20));
+  assert.equal(swapOf(burstable, { priority: 2_000_000_000 }), "0", "critical pods have none");
+  assert.equal(swapOf(containerWith("a", { memory: "2Gi" }, { memory: "2Gi" })), "0", "request and limit are one");
+  assert.equal(swapOf(containerWith("a", undefined)), "0", "best effort");
+  assert.equal(swapOf(containerWith("a", { memory: "32Gi" })), "0", "more than there is");
+  const v1 = containerResources(podWith({ containers: [burstable] }), burstable, { ...limited, cgroupVersion: 1 });
+  assert.equal(v1.memorySwapLimitInBytes, 4n << 30n);
+});
+
+test("a resize that would change a container's swap is told from one that would not", () => {
+  const limited = { ...settings, cgroupVersion: 2, swapCapacityBytes: 4n << 30n } as const;
+  const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+  const of = (memory: string, cpu: string, more: Partial<Container> = {}): Pod =>
+    podWith({ containers: [containerWith("a", { memory, cpu }, { memory: "4Gi" }, more)] });
+  assert.equal(changesSwap(of("1Gi", "1"), of("2Gi", "1"), limited), true);
+  assert.equal(changesSwap(of("1Gi", "1"), of("1Gi", "2"), limited), false);
+  assert.equal(changesSwap(of("1Gi", "1", { resizePolicy: policy }), of("2Gi", "1"), limited), false);
+  assert.equal(changesSwap(of("1Gi", "1"), of("2Gi", "1"), settings), false);
 });

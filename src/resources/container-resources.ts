@@ -1,4 +1,5 @@
 import type { Container } from "../api/container.ts";
+import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { LinuxContainerResourcesSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
@@ -6,7 +7,7 @@ import { milliCpuToQuota, milliCpuToShares } from "./cpu.ts";
 import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
 import { oomScoreAdjust } from "./oom.ts";
 import { parseList, podLimits, podRequests, type Quantities } from "./pod-totals.ts";
-import { hasPodLevelResources } from "./qos.ts";
+import { hasPodLevelResources, qosClass } from "./qos.ts";
 import { type Quantity, zeroQuantity } from "./quantity.ts";
 
 /** What of the node and its configuration decides about resources. */
@@ -20,6 +21,8 @@ export interface ResourceSettings {
   readonly singleProcessOomKill: boolean;
   /** Whether the kernel accounts swap in cgroups (memory.memsw.limit_in_bytes, memory.swap.max). */
   readonly swapAccounting: boolean;
+  /** The machine's swap when KubeletConfiguration's memorySwap.swapBehavior is LimitedSwap; undefined: NoSwap. */
+  readonly swapCapacityBytes?: bigint;
   /** The machine's memory. */
   readonly memoryCapacityBytes: bigint;
   /** Sizes of huge pages that the machine has, in bytes. */
@@ -28,9 +31,12 @@ export interface ResourceSettings {
   readonly allocatable: Readonly<Record<string, string | number>>;
 }
 
+/** What of it decides about swap. */
+export type SwapSettings = Pick<ResourceSettings, "swapCapacityBytes" | "swapAccounting" | "cgroupVersion">;
+
 export type LinuxResources = MessageInit<typeof LinuxContainerResourcesSchema>;
 
-/** `linux.resources` of a container. Swap is never given (NoSwap). */
+/** `linux.resources` of a container. */
 export function containerResources(pod: Pod, container: Container, settings: ResourceSettings): LinuxResources {
   const requests = parseList(container.resources?.requests);
   const limits = parseList(container.resources?.limits);
@@ -44,7 +50,7 @@ export function containerResources(pod: Pod, container: Container, settings: Res
     ...resources,
     oomScoreAdj: oomScoreAdjust(pod, container, settings.memoryCapacityBytes),
     hugepageLimits: hugePageLimits(pod, limits, settings.hugePageSizes),
-    ...withoutSwap(resources, settings),
+    ...swapLimit(pod, container, resources, settings),
   };
 }
 
@@ -92,13 +98,55 @@ function linuxResources(
 }
 
 /** On v1 the limit is that of memory and swap together; on v2 that of swap alone. */
-function withoutSwap(
+function swapLimit(
+  pod: Pod,
+  container: Container,
   resources: { readonly memoryLimitInBytes: bigint; readonly unified: Record<string, string> },
   settings: ResourceSettings,
 ): LinuxResources {
   if (!settings.swapAccounting) return {};
   if (settings.cgroupVersion === 1) return { memorySwapLimitInBytes: resources.memoryLimitInBytes };
-  return { unified: { ...resources.unified, "memory.swap.max": "0" } };
+  const bytes = usesSwap(pod, container, settings) ? swapShare(container, settings) : 0n;
+  return { unified: { ...resources.unified, "memory.swap.max": String(bytes) } };
+}
+
+/**
+ * Whether a container may use swap (KEP-2400, LimitedSwap): on cgroup v2 those of burstable pods that are not critical,
+ * when they ask for memory and for less than their limit.
+ */
+function usesSwap(pod: Pod, container: Container, settings: SwapSettings): boolean {
+  const { swapCapacityBytes, swapAccounting, cgroupVersion } = settings;
+  if (swapCapacityBytes === undefined || !swapAccounting || cgroupVersion === 1 || isCriticalPod(pod)) return false;
+  const request = memoryOf(container, "requests");
+  const limit = memoryOf(container, "limits");
+  return qosClass(pod) === "Burstable" && !(request.isZero && limit.isZero) && request.compare(limit) !== 0;
+}
+
+/** As much of the machine's swap as the container asks for of its memory. */
+function swapShare(container: Container, settings: ResourceSettings): bigint {
+  const { memoryCapacityBytes, swapCapacityBytes = 0n } = settings;
+  const request = memoryOf(container, "requests").value();
+  if (memoryCapacityBytes <= 0n || request > memoryCapacityBytes) return 0n;
+  return (request * swapCapacityBytes) / memoryCapacityBytes;
+}
+
+function memoryOf(container: Container, kind: "requests" | "limits"): Quantity {
+  return parseList(container.resources?.[kind]).get("memory") ?? zeroQuantity;
+}
+
+/** Whether a resize would change what swap a running container has: runtimes can't do that in place. */
+export function changesSwap(before: Pod, after: Pod, settings: SwapSettings): boolean {
+  return [...(after.spec.initContainers ?? []), ...after.spec.containers].some((container) => {
+    const old = [...(before.spec.initContainers ?? []), ...before.spec.containers].find(
+      ({ name }) => name === container.name,
+    );
+    if (old === undefined) return false;
+    const restarts = old.resizePolicy?.some(
+      ({ resourceName, restartPolicy }) => resourceName === "memory" && restartPolicy === "RestartContainer",
+    );
+    const same = memoryOf(old, "requests").compare(memoryOf(container, "requests")) === 0;
+    return !same && restarts !== true && (usesSwap(before, old, settings) || usesSwap(after, container, settings));
+  });
 }
 
 /** A limit for every page size of the machine, 0 where none is asked for: otherwise there would be no limit. */

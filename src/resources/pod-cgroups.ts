@@ -7,15 +7,14 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Processes } from "../ports/processes.ts";
 import { type CgroupDriver, cgroupPath, podCgroup, kubepodsCgroup, podUidOfCgroup, qosCgroup } from "./cgroup-names.ts";
+import type { NodeCapacity } from "./node-allocatable.ts";
 import { kubepodsResources, podCgroupResources, type PodCgroupSettings, qosCgroupResources } from "./pod-resources.ts";
 import { type QosClass, qosClass } from "./qos.ts";
 
-export interface PodCgroupsConfig extends PodCgroupSettings {
+export interface PodCgroupsConfig extends PodCgroupSettings, NodeCapacity {
   readonly driver: CgroupDriver;
   /** Parent of kubepods, `/` by default. */
   readonly cgroupRoot: string;
-  readonly milliCpu: bigint;
-  readonly memoryBytes: bigint;
 }
 
 const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];

@@ -63,3 +63,12 @@ test("CPU limits are written as unlimited when they are not enforced", () => {
   const pod = podWith({ containers: [containerWith("a", { cpu: 1 }, { cpu: 2 })] });
   assert.equal(podCgroupResources(pod, { ...settings, cpuQuota: false }).cpuQuotaMicroseconds, -1);
 });
+
+test("a pod's cgroup has a limit for every size of huge pages: what its containers ask for together, or none of them", () => {
+  const pages = { ...settings, hugePageSizes: [2n ** 21n, 2n ** 30n] };
+  const asking = containerWith("a", { cpu: "1", "hugepages-2Mi": "4Mi" }, { "hugepages-2Mi": "4Mi" });
+  const pod = podWith({ containers: [asking, { ...asking, name: "b" }] });
+  assert.deepEqual(podCgroupResources(pod, pages).hugePageLimitBytes, { "2MB": 2 ** 23, "1GB": 0 });
+  const bestEffort = podWith({ containers: [containerWith("a", undefined)] });
+  assert.deepEqual(podCgroupResources(bestEffort, pages).hugePageLimitBytes, { "2MB": 0, "1GB": 0 });
+});

@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { CgroupResources } from "../ports/cgroups.ts";
 import { milliCpuToQuota, milliCpuToShares, minShares } from "./cpu.ts";
 import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
+import type { NodeCapacity } from "./node-allocatable.ts";
 import { limitIsDeclared, podLimits, podRequests } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 
@@ -24,7 +25,7 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
   const qos = qosClass(pod);
   const always = {
     ...(settings.podPidsLimit > 0 && { pidsLimit: settings.podPidsLimit }),
-    ...hugePages(pod, settings.hugePageSizes),
+    ...hugePageLimits(pod, settings.hugePageSizes),
   };
   if (qos === "BestEffort") return { cpuShares: Number(minShares), ...always };
   const limits = podLimits(pod);
@@ -43,7 +44,7 @@ export function podCgroupResources(pod: Pod, settings: PodCgroupSettings): Cgrou
 }
 
 /** What the pod asks for of each page size that the machine has: 0 where it asks for none, or there would be no limit. */
-function hugePages(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResources, "hugePageLimitBytes"> {
+function hugePageLimits(pod: Pod, sizes: readonly bigint[]): Pick<CgroupResources, "hugePageLimitBytes"> {
   if (sizes.length === 0) return {};
   const wanted = hugePageAmounts(podRequests(pod));
   return {
@@ -69,12 +70,17 @@ export function qosCgroupResources(activePods: readonly Pod[]): {
  * What the cgroup of all pods may hold: the machine's capacity less what is reserved for the system and the kubelet
  * (eviction thresholds are not taken off, KEP "node allocatable").
  */
-export function kubepodsResources(available: {
-  readonly milliCpu: bigint;
-  readonly memoryBytes: bigint;
-}): CgroupResources {
+export function kubepodsResources({
+  milliCpu,
+  memoryBytes,
+  pids,
+  hugePages = new Map(),
+}: NodeCapacity): CgroupResources {
+  const pages = [...hugePages].map(([size, bytes]) => [formatPageSize(size), Number(bytes)] as const);
   return {
-    cpuShares: Number(milliCpuToShares(available.milliCpu)),
-    memoryLimitBytes: Number(available.memoryBytes),
+    cpuShares: Number(milliCpuToShares(milliCpu)),
+    memoryLimitBytes: Number(memoryBytes),
+    ...(pids !== undefined && { pidsLimit: Number(pids) }),
+    ...(pages.length > 0 && { hugePageLimitBytes: Object.fromEntries(pages) }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { changesSwap, type ResourceSettings, type SwapSettings } from "./container-resources.ts";
 import { podRequests } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import { parseQuantity, zeroQuantity, type Quantity } from "./quantity.ts";
@@ -10,12 +11,8 @@ export interface PendingReason {
   readonly message: string;
 }
 
-export interface ResizeNode {
-  /** Node allocatable by resource name; what is not named is not limited. */
-  readonly allocatable: Readonly<Record<string, string | number>>;
-  /** True for a container whose swap depends on its memory: the runtime can't change that in place. */
-  readonly mayChangeSwap: (before: Pod, after: Pod) => boolean;
-}
+/** What of the node decides; what `allocatable` does not name is not limited. */
+export type ResizeNode = Pick<ResourceSettings, "allocatable"> & SwapSettings;
 
 /**
  * Whether a running pod may have the resources that its manifest asks for now; undefined: it may. Resources that do not
@@ -34,7 +31,7 @@ export function judgeResize(
     const message = problems.map(({ path, detail }) => `${path.join(".")}: ${detail}`).join("; ");
     return { reason: "Infeasible", message };
   }
-  if (node.mayChangeSwap(granted, wanted)) {
+  if (changesSwap(granted, wanted, node)) {
     return { reason: "Infeasible", message: "In-place resize of containers with swap is not supported." };
   }
   const lacking = resizableResources.flatMap((name) => lackOf(name, wanted, granted, others, node) ?? []);

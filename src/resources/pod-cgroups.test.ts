@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../api/pod.ts";
+import { SimClock } from "../sim/clock.ts";
+import { silentLog, SimCgroups, simProcesses } from "../sim/machine.ts";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import { PodCgroups, raised } from "./pod-cgroups.ts";
+
+const path = "/kubepods/burstable/podu";
+
+function pod(cpu: string, memory: string): Pod {
+  return podWith({ containers: [containerWith("a", { cpu: "100m" }, { cpu, memory })] });
+}
+
+/** A life of podwright on a machine's cgroups. */
+function life(cgroups: SimCgroups): PodCgroups {
+  const clock = new SimClock(0).incarnation();
+  return new PodCgroups(cgroups, simProcesses, clock, silentLog, {
+    driver: "cgroupfs",
+    cgroupRoot: "/",
+    cpuQuota: true,
+    cpuPeriodMicroseconds: 100_000n,
+    podPidsLimit: -1,
+    hugePageSizes: [],
+    milliCpu: 4000n,
+    memoryBytes: 8n << 30n,
+  });
+}
+
+test("raising lowers nothing", async () => {
+  const machine = new SimCgroups();
+  const cgroups = life(machine);
+  await cgroups.ensure(pod("200m", "2Gi"));
+  await cgroups.raise(pod("300m", "1Gi"));
+  const { cpuQuotaMicroseconds, memoryLimitBytes } = machine.applied.get(path) ?? {};
+  assert.deepEqual([cpuQuotaMicroseconds, memoryLimitBytes], [30_000, 2 ** 31]);
+  await cgroups.settle(pod("300m", "1Gi"));
+  assert.equal(machine.applied.get(path)?.memoryLimitBytes, 2 ** 30);
+});
+
+test("another life brings a running pod's cgroup to what it should be, and counts the pod for its class", async () => {
+  const machine = new SimCgroups();
+  await life(machine).ensure(pod("200m", "2Gi"));
+  const cgroups = life(machine);
+  await cgroups.settle(pod("400m", "2Gi"));
+  assert.equal(machine.applied.get(path)?.cpuQuotaMicroseconds, 40_000);
+  assert.equal(machine.applied.get("/kubepods/burstable")?.cpuShares, 102);
+  machine.applied.set(path, {});
+  await cgroups.settle(pod("400m", "2Gi"));
+  assert.deepEqual(machine.applied.get(path), {}, "it is known to be right, and not looked at again");
+});
+
+test("a pod without a cgroup is left without", async () => {
+  const machine = new SimCgroups();
+  await life(machine).settle(pod("1", "1Gi"));
+  assert.equal(machine.applied.has(path), false);
+});
+
+test("no limit is more than any", () => {
+  assert.deepEqual(raised({ memoryLimitBytes: -1 }, { memoryLimitBytes: 100 }), {});
+  assert.deepEqual(raised({ memoryLimitBytes: 100 }, { memoryLimitBytes: -1 }), { memoryLimitBytes: -1 });
+});

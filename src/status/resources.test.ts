@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import { resourcesOf } from "../resources/resizable.ts";
+import type { ContainerResources } from "../runtime/pod-status.ts";
+import { actualResources, podResourceStatus, resizeConditionsOf } from "./resources.ts";
+
+const granted = containerWith("c", { cpu: "200m", memory: "64Mi" }, { cpu: "400m", memory: "128Mi" });
+const given = resourcesOf(
+  podWith({ containers: [containerWith("c", { cpu: "100m", memory: "32Mi" }, { cpu: "200m", memory: "64Mi" })] }),
+);
+
+function shown(told: ContainerResources | undefined, state: "running" | "exited" = "running"): unknown {
+  return actualResources(granted, { state, resources: told }, given);
+}
+
+test("a running container shows what its runtime tells, and its memory request as it was last given", () => {
+  const told = { cpuRequest: 150n, cpuLimit: 300n, memoryLimit: 96n << 20n };
+  assert.deepEqual(shown(told), {
+    limits: { cpu: "300m", memory: "96Mi" },
+    requests: { cpu: "150m", memory: "32Mi" },
+  });
+});
+
+test("what the runtime does not tell is what the container was last given", () => {
+  const before = { limits: { cpu: "200m", memory: "64Mi" }, requests: { cpu: "100m", memory: "32Mi" } };
+  assert.deepEqual(shown(undefined), before);
+  assert.deepEqual(shown({ cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined }), before);
+});
+
+test("a container that does not run shows what it was granted, and so does one whose amounts the kernel rounds up", () => {
+  assert.deepEqual(shown(undefined, "exited"), {
+    limits: granted.resources?.limits,
+    requests: granted.resources?.requests,
+  });
+  const tiny = containerWith("c", { cpu: "1m" }, { cpu: "5m" });
+  const told = { cpuRequest: 2n, cpuLimit: 10n, memoryLimit: undefined };
+  assert.deepEqual(actualResources(tiny, { state: "running", resources: told }, undefined), {
+    limits: { cpu: "5m" },
+    requests: { cpu: "1m" },
+  });
+});
+
+test("a pod shows what it was granted as a whole and what it has", () => {
+  const pod = podWith({ containers: [granted] });
+  assert.deepEqual(podResourceStatus(pod, given), {
+    allocatedResources: { cpu: "200m", memory: "64Mi" },
+    resources: { limits: { cpu: "200m", memory: "64Mi" }, requests: { cpu: "100m", memory: "32Mi" } },
+  });
+  const whole = podWith({ containers: [{ name: "c" }], resources: { limits: { cpu: "2" }, requests: { cpu: "1" } } });
+  assert.deepEqual(podResourceStatus(whole, undefined).resources, { limits: { cpu: "2" }, requests: { cpu: "1" } });
+});
+
+test("a resize that waits and one that is carried out are conditions, until the pod ends", () => {
+  const pod = podWith({ containers: [granted] });
+  const inputs = { pod, previous: undefined, now: 1_700_000_000_000, podIsTerminal: false };
+  const pending = { reason: "Deferred", message: "no room" } as const;
+  const told = (resize: NonNullable<Parameters<typeof resizeConditionsOf>[0]["resize"]>): unknown =>
+    resizeConditionsOf({ ...inputs, resize }).map(({ type, status, reason, message }) => [
+      type,
+      status,
+      reason,
+      message,
+    ]);
+  const actuated = undefined;
+  assert.deepEqual(told({ pending, inProgress: undefined, actuated }), [
+    ["PodResizePending", "True", "Deferred", "no room"],
+  ]);
+  assert.deepEqual(told({ pending: undefined, inProgress: { error: undefined }, actuated }), [
+    ["PodResizeInProgress", "True", undefined, undefined],
+  ]);
+  assert.deepEqual(told({ pending: undefined, inProgress: { error: "in use" }, actuated }), [
+    ["PodResizeInProgress", "True", "Error", "in use"],
+  ]);
+  const resize = { pending, inProgress: { error: undefined }, actuated };
+  assert.deepEqual(resizeConditionsOf({ ...inputs, podIsTerminal: true, resize }), []);
+});
