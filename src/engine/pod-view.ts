@@ -35,10 +35,9 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     hostNetwork: pod.spec.hostNetwork === true,
     hostPorts: hostPorts(pod),
     node: context.nodeName,
-    createdAt: Math.min(
-      firstSandboxMs(view.status),
-      millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY,
-    ),
+    createdAt:
+      view.startedAt ??
+      Math.min(firstSandboxMs(view.status), millis(annotations?.[Annotation.configSeen]) ?? Number.POSITIVE_INFINITY),
     containers: pod.spec.containers.map((container) => {
       return containerView(container, logDirectory, named(status?.containerStatuses, container.name));
     }),
@@ -65,7 +64,7 @@ function resizeState(resize: ResizeView | undefined): ResizeState | undefined {
   return { state: error === undefined ? "InProgress" : "Error", message: error ?? "" };
 }
 
-/** The pod may be older than this life of podwright: its first sandbox tells. */
+/** Before its worker has looked at a pod that is older than this life of podwright, its first sandbox tells. */
 function firstSandboxMs({ sandboxes }: RuntimePodStatus): number {
   const oldest = sandboxes.at(-1);
   return oldest === undefined ? Number.POSITIVE_INFINITY : Number(oldest.createdAt / 1_000_000n);

@@ -200,10 +200,12 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
     await withPodwright(async (podwright) => {
       await apply(podwright, "crash", { containers: [shell("app", "exit 1")] }, "--wait", "none");
       await podwright.waitFor("a back-off", ([crash]) => crash?.containers[0]?.reason === "CrashLoopBackOff");
+      const { createdAt } = await podwright.pod("crash");
       const ended = (await podwright.container("crash", "app")).finishedAt ?? 0;
       await podwright.kill(await podwright.enginePid());
       await podwright.succeed("run", "--detach", "--wait", "none");
       await podwright.waitFor("the next restart", ([crash]) => crash?.containers[0]?.restartCount === 2);
+      assert.equal((await podwright.pod("crash")).createdAt, createdAt);
       await sleep(100);
       const created = actions(await entriesOf(podwright, "crash", "CreateContainer")).at(-1);
       const waitedMs = (created?.time ?? 0) - ended;
