@@ -15,6 +15,8 @@ import { isCriError } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { removingAbandonedTasks } from "../private-runtime/abandoned-tasks.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { cgroupPath, parseCgroupfsPath } from "../resources/cgroup-names.ts";
 import { ensurePrivateRuntime } from "../private-runtime/containerd.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { sweepFirewall } from "../private-runtime/firewall.ts";
@@ -47,10 +49,9 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  const ended = await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true }, log);
+  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
-  if (ended === "idle" && machine === undefined) await removeCgroup(ports, layout, log);
   return ExitCode.done;
 }
 
@@ -81,20 +82,25 @@ function ownClient({ containerd }: RuntimeLayout, { programs }: MachineFacts): {
 }
 
 /** Of somebody else's runtime only the pods' parent cgroup is podwright's. */
-async function removeCgroup({ cgroups }: Ports, { cgroupRoot }: RuntimeLayout, log: Logger): Promise<void> {
-  await cgroups.remove(cgroupRoot).catch((error: unknown) => {
-    log.warn("the pods' cgroup could not be removed", { cgroup: cgroupRoot, error: errorMessage(error) });
+async function removeCgroup(
+  { cgroups }: Ports,
+  { cgroupRoot, cgroupDriver }: Pick<NodeContext, "cgroupRoot" | "cgroupDriver">,
+  log: Logger,
+): Promise<void> {
+  const cgroup = cgroupPath(parseCgroupfsPath(cgroupRoot), cgroupDriver);
+  await cgroups.remove(cgroup).catch((error: unknown) => {
+    log.warn("the pods' cgroup could not be removed", { cgroup, error: errorMessage(error) });
   });
 }
 
-/** Serves until idle or told to end; says which. */
+/** Serves until idle or told to end. */
 async function serve(
   ports: Ports,
   layout: RuntimeLayout,
   endpoint: string,
   { machine, endsWhenIdle }: { readonly machine: MachineFacts | undefined; readonly endsWhenIdle: boolean },
   log: Logger,
-): Promise<"idle" | "told"> {
+): Promise<void> {
   const { clock, files, cgroups, network } = ports;
   const told = terminationSignal();
   using cri = connectCri(endpoint);
@@ -114,14 +120,15 @@ async function serve(
   const podIds = defaultPodIds(settings.idsPerPod);
   const node = { nodeName: hostname(), rootDirectory: layout.kubeletRoot, hostIPs: network.addresses(), podIds };
   const isPrivate = endpoint === layout.containerd.endpoint;
-  return await runNode({
+  const config = kubeletConfig(node, settings, await readMachineInfo(files, cgroups), runtime);
+  const ended = await runNode({
     ports,
     layout,
     log,
     cri: machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) }),
     runtime,
     runtimeEndpoint: endpoint,
-    config: kubeletConfig(node, settings, await readMachineInfo(files, cgroups), runtime),
+    config,
     sources: { run: { directory: layout.manifests } },
     // In somebody else's runtime only pods that have a directory of ours are ours.
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
@@ -139,4 +146,5 @@ async function serve(
       ]);
     },
   });
+  if (ended === "idle" && machine === undefined) await removeCgroup(ports, config.node, log);
 }
