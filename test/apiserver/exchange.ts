@@ -32,6 +32,10 @@ export class Exchange {
     return this.url.searchParams;
   }
 
+  get headers(): IncomingMessage["headers"] {
+    return this.#request.headers;
+  }
+
   /** A flag of the query: `true` and `1` are on. */
   flag(name: string): boolean {
     return ["true", "1"].includes(this.query.get(name) ?? "");
@@ -55,6 +59,11 @@ export class Exchange {
     return (this.header("content-type") ?? "application/json").split(";")[0]?.trim() ?? "";
   }
 
+  /** The body as it comes. */
+  chunks(): AsyncIterable<Buffer> {
+    return this.#request;
+  }
+
   /**
    * The body as JSON; undefined when there is none.
    * @throws ApiError 400, 413, or 415 for what is not JSON
@@ -62,7 +71,7 @@ export class Exchange {
   async body(): Promise<Json | undefined> {
     const chunks: Buffer[] = [];
     let size = 0;
-    for await (const chunk of this.#request as AsyncIterable<Buffer>) {
+    for await (const chunk of this.chunks()) {
       size += chunk.length;
       if (size > maxBodyBytes) {
         throw new ApiError(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
@@ -108,15 +117,15 @@ export class Exchange {
   }
 
   /** Begins an answer that goes on. */
-  startStream(): void {
-    this.#head(200, { "content-type": "application/json" });
+  startStream(code = 200, headers: Readonly<Record<string, string>> = { "content-type": "application/json" }): void {
+    this.#head(code, headers);
     if ("flushHeaders" in this.#response) this.#response.flushHeaders();
   }
 
   /** @returns how many bytes wait for a client that does not read */
-  write(text: string): number {
+  write(data: string | Buffer): number {
     // The two kinds of responses have this in common, but their types do not.
-    (this.#response as ServerResponse).write(text);
+    (this.#response as ServerResponse).write(data);
     return this.#response.writableLength ?? 0;
   }
 

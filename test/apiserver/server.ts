@@ -18,8 +18,10 @@
  * It is no kube-apiserver. See README.md beside this file for what it does, and what it does not.
  */
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { Access } from "./access.ts";
 import { Admin } from "./admin.ts";
 import { ApiError, badRequest } from "./api-error.ts";
@@ -29,6 +31,7 @@ import { discover } from "./discovery.ts";
 import { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { collectGarbage } from "./garbage.ts";
+import { KubeletProxy, refuseUpgrade } from "./kubelet-proxy.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import { keepNamespaces } from "./namespaces.ts";
 import { NodeRestriction } from "./node-restriction.ts";
@@ -73,6 +76,7 @@ export class TestApiServer implements AsyncDisposable {
   readonly watches = new Set<Watch>();
   readonly #http: Http2SecureServer;
   readonly #rest: RestHandler;
+  readonly #kubelets: KubeletProxy;
   #staleRevision: number | undefined;
   #wire: Wire | undefined;
 
@@ -95,6 +99,7 @@ export class TestApiServer implements AsyncDisposable {
       },
       shape: shapeAnswer,
     });
+    this.#kubelets = new KubeletProxy(store, this.credentials("kube-apiserver-kubelet-client", ["system:masters"]));
     this.#http = this.#listener();
     this.#control(options);
   }
@@ -175,6 +180,9 @@ export class TestApiServer implements AsyncDisposable {
       rejectUnauthorized: false,
       allowHTTP1: true,
     });
+    http.on("upgrade", (request: IncomingMessage, socket: TLSSocket, head: Buffer) => {
+      this.#upgrade(request, socket, head);
+    });
     http.on("request", (request, response) => void this.#serve(new Exchange(request, response)));
     return http;
   }
@@ -203,6 +211,8 @@ export class TestApiServer implements AsyncDisposable {
     const path = exchange.url.pathname;
     if (info !== undefined) {
       this.access.require({ ...info, user: exchange.user });
+      const kubelet = this.#kubelets.locate(info, exchange.query);
+      if (kubelet !== undefined) return this.#kubelets.pass(exchange, kubelet);
       if (!(await this.#review(exchange, info))) await this.#rest.handle(exchange, info);
       return;
     }
@@ -220,6 +230,22 @@ export class TestApiServer implements AsyncDisposable {
       throw new ApiError(404, "NotFound", "the server could not find the requested resource");
     }
     exchange.send(200, discovered);
+  }
+
+  /** The connection becomes one with a kubelet: `kubectl exec`, `attach`, `port-forward`. */
+  #upgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): void {
+    try {
+      const { method = "GET", headers } = request;
+      const url = new URL(request.url ?? "/", this.url);
+      const info = parseRequest(method, url);
+      const user = this.access.authenticate(socket, headers.authorization);
+      if (info !== undefined) this.access.require({ ...info, user });
+      const kubelet = info === undefined ? undefined : this.#kubelets.locate(info, url.searchParams);
+      if (kubelet === undefined) throw badRequest("this path is no connection to a kubelet");
+      this.#kubelets.upgrade({ method, headers, socket, head }, kubelet);
+    } catch (error) {
+      refuseUpgrade(socket, error instanceof ApiError ? error : new ApiError(500, "InternalError", String(error)));
+    }
   }
 
   /** @returns whether it was a review, and is answered */

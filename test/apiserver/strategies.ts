@@ -1,5 +1,6 @@
 import { at, draftAt, draftsAt, fieldsAt, textAt } from "./objects.ts";
-import type { Strategy } from "./resource.ts";
+import { readRequest } from "./pkcs10.ts";
+import type { Problem, Strategy } from "./resource.ts";
 
 /** Objects that are nothing but data. */
 export const plainStrategy: Strategy = {};
@@ -89,10 +90,13 @@ export const certificateRequestStrategy: Strategy = {
       draft["status"] = { ...fieldsAt(old, "status"), conditions: at(draft, "status.conditions") };
     }
   },
-  validate: (request) => [
-    ...(textAt(request, "spec.request") === "" ? [["spec.request", "Required value"] as const] : []),
-    ...(textAt(request, "spec.signerName").includes("/")
-      ? []
-      : [["spec.signerName", "Invalid value: must be a fully qualified name"] as const]),
-  ],
+  validate: (request, old) => {
+    const problems: Problem[] = [];
+    if (!textAt(request, "spec.signerName").includes("/")) {
+      problems.push(["spec.signerName", "Invalid value: must be a fully qualified name"]);
+    }
+    // Throws for what is no request, or is not signed by its own key.
+    if (old === undefined) readRequest(textAt(request, "spec.request"));
+    return problems;
+  },
 };
