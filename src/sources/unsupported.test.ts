@@ -46,6 +46,16 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
     inContainer({ resources: { claims: [{ name: "gpu" }] } }),
     "does not allocate devices yet",
   ],
+  [
+    "spec.containers.0.resources.limits.ephemeral-storage",
+    inContainer({ resources: { limits: { "ephemeral-storage": "1Gi" } } }),
+    "manages cpu, memory and huge pages only",
+  ],
+  [
+    "spec.containers.0.env.0.valueFrom.resourceFieldRef.resource",
+    inContainer({ env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.hugepages-2Mi" } } }] }),
+    "tells containers of their cpu and memory only",
+  ],
   ["spec.resourceClaims.0", { resourceClaims: [{ name: "gpu" }] }, "does not allocate devices yet"],
   ["spec.runtimeClassName", { runtimeClassName: "kata" }, "does not know RuntimeClasses yet"],
   ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, "does not know RuntimeClasses yet"],

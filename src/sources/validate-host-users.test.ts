@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { problems as manifestProblems } from "../../test/support/manifest-problems.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { validateHostUsers } from "./validate-host-users.ts";
@@ -30,4 +31,13 @@ test("a pod with users of its own gets no block devices", () => {
     "spec.containers.1.volumeDevices: Forbidden: when `hostUsers` is false",
   ]);
   assert.deepEqual(problems(spec), []);
+});
+
+test("an unmasked /proc needs users of the pod's own", () => {
+  const container = "{name: c, image: b, securityContext: {procMount: Unmasked}}";
+  assert.deepEqual(manifestProblems(`{hostUsers: false, containers: [${container}]}`), []);
+  const needed = /procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`/u;
+  for (const spec of ["", "hostUsers: true, "]) {
+    assert.match(manifestProblems(`{${spec}containers: [${container}]}`).join("\n"), needed);
+  }
 });

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerWith, podWith } from "../../test/support/pods.ts";
+import type { Pod } from "../api/pod.ts";
+import { byUrgency, type WaitingResize } from "./resize-admission.ts";
+
+interface Waiting {
+  readonly priority?: number;
+  readonly guaranteed?: boolean;
+  /** What it asks for of the 1 CPU that it has. */
+  readonly cpu?: string;
+  readonly sinceMs?: number | undefined;
+}
+
+function waiting(name: string, { priority, guaranteed = false, cpu = "2", sinceMs }: Waiting): WaitingResize {
+  const podOf = (amount: string): Pod => {
+    const requests = { cpu: amount, memory: "1Gi" };
+    const container = containerWith("c", requests, guaranteed ? requests : undefined);
+    return podWith({ containers: [container], ...(priority === undefined ? {} : { priority }) }, { name });
+  };
+  return { wanted: podOf(cpu), granted: podOf("1"), sinceMs };
+}
+
+function order(waits: Readonly<Record<string, Waiting>>): string[] {
+  return Object.entries(waits)
+    .map(([name, wait]) => waiting(name, wait))
+    .toSorted(byUrgency)
+    .map(({ wanted }) => wanted.metadata.name);
+}
+
+test("of those that wait, who asks for no more than it has comes first, then the higher priority", () => {
+  assert.deepEqual(order({ low: {}, high: { priority: 5 }, less: { cpu: "500m" } }), ["less", "high", "low"]);
+});
+
+test("of one priority guaranteed pods come first, then who has waited longest", () => {
+  assert.deepEqual(
+    order({
+      unjudged: { sinceMs: undefined },
+      late: { sinceMs: 2000 },
+      early: { sinceMs: 1000 },
+      guaranteed: { guaranteed: true, sinceMs: 3000 },
+    }),
+    ["guaranteed", "early", "late", "unjudged"],
+  );
+});
