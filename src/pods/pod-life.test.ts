@@ -214,6 +214,9 @@ describe("the end of a pod", () => {
       terminationGracePeriodSeconds: 5,
     };
     scene.node.add(podOf(spec));
+    await scene.pass(8000);
+    assert.equal(scene.at("exited job").length, 1);
+    assert.equal(scene.status()?.phase, "Running", "while its sidecar is being stopped");
     await scene.pass(60_000);
     const [done, stopped] = [scene.at("exited job")[0] ?? Number.NaN, scene.at("exited side")[0] ?? Number.NaN];
     assert.ok(stopped >= done + 5000 && stopped <= done + 8000);

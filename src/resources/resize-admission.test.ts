@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
-import { byUrgency, type WaitingResize } from "./resize-admission.ts";
+import { byUrgency, judgeResize, type ResizeNode, type WaitingResize } from "./resize-admission.ts";
 
 interface Waiting {
   readonly priority?: number;
@@ -42,4 +42,20 @@ test("of one priority guaranteed pods come first, then who has waited longest", 
     }),
     ["guaranteed", "early", "late", "unjudged"],
   );
+});
+
+test("a resize that would change a container's swap is infeasible, one that would not may be granted", () => {
+  const podOf = (memory: string): Pod =>
+    podWith({ containers: [containerWith("c", { cpu: "1", memory }, { memory: "4Gi" })] });
+  const node: ResizeNode = {
+    allocatable: { cpu: "4", memory: "8Gi" },
+    cgroupVersion: 2,
+    swapAccounting: true,
+  };
+  const limitedSwap = { ...node, swapCapacityBytes: 4n << 30n };
+  assert.deepEqual(judgeResize(podOf("2Gi"), podOf("1Gi"), [], limitedSwap), {
+    reason: "Infeasible",
+    message: "In-place resize of containers with swap is not supported.",
+  });
+  assert.equal(judgeResize(podOf("2Gi"), podOf("1Gi"), [], node), undefined);
 });
