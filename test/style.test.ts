@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { circles } from "./style/circles.ts";
 import { apart, exportedClasses, oneDoor, oneWay, unfinished } from "./style/rules.ts";
 import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
 
@@ -37,7 +38,26 @@ describe("the sources", async () => {
   it("reach the world outside through one door", () => assertNone(files.flatMap((file) => oneDoor(file))));
   it("import one way", () => assertNone(files.flatMap((file) => oneWay(file, project))));
   it("keep the API server for tests apart", () => assertNone(files.flatMap((file) => apart(file))));
+  it("import in no circle", () => assertNone(circles(files)));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
+});
+
+describe("the rule against circles", () => {
+  const file = (path: string, ...imports: string[]): SourceFile => {
+    return { path, text: imports.map((name) => `import type { X } from "./${name}.ts";`).join("\n") };
+  };
+
+  it("tells each circle once, through however many files", () => {
+    const files = [file("src/a.ts", "b"), file("src/b.ts", "c", "d"), file("src/c.ts", "a"), file("src/d.ts", "d")];
+    assert.deepEqual(rulesOf(circles(files)), [
+      "1: no circles: src/a.ts → src/b.ts → src/c.ts → src/a.ts",
+      "1: no circles: src/d.ts → src/d.ts",
+    ]);
+  });
+  it("lets two ways to one file pass", () => {
+    const files = [file("src/a.ts", "b", "c"), file("src/b.ts", "d"), file("src/c.ts", "d"), file("src/d.ts")];
+    assert.deepEqual(circles(files), []);
+  });
 });
 
 describe("the one-door rule", () => {

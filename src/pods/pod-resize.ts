@@ -8,7 +8,8 @@ import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
-import { isResizing, type ResizeFacts } from "../runtime/resize-actions.ts";
+import { isResizing } from "../runtime/resize-actions.ts";
+import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
 
 /** What a pod's status says of its resize. */
 export interface ResizeView {

@@ -5,7 +5,6 @@ import { type ContainerId, type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
-import type { PodActionsContext } from "../runtime/container-actions.ts";
 import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
@@ -27,6 +26,7 @@ import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 import { assertTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
+import type { PodActionsContext } from "../runtime/pod-actions-context.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
@@ -250,6 +250,8 @@ export class PodWorker {
     await this.#prune(status, signal);
     await this.#resizing.settle(pod);
     await this.#deps.runtime.volumes.refresh(pod, cause, signal);
+    // What was decided before a stop came must not begin after it.
+    signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
     await this.#record.save();
     this.#schedule.byWaits(actions);

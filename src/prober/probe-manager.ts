@@ -8,7 +8,6 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
-import type { Unhealthy } from "../runtime/container-actions.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
@@ -19,6 +18,7 @@ import { type ProbeChange, ProbeResults } from "./probe-results.ts";
 import { type CommandService, ProbeRunner } from "./probe-runner.ts";
 import { probedContainers, probeOf, type ProbeType, probeTypes } from "./probe-spec.ts";
 import { type ProbeTarget, type ProbeView, ProbeWorker, type ProbeWorkerDependencies } from "./probe-worker.ts";
+import type { Unhealthy } from "../runtime/container-decision.ts";
 
 export interface ProbeManagerDependencies {
   readonly clock: Clock;

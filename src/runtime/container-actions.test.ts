@@ -3,9 +3,10 @@ import { describe, test } from "node:test";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
-import type { PodActionsContext, Unhealthy } from "./container-actions.ts";
 import { computePodActions } from "./pod-actions.ts";
 import type { ContainerStatus } from "./pod-status.ts";
+import type { Unhealthy } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 const liveness: Unhealthy = { cause: { code: "LivenessProbeFailed", message: "liveness failed 3/3" } };
 const startup: Unhealthy = { cause: { code: "StartupProbeFailed", message: "startup failed 30/30" }, graceSeconds: 4 };

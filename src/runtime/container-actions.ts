@@ -1,86 +1,11 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { afterExit, restartsWhenKilled } from "../api/restart-policy.ts";
-import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { containerHash } from "./hash.ts";
 import type { ContainerStatus } from "./pod-status.ts";
-import type { ResizeFacts } from "./resize-actions.ts";
-
-/** init: runs to its end before the next. sidecar: an init container that stays (restartPolicy Always). */
-export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
-
-/** A running container that has to stop although its pod goes on. */
-export interface ContainerToKill {
-  readonly container: ContainerStatus;
-  readonly cause: Cause;
-  /** The grace of the probe that failed, in seconds; without one the pod's counts. */
-  readonly graceSeconds?: number;
-  /** Set when it is to run again afterwards whatever its exit code: {@link PodActionsContext.restartCause}. */
-  readonly restarts?: boolean;
-}
-
-export interface ContainerToStart {
-  readonly container: Container;
-  readonly kind: ContainerKind;
-  /** The restart count of the new instance: the `attempt` of its CRI metadata. */
-  readonly attempt: number;
-  /** True when an instance was started before: a restart waits for no sibling. */
-  readonly restart: boolean;
-  /** An instance that was created and never started: it is removed first, so that its attempt can be used again. */
-  readonly leftover: ContainerStatus | undefined;
-  /** Ephemeral containers: the container whose processes it sees; without an id it does not run. */
-  readonly target?: { readonly name: string; readonly id: ContainerId | undefined };
-  readonly cause: Cause;
-}
-
-/** A container that would start now if it had not to wait. */
-export interface ContainerWait {
-  readonly container: Container;
-  /** The instance whose crash-loop back-off it is; undefined when the last start failed and is tried again later. */
-  readonly exited: ContainerStatus | undefined;
-  /** Monotonic milliseconds. */
-  readonly untilMs: number;
-  readonly cause: Cause;
-}
-
-/** What a failed probe says of a running container. */
-export interface Unhealthy {
-  readonly cause: Cause;
-  /** The probe's terminationGracePeriodSeconds. */
-  readonly graceSeconds?: number;
-}
-
-/** What the decision depends on beside the spec and the runtime's state. Plain facts, read only. */
-export interface PodActionsContext {
-  /** Monotonic milliseconds. */
-  readonly nowMs: number;
-  /** Containers that an operation is starting or stopping at this moment: nothing is decided about them. */
-  readonly busy: ReadonlySet<string>;
-  /** End of the crash-loop back-off that follows this exit, in monotonic milliseconds; undefined: none. */
-  readonly backOffEndsAt: (container: Container, exited: ContainerStatus) => number | undefined;
-  /** When a start that failed may be tried again, in monotonic milliseconds; undefined: none failed. */
-  readonly retryAt: (container: Container) => number | undefined;
-  /** The same for the sandbox. */
-  readonly sandboxRetryAt: number | undefined;
-  /** The journal entry in which a container's last change was seen. */
-  readonly evidence: (container: ContainerStatus) => number | undefined;
-  /** Why podwright stopped this instance in order to restart it; undefined when it ended otherwise. */
-  readonly restartCause: (exited: ContainerStatus) => Cause | undefined;
-  /** Set when the container's liveness or startup probe has failed: it has to be stopped. */
-  readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
-  /** True when the container has no startup probe or that has succeeded. */
-  readonly started: (container: Container, running: ContainerStatus) => boolean;
-  /** Undefined: nobody knows what its containers were given, so that nothing is resized. */
-  readonly resize?: ResizeFacts | undefined;
-}
-
-/** What is to be done with one container: any of the three, or nothing. */
-export interface ContainerDecision {
-  readonly kill?: ContainerToKill;
-  readonly start?: ContainerToStart;
-  readonly wait?: ContainerWait;
-}
+import type { ContainerDecision, ContainerKind, ContainerToStart, ContainerWait } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /** For a container that runs: stop it when its definition changed or a probe failed; otherwise nothing. */
 export function decideRunning(

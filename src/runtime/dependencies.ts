@@ -18,6 +18,7 @@ import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
+import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {
@@ -41,21 +42,8 @@ export interface PodCgroupProvider {
   destroy(pod: PodRef): Promise<void>;
 }
 
-/** A volume of a pod that is there. */
-export interface MountedVolume {
-  /** Where it is on the node. */
-  readonly hostPath: string;
-  /** Containers may only read it, whatever their mounts say. */
-  readonly readOnly: boolean;
-  /** Made for the pod, so that its files may be labelled for it where SELinux is on; not so paths of the node. */
-  readonly own: boolean;
-}
-
-/** By the volumes' names in the pod. */
-export type MountedVolumes = ReadonlyMap<string, MountedVolume>;
-
 /** The volumes of pods (src/volumes/). */
-export interface VolumeProvider {
+export interface VolumeProvider extends VolumeReader {
   /**
    * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time.
    * @throws VolumeError naming each volume that can't be had and why, or the signal's reason
@@ -73,11 +61,6 @@ export interface VolumeProvider {
     mounted: MountedVolumes,
     signal: AbortSignal,
   ): Promise<Mount[]>;
-  /**
-   * What a file in a volume holds; undefined: there is none. Links are followed as far as they stay in the volume.
-   * @throws FileError when the path leads out of the volume or to no file, or the file holds more than `maxBytes`
-   */
-  readFile(volume: MountedVolume, path: string, maxBytes: number): Promise<Uint8Array | undefined>;
   /** Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. */
   refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void>;
   /** Takes away all volumes of a pod that has stopped; nothing there is no error. */

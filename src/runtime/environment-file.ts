@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import { errorMessage } from "../base/errors.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
-import type { MountedVolumes, VolumeProvider } from "./dependencies.ts";
+import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
 
 /** What the files are that a container's variables come from (`fileKeyRef`); undefined: there is none. */
 export type EnvironmentFiles = (volumeName: string, path: string) => Uint8Array | undefined;
@@ -14,7 +14,7 @@ const maxFileBytes = 1 << 20;
  * @throws ContainerConfigError when one can't be read; one that is not there is no error yet
  */
 export async function readEnvironmentFiles(
-  volumes: Pick<VolumeProvider, "readFile">,
+  volumes: VolumeReader,
   container: Container,
   mounted: MountedVolumes,
 ): Promise<EnvironmentFiles> {

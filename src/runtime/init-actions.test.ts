@@ -4,9 +4,9 @@ import { testContainer, testPod, testSandbox, testStatus } from "../../test/supp
 import type { Container } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
-import type { PodActionsContext } from "./container-actions.ts";
 import { computePodActions, type PodActions } from "./pod-actions.ts";
 import type { ContainerStatus, SandboxStatus } from "./pod-status.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: "busybox", ...more });
 const sidecar = (name: string): Container => container(name, { restartPolicy: "Always" });

@@ -3,17 +3,10 @@ import type { Pod } from "../api/pod.ts";
 import { restartsAfter } from "../api/restart-policy.ts";
 import type { SandboxId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
-import {
-  type ContainerDecision,
-  type ContainerKind,
-  decideRunning,
-  decideStart,
-  exitCause,
-  firstStartCause,
-  type PodActionsContext,
-  unfinishedCause,
-} from "./container-actions.ts";
+import { decideRunning, decideStart, exitCause, firstStartCause, unfinishedCause } from "./container-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "./pod-status.ts";
+import type { ContainerDecision, ContainerKind } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /** What is to be done with the init containers, and whether the regular ones may run. */
 export interface InitDecision {

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testContainer, testPod } from "../../test/support/observed.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import type { ContainerToStart } from "./container-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
+import type { ContainerToStart } from "./container-decision.ts";
 
 const start: ContainerToStart = {
   container: { name: "c", image: "busybox" },

@@ -1,8 +1,8 @@
 import type { Pod } from "../api/pod.ts";
 import type { Files } from "../ports/files.ts";
-import type { ContainerToStart } from "./container-actions.ts";
 import { podLogDirectory, restartCountOfLog } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
+import type { ContainerToStart } from "./container-decision.ts";
 
 /**
  * The start with its restart count: when the runtime knows no instance of the container, but one has left a log, the

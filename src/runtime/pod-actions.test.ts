@@ -5,8 +5,8 @@ import { testContainer, testPod, testSandbox, testStatus } from "../../test/supp
 import type { PodSpec } from "../api/pod.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
 import { computePodActions, isIdle, type PodActions } from "./pod-actions.ts";
-import type { PodActionsContext } from "./container-actions.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 const noBackOff: PodActionsContext = {
   nowMs: 1000,

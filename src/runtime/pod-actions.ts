@@ -3,16 +3,11 @@ import type { Pod } from "../api/pod.ts";
 import { afterExit, neverRestarts } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import {
-  type ContainerDecision,
-  type ContainerToKill,
-  type ContainerToStart,
-  type ContainerWait,
   decideRunning,
   decideStart,
   exitCause,
   exitText,
   firstStartCause,
-  type PodActionsContext,
   startCause,
   startOf,
   unfinishedCause,
@@ -21,6 +16,8 @@ import { decideInitContainers, initKind } from "./init-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "./pod-status.ts";
 import { decideResize, type PodResize } from "./resize-actions.ts";
 import { decideSandbox } from "./sandbox-actions.ts";
+import type { ContainerDecision, ContainerToKill, ContainerToStart, ContainerWait } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /** What has to be done so that the runtime shows what the pod's spec says (upstream's podActions, with causes). */
 export interface PodActions {

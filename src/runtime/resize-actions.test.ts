@@ -4,7 +4,8 @@ import type { Container } from "../api/container.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { resourcesOf } from "../resources/resizable.ts";
-import { decideResize, describeResize, isResizing, type PodResize, type ResizeFacts } from "./resize-actions.ts";
+import { decideResize, describeResize, isResizing, type PodResize } from "./resize-actions.ts";
+import type { ResizeFacts } from "./pod-actions-context.ts";
 
 const cause = { code: "Test", message: "a test" };
 

@@ -6,19 +6,9 @@ import { hasPodLevelResources } from "../resources/qos.ts";
 import { milliQuantity, type Quantity, quantityOf, zeroQuantity } from "../resources/quantity.ts";
 import { type ResizableResource, resizableResources } from "../resources/resizable.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
-import type { ContainerKind, ContainerToKill, ContainerToStart, PodActionsContext } from "./container-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "./pod-status.ts";
-
-/** What is known of a pod's resources beside its spec, which holds what it was granted. */
-export interface ResizeFacts {
-  /** What its containers and the pod as a whole were last given; undefined: nobody recorded it. */
-  readonly actuated: PodResources | undefined;
-  /** A resize is being carried out at this moment. */
-  readonly underWay: boolean;
-  /** Monotonic ms before which a resize that failed is not tried again. */
-  readonly retryAtMs: number | undefined;
-  readonly cause: Cause;
-}
+import type { ContainerKind, ContainerToKill, ContainerToStart } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /** CPU in thousandths, memory in bytes; 0n: none. */
 export interface Amounts {

@@ -16,16 +16,17 @@ import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 import { runHook } from "./hooks.ts";
 import { ignoreNotFound, killContainer } from "./kill-pod.ts";
 import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
-import type { ContainerToStart } from "./container-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import type { StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
-import type { MountedVolumes, RuntimeDependencies } from "./dependencies.ts";
+import type { RuntimeDependencies } from "./dependencies.ts";
+import type { MountedVolumes } from "./mounted-volumes.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 import type { StartPlace } from "./start-place.ts";
 import { honoursStopSignal } from "./stop-signal.ts";
+import type { ContainerToStart } from "./container-decision.ts";
 
 /** The sandbox in which a container starts. */
 export interface StartSandbox {

@@ -11,7 +11,6 @@ import { inspectSandbox } from "./inspect.ts";
 import { keepSpec } from "./kept-spec.ts";
 import { killContainer, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import type { PodActions } from "./pod-actions.ts";
-import type { ContainerToKill, ContainerToStart } from "./container-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
@@ -24,6 +23,7 @@ import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { StartPlace } from "./start-place.ts";
 import { failureOf, startContainer, type StartSandbox } from "./start-container.ts";
+import type { ContainerToKill, ContainerToStart } from "./container-decision.ts";
 
 /**
  * The operations that carry out what {@link PodActions} say (upstream's SyncPod, from step 2 on). The first start of a

@@ -3,15 +3,21 @@ import type { Clock } from "../ports/clock.ts";
 import { CriError } from "../ports/cri.ts";
 import type { ContainerEventResponse } from "../ports/gen/runtime/v1/api_pb.js";
 import { eventOf } from "./cri-messages.ts";
-import type { CriFaults } from "./cri.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
 import type { WorldChange } from "./world-model.ts";
 
+/** How often events are lost and told twice (0 to 1), and how late they may come. */
+interface StreamFaults {
+  readonly eventLost: number;
+  readonly eventTwice: number;
+  readonly eventDelayMaxMs: number;
+}
+
 /** What changes while a stream is open. */
 interface StreamSettings {
   readonly alive: () => boolean;
-  readonly faults: () => CriFaults;
+  readonly faults: () => StreamFaults;
   readonly onFault: (kind: string) => void;
 }
 
