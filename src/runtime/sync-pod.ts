@@ -48,7 +48,7 @@ export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, 
       wholePod: false,
       run: async (progress, signal) => {
         using place = new StartPlace(deps.starts, deps.clock);
-        await startInOrder(deps, pod, current, starts, place, progress, signal);
+        await startInOrder(deps, pod, { sandbox: current, place }, starts, progress, signal);
       },
     });
   };
@@ -102,7 +102,7 @@ function newSandbox(
         return;
       }
       progress.sandboxMade();
-      await startInOrder(deps, pod, async () => sandbox, starts, place, progress, signal);
+      await startInOrder(deps, pod, { sandbox: async () => sandbox, place }, starts, progress, signal);
     },
   };
 }
@@ -150,9 +150,8 @@ async function killOne(
 async function startInOrder(
   deps: RuntimeDependencies,
   pod: Pod,
-  sandbox: () => Promise<StartSandbox>,
+  { sandbox, place }: { readonly sandbox: () => Promise<StartSandbox>; readonly place: StartPlace },
   starts: readonly ContainerToStart[],
-  place: StartPlace,
   progress: OperationProgress,
   signal: AbortSignal,
 ): Promise<void> {
