@@ -54,7 +54,7 @@ export class Floor {
     return await Promise.all(
       names.map(async (name) => {
         const directory = join(this.#layout.stateDirectory, "floor", name);
-        await mkdir(join(directory, "app"), { recursive: true });
+        for (const container of ["app", "init"]) await mkdir(join(directory, container), { recursive: true });
         await writeFile(join(directory, "hosts"), "127.0.0.1 localhost\n");
         await writeFile(join(directory, "termination-log"), "", { mode: 0o666 });
         await this.#cgroups.apply(this.#cgroup(name), { cpuShares: 2 });
@@ -77,10 +77,31 @@ export class Floor {
     await runtime.startContainer({ containerId: pod.containerId });
   }
 
+  /**
+   * {@link start} of a pod with an init container that ends at once.
+   * @param ended resolves when the container of that id has ended
+   */
+  async startWithInit(pod: FloorPod, ended: (containerId: string) => Promise<void>): Promise<void> {
+    const { runtime } = this.#cri;
+    pod.sandboxId = (await runtime.runPodSandbox({ config: pod.config })).podSandboxId;
+    const config = containerConfig(pod, 0, { name: "init", command: ["/bin/true"] });
+    const request = { podSandboxId: pod.sandboxId, config, sandboxConfig: pod.config };
+    const { containerId } = await runtime.createContainer(request);
+    const end = ended(containerId);
+    await runtime.startContainer({ containerId });
+    await end;
+    await this.startContainer(pod, 0);
+  }
+
   /** Starts all, so many at a time, in order; calls back as each runs. */
-  async startAll(pods: readonly FloorPod[], atOnce: number, onRunning: (pod: FloorPod) => void): Promise<void> {
+  async startAll(
+    pods: readonly FloorPod[],
+    atOnce: number,
+    onRunning: (pod: FloorPod) => void,
+    start = (pod: FloorPod): Promise<void> => this.start(pod),
+  ): Promise<void> {
     await inParallel(pods, atOnce, async (pod) => {
-      await this.start(pod);
+      await start(pod);
       onRunning(pod);
     });
   }
@@ -114,16 +135,22 @@ export class Floor {
 
 const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAINER, ipc: NamespaceMode.POD };
 
-function containerConfig({ directory }: FloorPod, attempt: number) {
+const app = { name: "app", command: idleCommand } as const;
+
+function containerConfig(
+  { directory }: FloorPod,
+  attempt: number,
+  { name, command }: { readonly name: string; readonly command: readonly string[] } = app,
+) {
   return {
-    metadata: { name: "app", attempt },
+    metadata: { name, attempt },
     image: { image: DEMO_IMAGE },
-    command: [...idleCommand],
+    command: [...command],
     mounts: [
       { containerPath: "/etc/hosts", hostPath: join(directory, "hosts") },
       { containerPath: "/dev/termination-log", hostPath: join(directory, "termination-log") },
     ],
-    logPath: `app/${attempt}.log`,
+    logPath: `${name}/${attempt}.log`,
     linux: {
       resources: { cpuShares: 2n, oomScoreAdj: 1000n },
       securityContext: { namespaceOptions, maskedPaths: defaultMaskedPaths, readonlyPaths: defaultReadonlyPaths },

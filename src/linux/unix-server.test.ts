@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
@@ -99,8 +99,12 @@ test("a socket left by a killed server is replaced, and a file in its place is n
   child.kill("SIGKILL");
   await exited;
   assert.ok(existsSync(path));
+  // Of one that was killed a moment earlier.
+  mkdirSync(directory.join(".aB3xYz"));
+  writeFileSync(directory.join(".aB3xYz/s"), "");
   await assert.rejects(unixTransport(path).request("GET", "/"), { name: "SocketError", code: "ECONNREFUSED" });
   await using server = await serveUnix(path, echo);
+  assert.deepEqual(readdirSync(directory.path), ["api.sock"]);
   assert.equal((await unixTransport(path).request("GET", "/")).status, 200);
   await server.close();
 

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmod, lstat, mkdtemp, rename, rm, unlink } from "node:fs/promises";
+import { chmod, lstat, mkdtemp, readdir, rename, rm, unlink } from "node:fs/promises";
 import { connect, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
@@ -29,6 +29,7 @@ export async function listenPrivately(server: Server, path: string): Promise<() 
     );
   }
   await refuseOccupied(path);
+  await removeAbandoned(directory);
   // In a directory that only its owner (mode 0700) can enter, the umask does not matter.
   const hidden = await mkdtemp(`${directory}/.`);
   try {
@@ -44,6 +45,14 @@ export async function listenPrivately(server: Server, path: string): Promise<() 
     throw fileError(error, path);
   } finally {
     await rm(hidden, { recursive: true, force: true });
+  }
+}
+
+/** Hidden directories of servers that were killed before they had moved their socket out. */
+async function removeAbandoned(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !/^\.[0-9A-Za-z]{6}$/.test(entry.name)) continue;
+    await rm(join(directory, entry.name), { recursive: true, force: true });
   }
 }
 

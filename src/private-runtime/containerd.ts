@@ -7,6 +7,7 @@ import { cniConfig, containerdConfig } from "./containerd-config.ts";
 import { endContainerd, findContainerd, logTail } from "./containerd-process.ts";
 import { importBuiltInImages } from "./image-import.ts";
 import type { ImageImportDeps } from "./image-import.ts";
+import { closeLoopback } from "./firewall.ts";
 import type { RuntimeLayout } from "./layout.ts";
 import { claimSubnet } from "./pod-network.ts";
 import type { PodNetworkDeps } from "./pod-network.ts";
@@ -49,6 +50,8 @@ export async function ensurePrivateRuntime(
   const running = await findContainerd(deps.processes, layout);
   const logOffset = (await deps.files.stat(layout.containerd.log))?.size ?? 0;
   using cri = deps.connect(layout.containerd.endpoint);
+  const { iptables } = facts.programs;
+  await closeLoopback({ processes: deps.processes, iptables, network: layout.cni.networkName }, layout.cni.bridge);
   if (running !== undefined) {
     await waitUntilReady(deps, layout, cri, { pid: running, logOffset }, signal);
     await importBuiltInImages(deps, layout, facts.programs, cri, signal);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommandResult } from "../ports/processes.ts";
-import { removeStaleRules } from "./firewall.ts";
+import { closeLoopback, openLoopback, removeStaleRules } from "./firewall.ts";
 
 const comment = (network: string, id: string, prefix = ""): string =>
   String.raw`-m comment --comment "${prefix}name: \"${network}\" id: \"${id}\""`;
@@ -61,4 +61,28 @@ test("an iptables that refuses is told with its words", async () => {
     removeStaleRules(deps, () => true),
     /iptables-restore: line 2 failed/,
   );
+});
+
+test("the loopback is closed to pods once, and opened again however often it was closed", async () => {
+  let rules = 0;
+  const told: string[] = [];
+  const run = async (_program: string, words: readonly string[]): Promise<CommandResult> => {
+    const command = words[1] ?? "";
+    if (command !== "-C") told.push(words.join(" "));
+    if (command === "-I") rules++;
+    const exitCode = command === "-I" || rules > 0 ? 0 : 1;
+    if (command === "-D") rules--;
+    return { exitCode, signal: undefined, stdout: "", stderr: "" };
+  };
+  const deps = { processes: { run }, iptables: "/sbin/iptables", network: "podwright" };
+  await closeLoopback(deps, "podwright0");
+  await closeLoopback(deps, "podwright0");
+  assert.equal(told.length, 1);
+  assert.match(
+    told[0] ?? "",
+    /^-w -I INPUT -i podwright0 -d 127\.0\.0\.0\/8 .* ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP$/,
+  );
+  rules = 2;
+  await openLoopback(deps, "podwright0");
+  assert.equal(rules, 0);
 });

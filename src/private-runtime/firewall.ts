@@ -2,10 +2,11 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CriRuntimeService } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
-import type { Processes } from "../ports/processes.ts";
+import type { CommandResult, Processes } from "../ports/processes.ts";
 
 /**
- * Rules of the firewall that name sandboxes which are no more. CNI plugins take theirs away with the sandbox; but one that
+ * What podwright does about the firewall: CNI's plugins make the rules that pods need, podwright adds one that they leave
+ * open, and takes away those that name sandboxes which are no more. CNI plugins take theirs away with the sandbox; but one that
  * is killed while it adds them, because podwright was killed while the sandbox was being made, may leave some: they
  * would lead a host port to an address that another pod gets.
  */
@@ -51,6 +52,37 @@ export async function removeStaleRules(deps: FirewallDeps, isGone: (sandbox: str
     for (const { sandbox } of stale) removed.add(sandbox);
   }
   return [...removed];
+}
+
+/**
+ * Keeps pods off what listens on the node's own loopback addresses. A host port on 127.0.0.1 makes CNI's portmap plugin
+ * turn on route_localnet for the bridge, from where such addresses were unreachable until then (CVE-2020-8558). Answers
+ * to connections that the node itself made to a pod pass. May be called again.
+ * @throws Error when iptables fails
+ */
+export async function closeLoopback(deps: FirewallDeps, bridge: string): Promise<void> {
+  if (await hasRule(deps, bridge)) return;
+  const { exitCode, stderr } = await changeInput(deps, "-I", bridge);
+  if (exitCode !== 0) throw new Error(`${deps.iptables} -I INPUT: ${stderr.trim()}`);
+}
+
+/** Takes back {@link closeLoopback}. */
+export async function openLoopback(deps: FirewallDeps, bridge: string): Promise<void> {
+  while (await hasRule(deps, bridge)) {
+    const { exitCode, stderr } = await changeInput(deps, "-D", bridge);
+    if (exitCode !== 0) throw new Error(`${deps.iptables} -D INPUT: ${stderr.trim()}`);
+  }
+}
+
+async function hasRule(deps: FirewallDeps, bridge: string): Promise<boolean> {
+  return (await changeInput(deps, "-C", bridge)).exitCode === 0;
+}
+
+async function changeInput(deps: FirewallDeps, command: "-C" | "-D" | "-I", bridge: string): Promise<CommandResult> {
+  const comment = ["-m", "comment", "--comment", `${deps.network}: loopback addresses are closed to pods`];
+  const answers = ["-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED,DNAT"];
+  const rule = ["-i", bridge, "-d", "127.0.0.0/8", ...comment, ...answers, "-j", "DROP"];
+  return await deps.processes.run(deps.iptables, ["-w", command, "INPUT", ...rule], { timeoutMs });
 }
 
 /** Removes what lives before this one left, once what was being made then is there or gone. Never rejects. */

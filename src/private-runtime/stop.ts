@@ -3,7 +3,7 @@ import type { Cgroups } from "../ports/cgroups.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { PrivateRuntimeDeps } from "./containerd.ts";
 import { endContainerd, endShims, findContainerd, findShims } from "./containerd-process.ts";
-import { removeStaleRules } from "./firewall.ts";
+import { openLoopback, removeStaleRules } from "./firewall.ts";
 import type { RuntimeLayout } from "./layout.ts";
 import type { Programs } from "./programs.ts";
 import { releaseSubnet, removeBridge } from "./pod-network.ts";
@@ -67,6 +67,7 @@ export async function stopPrivateRuntime(
   await attempt("firewall rules", async () => {
     const firewall = { processes: deps.processes, iptables, network: layout.cni.networkName };
     await removeStaleRules(firewall, () => true);
+    await openLoopback(firewall, layout.cni.bridge);
   });
   await attempt("subnet claim", () => releaseSubnet(deps, layout));
   await attempt(`cgroup ${layout.cgroupRoot}`, () => deps.cgroups.remove(layout.cgroupRoot));

@@ -39,6 +39,8 @@ async function removeContainerLog(deps: RuntimeDependencies, pod: PodRef, contai
   const path = `${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}/${containerLogPath(container.name, container.restartCount)}`;
   const directory = path.slice(0, path.lastIndexOf("/"));
   const name = path.slice(directory.length + 1);
+  // A pod that may write to the node's logs could have put a link there, to where the same names mean something else.
+  if ((await files.stat(directory))?.type !== "directory") return;
   for (const entry of await files.list(directory)) {
     if (entry.name === name || entry.name.startsWith(`${name}.`)) await files.remove(`${directory}/${entry.name}`);
   }

@@ -105,7 +105,10 @@ authorization: { mode: AlwaysAllow }
   async expectNothingLeft(): Promise<void> {
     const { layout } = this.podwright;
     const uids = await journaledUids(layout);
-    const outcome = await stopPrivateRuntime(machine, layout, { busybox: "/bin/busybox", iptables: "/usr/sbin/iptables" });
+    const outcome = await stopPrivateRuntime(machine, layout, {
+      busybox: "/bin/busybox",
+      iptables: "/usr/sbin/iptables",
+    });
     if (!outcome.stopped || outcome.leftovers.length > 0) throw new Error(JSON.stringify(outcome));
     await sleep(100);
     const traces = await tracesOf(layout, uids);

@@ -58,6 +58,7 @@ async function firewallRules(layout: RuntimeLayout): Promise<string[]> {
   const addresses = subnet === "" ? undefined : `${subnet.split(".").slice(0, 3).join(".")}.`;
   return stdout.split("\n").filter((line) => {
     if (!line.startsWith("-A")) return false;
+    if (line.includes(` -i ${layout.cni.bridge} `)) return true;
     const network = /name: \\"([^"\\]+)\\"/.exec(line)?.[1];
     if (network !== undefined) return network === layout.cni.networkName;
     return addresses !== undefined && line.includes(addresses);

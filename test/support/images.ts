@@ -1,0 +1,58 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import { systemProcesses } from "../../src/linux/processes.ts";
+import { tar } from "../../src/private-runtime/tar.ts";
+import type { Podwright } from "./podwright.ts";
+
+const type = (name: string): string => `application/vnd.oci.image.${name}`;
+
+/** Imports an image into the private runtime that has the demo image's busybox, and whose USER is this. */
+export async function importImageOfUser(podwright: Podwright, reference: string, user: string): Promise<void> {
+  const blobs = new Map<string, Uint8Array>();
+  const add = (mediaType: string, data: Uint8Array): object => {
+    const digest = systemHashing.sha256(data);
+    blobs.set(digest, data);
+    return { mediaType: type(mediaType), digest: `sha256:${digest}`, size: data.length };
+  };
+  const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+  const link = (name: string) => ({ path: `bin/${name}`, type: "symlink", mode: 0o777, target: "busybox" }) as const;
+  const layer = tar([
+    { path: "bin", type: "directory", mode: 0o755 },
+    { path: "bin/busybox", type: "file", mode: 0o755, data: await readFile("/bin/busybox") },
+    ...["sh", "id", "sleep"].map(link),
+  ]);
+  const layers = [add("layer.v1.tar", layer)];
+  const config = add(
+    "config.v1+json",
+    json({
+      architecture: process.arch === "x64" ? "amd64" : process.arch,
+      os: "linux",
+      config: { User: user, Env: ["PATH=/bin"] },
+      rootfs: { type: "layers", diff_ids: [`sha256:${systemHashing.sha256(layer)}`] },
+    }),
+  );
+  const manifest = add(
+    "manifest.v1+json",
+    json({ schemaVersion: 2, mediaType: type("manifest.v1+json"), config, layers }),
+  );
+  const file = (path: string, data: Uint8Array) => ({ path, type: "file", mode: 0o644, data }) as const;
+  const archive = tar([
+    file("oci-layout", json({ imageLayoutVersion: "1.0.0" })),
+    file(
+      "index.json",
+      json({
+        schemaVersion: 2,
+        manifests: [{ ...manifest, annotations: { "io.containerd.image.name": reference } }],
+      }),
+    ),
+    ...[...blobs].map(([digest, data]) => file(`blobs/sha256/${digest}`, data)),
+  ]);
+  const path = podwright.path("image.tar");
+  await writeFile(path, archive);
+  const ctr = join(podwright.runtime.binDirectory, "ctr");
+  const words = ["-a", podwright.layout.containerd.socket, "-n", "k8s.io", "images", "import", path];
+  const { exitCode, stderr } = await systemProcesses.run(ctr, words, { timeoutMs: 60_000 });
+  if (exitCode !== 0) throw new Error(`ctr images import: ${stderr}`);
+  await rm(path);
+}
