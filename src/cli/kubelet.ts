@@ -27,6 +27,7 @@ import { claimRuntime } from "../private-runtime/ownership.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { healthzRoutes } from "../server/healthz.ts";
 import { canonicalPath } from "./context.ts";
+import { clusterAccess, openCluster } from "./kubelet-cluster.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
@@ -83,7 +84,8 @@ async function operate(daemon: Daemon): Promise<void> {
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout);
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
-  log.info("standalone mode, no API client");
+  const access = await clusterAccess(ports, flags);
+  if (access === undefined) log.info("standalone mode, no API client");
   using runtimeConnection = connectCri(endpoint);
   using imageConnection = connectImages(configuration);
   const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
@@ -99,6 +101,8 @@ async function operate(daemon: Daemon): Promise<void> {
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
+  const parts = { ...daemon, nodeName, hostIPs, machine, runtime };
+  using cluster = access && (await openCluster({ ...parts, access }));
   await runNode({
     ports,
     layout,
@@ -108,6 +112,7 @@ async function operate(daemon: Daemon): Promise<void> {
     runtimeEndpoint: endpoint,
     config,
     sources: sourcesOf(configuration),
+    ...(cluster && { cluster }),
     // As upstream: whatever of the runtime's pods no source wants is an orphan.
     owns: async () => true,
     told: lockFile.told,

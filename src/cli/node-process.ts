@@ -2,6 +2,7 @@ import { onAbort } from "../base/abort.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { version } from "../base/version.ts";
+import type { ClusterSetup } from "../engine/cluster.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
 import { Node, type NodeSources } from "../engine/node.ts";
 import { Journal } from "../journal/journal.ts";
@@ -72,6 +73,8 @@ export interface NodeProcess {
   readonly runtimeEndpoint: string;
   readonly config: KubeletConfig;
   readonly sources: NodeSources;
+  /** Undefined: the node stands alone. */
+  readonly cluster?: ClusterSetup;
   /** Which pods of the runtime may be removed when no source wants them. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** Ends the node when it aborts. */

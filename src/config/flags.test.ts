@@ -99,8 +99,7 @@ const refused: readonly (readonly [words: readonly string[], message: RegExp])[]
   [["--address=localhost"], /expected an IP address$/],
   [["--node-labels=a"], /malformed pair "a", expect key=value$/],
   [["--manifest-url-header=secret"], /^invalid argument for --manifest-url-header: malformed pair, expect key:value$/],
-  [["--kubeconfig=/x"], /^--kubeconfig is not supported: podwright runs standalone: cluster mode is not built yet$/],
-  [["--bootstrap-kubeconfig=/x"], /cluster mode is not built yet$/],
+  [["--bootstrap-kubeconfig=/x"], /^--bootstrap-kubeconfig is not supported: podwright asks for no client certificate/],
 ];
 
 for (const [words, message] of refused) {
@@ -126,8 +125,7 @@ test("flags without a field are kept, those of no effect are warned of, harmless
   assert.equal(node.exitOnLockContention, true);
   assert.equal(node.hostnameOverride, "n");
   assert.deepEqual(warnings, [
-    "Flag --node-labels is not honoured: podwright has no Node object to label without a cluster",
-    "Flag --cloud-provider is not honoured: podwright runs standalone: cluster mode is not built yet",
+    "Flag --cloud-provider is not honoured: podwright knows no cloud providers yet",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
   ]);
 });

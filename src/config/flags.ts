@@ -19,6 +19,7 @@ export interface KubeletFlags {
 /** Flags without a field, those that podwright honours. */
 export interface NodeFlagValues {
   readonly config?: string;
+  readonly kubeconfig?: string;
   readonly configDir?: string;
   readonly rootDir?: string;
   readonly stateDir?: string;

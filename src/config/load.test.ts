@@ -166,12 +166,14 @@ test("what is set and not honoured is warned of with its place, empty values of 
       "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
     "--runtime-cgroups=/x",
     "--max-pods=11",
+    "--volume-stats-agg-period=2m",
   );
   assert.deepEqual(warnings, [
     "Flag --runtime-cgroups is not honoured: podwright does not collect statistics yet",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
+    "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
     "/etc/kubelet.yaml: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
-    "the command line: maxPods: not honoured: podwright does not limit the number of pods yet",
+    "the command line: volumeStatsAggPeriod: not honoured: podwright serves no metrics yet",
   ]);
 });
 

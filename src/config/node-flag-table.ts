@@ -21,7 +21,6 @@ const refused = (kind: FlagKind, text: string, ...harmless: readonly string[]): 
 const noCadvisor = "does not collect statistics yet";
 const keepsOne = "keeps one dead instance of each container";
 const noCredentials = "pulls images without credentials so far";
-const noCluster = "runs standalone: cluster mode is not built yet";
 
 export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   config: honoured("string", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1)"),
@@ -30,15 +29,15 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "state-dir": honoured("string", "podwright's own state, for the client commands too; <root-dir>/podwright"),
   "hostname-override": honoured("string", "the node's name instead of the hostname"),
   "node-ip": honoured("string", "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family"),
-  "node-labels": ignored("map", "has no Node object to label without a cluster", ""),
+  "node-labels": honoured("map", "labels that the Node gets when it is registered"),
   "lock-file": honoured("string", "a file that is locked while the kubelet runs; it waits for the lock"),
   "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),
   "seccomp-default": honoured("bool", "as the field seccompDefault; either turns it on"),
-  kubeconfig: refused("string", noCluster, ""),
-  "bootstrap-kubeconfig": refused("string", noCluster, ""),
+  kubeconfig: honoured("string", "how to reach the API server, and as whom; without it the node stands alone"),
+  "bootstrap-kubeconfig": refused("string", "asks for no client certificate yet; give --kubeconfig", ""),
   "cert-dir": honoured("string", "where the serving certificate is that podwright makes; /var/lib/kubelet/pki"),
   "token-auth-file": honoured("string", "podwright's own: clients' tokens, a line token,user,uid[,\"groups\"] each"),
-  "cloud-provider": ignored("string", noCluster, ""),
+  "cloud-provider": ignored("string", "knows no cloud providers yet", ""),
   "runtime-cgroups": ignored("string", noCadvisor, ""),
   "image-credential-provider-config": ignored("string", noCredentials, ""),
   "image-credential-provider-bin-dir": ignored("string", noCredentials, ""),

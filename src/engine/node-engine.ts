@@ -37,6 +37,8 @@ export interface NodeEngineDependencies {
   readonly journal: Journal;
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
+  /** Nothing on a node that is in no cluster. */
+  readonly clusterHealth: () => Health["checks"];
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
@@ -56,7 +58,7 @@ export class NodeEngine implements Engine {
   }
 
   health(): Health {
-    const checks = [...this.#deps.kubelet.health(), this.#journalCheck()];
+    const checks = [...this.#deps.kubelet.health(), ...this.#deps.clusterHealth(), this.#journalCheck()];
     const { version, pid, runtime, runtimeEndpoint } = this.#identity;
     return {
       healthy: checks.every(({ ok }) => ok),

@@ -12,7 +12,8 @@ import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
 import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
 import { PodMux } from "../sources/mux.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
-import type { SourceDependencies, SourceName } from "../sources/source.ts";
+import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
+import { Cluster, type ClusterSetup } from "./cluster.ts";
 import { NodeEngine } from "./node-engine.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
@@ -41,6 +42,8 @@ export interface NodeSetup {
   readonly runtime: RuntimeInfo;
   readonly runtimeEndpoint: string;
   readonly sources: NodeSources;
+  /** Undefined: the node stands alone. */
+  readonly cluster?: ClusterSetup;
 }
 
 const noObjects: ObjectLookup = { configMap: () => undefined, secret: () => undefined };
@@ -53,6 +56,7 @@ export class Node {
   readonly engine: Engine;
   readonly #kubelet: Kubelet;
   readonly #mux: PodMux;
+  readonly #cluster: Cluster | undefined;
   readonly #run: RunSource | undefined;
   readonly #watched: readonly { run(signal: AbortSignal): Promise<void> }[];
 
@@ -61,8 +65,13 @@ export class Node {
     const { clock, files, network, random } = ports;
     const { config, runtime, sources } = setup;
     const { nodeName, podLogsRoot } = config.node;
-    const names = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
-    this.#mux = new PodMux({ clock, journal, onUpdate: (update) => this.#kubelet.handle(update) }, names);
+    const names: SourceName[] = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
+    if (setup.cluster !== undefined) names.push("api");
+    const onUpdate = (update: PodUpdate): void => {
+      this.#kubelet.handle(update);
+      this.#cluster?.wantedChanged();
+    };
+    this.#mux = new PodMux({ clock, journal, onUpdate }, names);
     const toMux = (name: SourceName): SourceDependencies => {
       return { clock, journal, log, nodeName, deliver: (state) => this.#mux.set(name, state) };
     };
@@ -92,12 +101,25 @@ export class Node {
           userNamespaces: handler?.userNamespaces ?? false,
         },
         sourcesReady: () => this.#mux.allSourcesSeen(),
+        ...(setup.cluster && {
+          cluster: {
+            unsupported: (pod) => this.#cluster?.unsupported(pod) ?? "",
+            podReleased: (uid) => this.#cluster?.podReleased(uid),
+          },
+        }),
       },
       config,
       () => deps.onPodGone(),
     );
+    this.#cluster =
+      setup.cluster &&
+      new Cluster({ ...deps, random, kubelet: this.#kubelet, mux: this.#mux, ...toMux("api") }, setup.cluster);
     this.engine = new NodeEngine(
-      { clock, random, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run, exit: () => deps.exit() },
+      {
+        ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run },
+        clusterHealth: () => this.#cluster?.health() ?? [],
+        exit: () => deps.exit(),
+      },
       {
         version: setup.version,
         pid: ports.processes.ownPid,
@@ -139,7 +161,8 @@ export class Node {
 
   /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#kubelet.run(signal), ...this.#watched.map((source) => source.run(signal))]);
+    const sources = this.#watched.map((source) => source.run(signal));
+    await Promise.all([this.#kubelet.run(signal), this.#cluster?.run(signal), ...sources]);
   }
 
   /** Removes the node's cgroups when no pod is left in them. */

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { strategicPatch } from "./strategic-patch.ts";
+
+const keys = { conditions: "type", podIPs: "ip", addresses: "replace" };
+
+test("what did not change is not sent, and what is empty counts as absent", () => {
+  const before = { phase: "Running", conditions: [{ type: "Ready", status: "True", lastProbeTime: null }] };
+  const after = { phase: "Running", conditions: [{ type: "Ready", status: "True" }], podIPs: [], lastState: {} };
+  assert.equal(strategicPatch(before, after, keys), undefined);
+});
+
+test("fields are set, changed in part and taken away", () => {
+  const before = { phase: "Pending", reason: "x", resources: { requests: { cpu: "1", memory: "2" } } };
+  const after = { phase: "Running", resources: { requests: { cpu: "2" } }, podIP: "10.0.0.1" };
+  assert.deepEqual(strategicPatch(before, after, keys), {
+    phase: "Running",
+    reason: null,
+    resources: { requests: { cpu: "2", memory: null } },
+    podIP: "10.0.0.1",
+  });
+});
+
+test("conditions are merged by their type: those of others are left alone, own ones that are over are deleted", () => {
+  const ready = { type: "Ready", status: "False", reason: "ContainersNotReady" };
+  const other = { type: "example.org/gate", status: "True" };
+  const before = { conditions: [other, ready, { type: "DisruptionTarget", status: "True" }] };
+  const after = { conditions: [other, { type: "Ready", status: "True" }] };
+  assert.deepEqual(strategicPatch(before, after, keys), {
+    "$setElementOrder/conditions": [{ type: "example.org/gate" }, { type: "Ready" }],
+    conditions: [
+      { type: "Ready", status: "True", reason: null },
+      { $patch: "delete", type: "DisruptionTarget" },
+    ],
+  });
+});
+
+test("lists without a key are replaced, also where the server would merge them", () => {
+  const before = { containerStatuses: [{ name: "a" }], addresses: [{ type: "InternalIP", address: "1" }] };
+  const after = { containerStatuses: [{ name: "b" }], addresses: [{ type: "InternalIP", address: "2" }] };
+  assert.deepEqual(strategicPatch(before, after, keys), {
+    containerStatuses: [{ name: "b" }],
+    addresses: [{ type: "InternalIP", address: "2" }, { $patch: "replace" }],
+  });
+});
+
+test("a status that is the same needs no patch, whatever it is", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+      assert.equal(strategicPatch(value, structuredClone(value), keys), undefined);
+    }),
+  );
+});

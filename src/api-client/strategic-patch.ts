@@ -1,0 +1,78 @@
+import { isRecord } from "./resource.ts";
+
+/**
+ * How lists are merged, by the field's name: items found by the value of a key, or (`replace`) the whole list for the
+ * one before, where the server would merge it. Lists that are not named are atomic on the server too.
+ */
+export type MergeKeys = Readonly<Record<string, string>>;
+
+/**
+ * The strategic merge patch that makes `before` into `after`; undefined when there is nothing to change. What is empty
+ * (null, no items, no fields) counts as absent: servers leave it out. Pure.
+ */
+export function strategicPatch(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+  mergeKeys: MergeKeys,
+): Record<string, unknown> | undefined {
+  const patch: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, wanted] = [before[name], after[name]];
+    if (isSame(old, wanted)) continue;
+    if (isAbsent(wanted)) patch[name] = null;
+    else if (isRecord(wanted) && isRecord(old)) patch[name] = strategicPatch(old, wanted, mergeKeys) ?? {};
+    else if (Array.isArray(wanted)) addList(patch, name, Array.isArray(old) ? old : [], wanted, mergeKeys[name]);
+    else patch[name] = wanted;
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function addList(
+  patch: Record<string, unknown>,
+  name: string,
+  before: readonly unknown[],
+  after: readonly unknown[],
+  mergeKey: string | undefined,
+): void {
+  if (mergeKey === undefined) {
+    patch[name] = after;
+  } else if (mergeKey === "replace") {
+    patch[name] = [...after, { $patch: "replace" }];
+  } else {
+    const keyOf = (item: unknown): unknown => (isRecord(item) ? item[mergeKey] : undefined);
+    const wanted = new Set(after.map(keyOf));
+    const changed = after.filter((item) => !before.some((old) => keyOf(old) === keyOf(item) && isSame(old, item)));
+    const gone = before.map(keyOf).filter((key) => !wanted.has(key));
+    patch[`$setElementOrder/${name}`] = after.map((item) => ({ [mergeKey]: keyOf(item) }));
+    patch[name] = [
+      ...changed.map((item) =>
+        withRemovals(
+          before.find((old) => keyOf(old) === keyOf(item)),
+          item,
+        ),
+      ),
+      ...gone.map((key) => ({ $patch: "delete", [mergeKey]: key })),
+    ];
+  }
+}
+
+/** An item is merged field by field: those that it has no longer are named. */
+function withRemovals(before: unknown, after: unknown): unknown {
+  if (!isRecord(before) || !isRecord(after)) return after;
+  const removed = Object.keys(before).filter((name) => !isAbsent(before[name]) && isAbsent(after[name]));
+  return { ...after, ...Object.fromEntries(removed.map((name) => [name, null])) };
+}
+
+function isAbsent(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return Array.isArray(value) ? value.length === 0 : isRecord(value) && Object.values(value).every(isAbsent);
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return a === b;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((name) => isSame(a[name], b[name]));
+}

@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { StringMap } from "./meta.ts";
+
+const OptionalText = z.string().optional();
+
+/** corev1.NodeCondition. */
+const NodeCondition = z.looseObject({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  lastHeartbeatTime: z.string().nullish(),
+  lastTransitionTime: z.string().nullish(),
+  reason: OptionalText,
+  message: OptionalText,
+});
+
+/** corev1.Node as a kubelet reads it; whatever else it holds stays as it is. */
+export const NodeObject = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: OptionalText,
+    uid: OptionalText,
+    resourceVersion: OptionalText,
+    labels: StringMap.optional(),
+    annotations: StringMap.optional(),
+  }),
+  spec: z.looseObject({ unschedulable: z.boolean().optional(), providerID: OptionalText }).optional(),
+  status: z
+    .looseObject({
+      conditions: z.array(NodeCondition).optional(),
+      capacity: StringMap.optional(),
+      allocatable: StringMap.optional(),
+    })
+    .optional(),
+});
+
+/** coordination.k8s.io/v1 Lease. */
+export const Lease = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: OptionalText,
+    uid: OptionalText,
+    resourceVersion: OptionalText,
+    ownerReferences: z.array(z.looseObject({ uid: z.string() })).optional(),
+  }),
+});
+
+export type NodeObject = z.infer<typeof NodeObject>;
+export type NodeCondition = z.infer<typeof NodeCondition>;
+export type Lease = z.infer<typeof Lease>;

@@ -1,0 +1,175 @@
+import type { ApiClient } from "../api-client/client.ts";
+import { Reflector, type ReflectorHandler, type ReflectorTarget } from "../api-client/reflector.ts";
+import type { ApiObject } from "../api-client/resource.ts";
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Kubelet } from "../kubelet.ts";
+import { NodeImages } from "../node/node-images.ts";
+import { NodeLease } from "../node/lease.ts";
+import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
+import type { NodeObservation } from "../node/node-status.ts";
+import { nodes } from "../node/resources.ts";
+import { RuntimeState } from "../node/runtime-state.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import { MirrorPods } from "../pods/mirror-pods.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { type ApiPod, apiPods } from "../sources/api-pod.ts";
+import { ApiSource } from "../sources/api-source.ts";
+import type { PodMux } from "../sources/mux.ts";
+import type { SourceState } from "../sources/source.ts";
+import { StatusSync } from "../status/status-sync.ts";
+
+/** A node's place in a cluster. */
+export interface ClusterSetup {
+  readonly client: ApiClient;
+  readonly node: NodeSyncConfig;
+  readonly leaseDurationSeconds: number;
+  /** nodeStatusMaxImages. */
+  readonly maxImages: number;
+}
+
+export interface ClusterDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly cri: Cri;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health">;
+  readonly mux: Pick<PodMux, "pods">;
+  /** Takes what the API server wants of this node. */
+  readonly deliver: (state: SourceState) => void;
+}
+
+/**
+ * What makes a kubelet a node of a cluster: its pods come from the API server, their statuses go there, and its own Node,
+ * lease and mirror pods are kept there. Without the API server all this waits, and pods run on.
+ */
+export class Cluster implements ClusterHooks {
+  readonly #deps: ClusterDependencies;
+  readonly #setup: ClusterSetup;
+  readonly #source: ApiSource;
+  readonly #statuses: StatusSync;
+  readonly #mirrors: MirrorPods;
+  readonly #node: NodeSync;
+  readonly #lease: NodeLease;
+  readonly #runtime: RuntimeState;
+  readonly #images: NodeImages;
+
+  constructor(deps: ClusterDependencies, setup: ClusterSetup) {
+    const { clock, random, journal, cri, kubelet, mux } = deps;
+    const { client } = setup;
+    const log = deps.log.child({ room: "cluster" });
+    const nodeName = setup.node.identity.name;
+    this.#deps = { ...deps, log };
+    this.#setup = setup;
+    this.#statuses = new StatusSync({ client, clock, journal, log, statuses: kubelet.statuses });
+    this.#images = new NodeImages(clock, cri.images, setup.maxImages);
+    const nodeUid = (): string | undefined => this.#node.uid;
+    this.#mirrors = new MirrorPods({
+      client,
+      clock,
+      journal,
+      log,
+      nodeName,
+      nodeUid,
+      statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
+    });
+    this.#source = new ApiSource(deps, {
+      podSeen: (pod) => this.#podSeen(pod),
+      podGone: (pod) => this.#podGone(pod),
+      podsKnown: () => this.#mirrors.podsKnown(),
+    });
+    this.#runtime = new RuntimeState({ clock, runtime: cri.runtime, log }, () => this.#node.wake());
+    this.#node = new NodeSync(
+      {
+        client,
+        clock,
+        random,
+        journal,
+        log,
+        observe: (signal) => this.#observe(signal),
+        onRegistered: () => this.#mirrors.wake(),
+      },
+      setup.node,
+    );
+    this.#lease = new NodeLease({ client, clock, random, log, nodeName, nodeUid }, setup.leaseDurationSeconds);
+  }
+
+  unsupported({ metadata }: Pod): string {
+    return this.#source.get(metadata.uid)?.unsupported ?? "";
+  }
+
+  podReleased(uid: string): void {
+    this.#statuses.released(uid);
+  }
+
+  /** What is wanted of the node has changed. */
+  wantedChanged(): void {
+    this.#mirrors.wake();
+  }
+
+  health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
+    const { renewedAtMs } = this.#lease;
+    const ageMs = renewedAtMs === undefined ? undefined : this.#deps.clock.monotonic() - renewedAtMs;
+    const renewed =
+      ageMs === undefined ? "the lease was never renewed" : `lease renewed ${(ageMs / 1000).toFixed(1)} s ago`;
+    return [
+      {
+        name: "apiserver",
+        ok: ageMs !== undefined && ageMs < this.#setup.leaseDurationSeconds * 1000,
+        detail: `${renewed}, ${this.#statuses.waiting} pods' statuses to be sent`,
+      },
+    ];
+  }
+
+  /** Works until the signal aborts. Never rejects but for a defect. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { name } = this.#setup.node.identity;
+    const ofNode = { name: "pods of this node", resource: apiPods, fieldSelector: `spec.nodeName=${name}` };
+    const own = { name: "Node of this node", resource: nodes, fieldSelector: `metadata.name=${name}` };
+    await Promise.all([
+      this.#runtime.run(signal),
+      this.#node.run(signal),
+      this.#lease.run(signal),
+      this.#statuses.run(signal),
+      this.#mirrors.run(signal),
+      this.#reflector(ofNode, this.#source).run(signal),
+      this.#reflector(own, this.#node).run(signal),
+    ]);
+  }
+
+  #reflector<T extends ApiObject>(target: ReflectorTarget<T>, handler: ReflectorHandler<T>): Reflector<T> {
+    const { clock, random, log } = this.#deps;
+    return new Reflector({ client: this.#setup.client, clock, random, log }, target, handler);
+  }
+
+  #podSeen(pod: ApiPod): void {
+    this.#statuses.podSeen(pod);
+    this.#mirrors.podSeen(pod);
+  }
+
+  #podGone(pod: ApiPod): void {
+    this.#statuses.podGone(pod);
+    this.#mirrors.podGone(pod);
+  }
+
+  async #observe(signal: AbortSignal): Promise<NodeObservation> {
+    const { clock, kubelet, log } = this.#deps;
+    await this.#runtime.known(signal);
+    const images = await this.#images.list(signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      log.warn("the node's images can't be listed", { error: errorMessage(error) });
+      return [];
+    });
+    const pleg = kubelet.health().find(({ name }) => name === "pleg");
+    const problems = [
+      ...this.#runtime.problems(),
+      ...(pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`]),
+    ];
+    return { now: clock.now(), problems, images };
+  }
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { vectorJson } from "../../test/support/vectors.ts";
+import type { Lease } from "../api/node.ts";
+import { NodeLease } from "./lease.ts";
+
+const recorded = vectorJson<Lease>("lease.json");
+const missing = { kind: "Status", reason: "NotFound", code: 404 };
+
+async function withLease(work: (kube: ScriptedKube, lease: NodeLease) => Promise<void>): Promise<void> {
+  const kube = new ScriptedKube();
+  const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+  const deps = {
+    client: kube.client(),
+    clock: kube.clock,
+    random,
+    log: silentLog,
+    nodeName: "node1",
+    nodeUid: () => "n",
+  };
+  const lease = new NodeLease(deps, 40);
+  const stop = new AbortController();
+  const ended = lease.run(stop.signal);
+  await work(kube, lease);
+  stop.abort(new Error("the test is over"));
+  await ended;
+  assert.deepEqual(kube.clock.waits, []);
+}
+
+test("a lease is made as the Go kubelet's, and renewed every 10 s without being asked for", async () => {
+  await withLease(async (kube) => {
+    await (await kube.next()).json(missing, 404);
+    const creation = await kube.next();
+    assert.deepEqual([creation.request.method, creation.request.lane], ["POST", "heartbeats"]);
+    assert.deepEqual(creation.body, {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: {
+        name: "node1",
+        namespace: "kube-node-lease",
+        ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node1", uid: "n" }],
+      },
+      spec: { holderIdentity: "node1", leaseDurationSeconds: 40, renewTime: "2026-11-20T14:02:00.000000Z" },
+    });
+    await creation.json(recorded);
+    for (const renewTime of ["2026-11-20T14:02:10.000000Z", "2026-11-20T14:02:20.000000Z"]) {
+      await kube.clock.advance(10_000);
+      const renewal = await kube.next();
+      assert.equal(renewal.request.method, "PUT");
+      const { metadata, spec } = renewal.body as { metadata: Lease["metadata"]; spec: { renewTime: string } };
+      assert.equal(metadata.resourceVersion, "485");
+      assert.equal(spec.renewTime, renewTime);
+      await renewal.json(recorded);
+    }
+  });
+});
+
+test("a lease that somebody else changed is taken over at once", async () => {
+  await withLease(async (kube, lease) => {
+    await (await kube.next()).json(recorded);
+    await (await kube.next()).json(recorded);
+    await kube.clock.advance(10_000);
+    await (await kube.next()).json({ kind: "Status", reason: "Conflict", code: 409 }, 409);
+    await (await kube.next()).json({ ...recorded, metadata: { ...recorded.metadata, resourceVersion: "500" } });
+    const renewal = await kube.next();
+    assert.equal((renewal.body as Lease).metadata.resourceVersion, "500");
+    await renewal.json(recorded);
+    assert.equal(lease.renewedAtMs, kube.clock.monotonic());
+  });
+});
+
+test("a server that does not answer costs its time, and the next renewal comes when it is due", async () => {
+  await withLease(async (kube) => {
+    await (await kube.next()).json(recorded);
+    await (await kube.next()).json(recorded);
+    await kube.clock.advance(10_000);
+    await kube.next();
+    await kube.clock.advance(9_999);
+    assert.ok(await kube.isQuiet());
+    await kube.clock.advance(1);
+    assert.equal((await kube.next()).request.method, "PUT");
+  });
+});

@@ -1,0 +1,121 @@
+import { isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import type { Lease } from "../api/node.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { leaseNamespace, leases } from "./resources.ts";
+
+export interface LeaseDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly nodeName: string;
+  /** The Node's UID, once it is registered: the lease goes with it. */
+  readonly nodeUid: () => string | undefined;
+}
+
+/** As upstream: a quarter of the lease, so that three may be lost. */
+const renewals = 0.25;
+const jitter = 0.04;
+const triesAtOnce = 5;
+
+/** The node's sign of life (KEP-589): a Lease in kube-node-lease, renewed on a lane of its own. */
+export class NodeLease {
+  readonly #deps: LeaseDependencies;
+  readonly #durationSeconds: number;
+  #last: Lease | undefined;
+  #renewedAtMs: number | undefined;
+  #failing = false;
+
+  constructor(deps: LeaseDependencies, durationSeconds: number) {
+    this.#deps = deps;
+    this.#durationSeconds = durationSeconds;
+  }
+
+  /** When it was renewed last; monotonic. */
+  get renewedAtMs(): number | undefined {
+    return this.#renewedAtMs;
+  }
+
+  /** Renews until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#deps;
+    const periodMs = this.#durationSeconds * 1000 * renewals;
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      await this.#renew(signal);
+      // From beginning to beginning: a slow server must not stretch the time between two signs of life.
+      const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
+      await clock.sleep("the node's lease to be renewed", Math.max(0, waitMs), signal).catch(() => {});
+    }
+  }
+
+  async #renew(signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#deps;
+    let problem: unknown;
+    for (let tries = 0; tries < triesAtOnce && !signal.aborted; tries++) {
+      try {
+        this.#last = this.#last === undefined ? await this.#ensure(signal) : await this.#replace(this.#last, signal);
+        this.#renewedAtMs = clock.monotonic();
+        if (this.#failing) log.info("the node's lease is renewed again");
+        this.#failing = false;
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        problem = error;
+        const stale = isApiError(error, "Conflict", "NotFound", "AlreadyExists");
+        if (stale) this.#last = undefined;
+        // Only what was out of date is worth another try at once; a server that is away is asked again in time.
+        else break;
+      }
+    }
+    this.#failing = true;
+    log.warn("failed to renew the node's lease", { error: errorMessage(problem) });
+  }
+
+  /** Takes over what is there, or creates it. */
+  async #ensure(signal: AbortSignal): Promise<Lease> {
+    const { client, nodeName } = this.#deps;
+    const place = { namespace: leaseNamespace, name: nodeName };
+    try {
+      const found = await client.get({ lane: "heartbeats", resource: leases, place, signal });
+      return await this.#replace(found, signal);
+    } catch (error) {
+      if (!isApiError(error, "NotFound")) throw error;
+    }
+    const collection = { namespace: leaseNamespace };
+    const created = this.#object({ metadata: { name: nodeName, namespace: leaseNamespace } });
+    return await client.create({ lane: "heartbeats", resource: leases, place: collection, signal }, created);
+  }
+
+  async #replace(lease: Lease, signal: AbortSignal): Promise<Lease> {
+    const { client, nodeName } = this.#deps;
+    const place = { namespace: leaseNamespace, name: nodeName };
+    return await client.replace({ lane: "heartbeats", resource: leases, place, signal }, this.#object(lease));
+  }
+
+  #object(lease: Lease): object {
+    const { clock, nodeName, nodeUid } = this.#deps;
+    const uid = nodeUid();
+    const owner = uid && { apiVersion: "v1", kind: "Node", name: nodeName, uid };
+    return {
+      ...lease,
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { ...lease.metadata, ...(owner && { ownerReferences: [owner] }) },
+      spec: {
+        holderIdentity: nodeName,
+        leaseDurationSeconds: this.#durationSeconds,
+        renewTime: microTime(clock.now()),
+      },
+    };
+  }
+}
+
+/** metav1.MicroTime. */
+function microTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace("Z", "000Z");
+}

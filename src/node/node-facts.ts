@@ -1,0 +1,54 @@
+import type { Files } from "../ports/files.ts";
+
+/** What a Node object says of its machine. */
+export interface NodeFacts {
+  readonly processors: number;
+  readonly memoryBytes: bigint;
+  readonly swapBytes: bigint;
+  readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
+  /** `uname -r` */
+  readonly kernelVersion: string;
+  /** PRETTY_NAME of os-release. */
+  readonly osImage: string;
+  readonly machineId: string;
+  readonly systemUuid: string;
+  /** Changes with every boot. */
+  readonly bootId: string;
+}
+
+const maxFileBytes = 64 * 1024;
+
+/** Reads /proc, /sys and /etc. What is not there is left empty. */
+export async function readNodeFacts(
+  files: Pick<Files, "read">,
+  machine: { readonly processors: number; readonly memoryBytes: bigint; readonly hugePageSizes: readonly bigint[] },
+): Promise<NodeFacts> {
+  const text = async (...paths: readonly string[]): Promise<string> => {
+    for (const path of paths) {
+      const bytes = await files.read(path, maxFileBytes).catch(() => new Uint8Array());
+      const content = new TextDecoder().decode(bytes).trim();
+      if (content !== "") return content;
+    }
+    return "";
+  };
+  const machineId = await text("/etc/machine-id", "/var/lib/dbus/machine-id");
+  const osRelease = await text("/etc/os-release", "/usr/lib/os-release");
+  const kibibytes = /^SwapTotal:\s+(\d+) kB$/mu.exec(await text("/proc/meminfo"))?.[1] ?? "0";
+  return {
+    processors: machine.processors,
+    memoryBytes: machine.memoryBytes,
+    swapBytes: BigInt(kibibytes) * 1024n,
+    hugePages: await Promise.all(
+      machine.hugePageSizes.map(async (sizeBytes) => {
+        const count = await text(`/sys/kernel/mm/hugepages/hugepages-${sizeBytes / 1024n}kB/nr_hugepages`);
+        return { sizeBytes, count: /^\d+$/u.test(count) ? BigInt(count) : 0n };
+      }),
+    ),
+    kernelVersion: await text("/proc/sys/kernel/osrelease"),
+    osImage: /^PRETTY_NAME="?([^"\n]*)"?$/mu.exec(osRelease)?.[1] ?? "Linux",
+    machineId,
+    // As cAdvisor finds it: virtual machines without firmware tables have the machine's id only.
+    systemUuid: await text("/sys/class/dmi/id/product_uuid", "/proc/device-tree/system-id", "/etc/machine-id"),
+    bootId: await text("/proc/sys/kernel/random/boot_id"),
+  };
+}

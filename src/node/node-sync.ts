@@ -1,0 +1,198 @@
+import { isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import type { NodeObject } from "../api/node.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import {
+  newNode,
+  type NodeIdentity,
+  type NodeObservation,
+  type NodeRegistration,
+  nodeStatus,
+  nodeStatusPatch,
+  reconcilePatch,
+} from "./node-status.ts";
+import { nodes } from "./resources.ts";
+
+export interface NodeSyncDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** Looks at the node; resolves only once the runtime has answered. */
+  readonly observe: (signal: AbortSignal) => Promise<NodeObservation>;
+  /** The Node is registered, or was found. */
+  readonly onRegistered: (node: NodeObject) => void;
+}
+
+export interface NodeSyncConfig {
+  readonly identity: NodeIdentity;
+  readonly registration: NodeRegistration;
+  /** nodeStatusUpdateFrequency: how often the status is computed. */
+  readonly updatePeriodMs: number;
+  /** nodeStatusReportFrequency: how often it is sent when nothing changed. */
+  readonly reportPeriodMs: number;
+}
+
+const firstRetryMs = 100;
+const longestRetryMs = 7000;
+const jitter = 0.04;
+/** As upstream (nodeReadyGracePeriod, and the period of fastStatusUpdateOnce). */
+const eagerMs = 120_000;
+const eagerPeriodMs = 100;
+
+/**
+ * The node's Node: registers it, keeps its status, and sees what others make of it (upstream's registerWithAPIServer,
+ * syncNodeStatus and fastStatusUpdateOnce). Nothing is said of a node before its runtime has answered.
+ */
+export class NodeSync {
+  readonly #deps: NodeSyncDependencies;
+  readonly #config: NodeSyncConfig;
+  readonly #wait: WakeableWait;
+  /** As the server had it last. */
+  #node: NodeObject | undefined;
+  #registered = false;
+  #reportedAtMs = 0;
+  /** Moves the reports of nodes that changed together apart. */
+  #reportOffsetMs = 0;
+  #failing = false;
+  /** Until the node was ready for the first time it is looked at all the time. */
+  #wasReady = false;
+
+  constructor(deps: NodeSyncDependencies, config: NodeSyncConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#wait = new WakeableWait(deps.clock, "the node's status to be computed");
+  }
+
+  /** The Node's UID once it is registered. */
+  get uid(): string | undefined {
+    return this.#registered ? this.#node?.metadata.uid : undefined;
+  }
+
+  /** Something of the node has changed: its status is looked at now. */
+  wake(): void {
+    this.#wait.wake();
+  }
+
+  /** From the watch of this node. */
+  replaced(objects: readonly NodeObject[]): void {
+    const [node] = objects;
+    if (node !== undefined) this.#seen(node);
+    else if (this.#registered) this.#gone();
+  }
+
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", node: NodeObject): void {
+    if (type === "DELETED") this.#gone();
+    else this.#seen(node);
+  }
+
+  /** Registers the node, then keeps its status, until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#deps;
+    await this.#register(signal);
+    const eagerUntilMs = clock.monotonic() + eagerMs;
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      await this.#sync(signal);
+      const eager = !this.#wasReady && !this.#failing && began < eagerUntilMs;
+      const periodMs = eager ? eagerPeriodMs : this.#config.updatePeriodMs * (1 + jitter * random.uniform());
+      await this.#wait.for(Math.max(0, periodMs - (clock.monotonic() - began)), signal);
+    }
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
+    const { clock, log, journal, onRegistered } = this.#deps;
+    const { name } = this.#config.identity;
+    for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      try {
+        const { node, how } = await this.#tryRegister(signal);
+        this.#node = node;
+        this.#registered = true;
+        this.#reportedAtMs = clock.monotonic();
+        log.info(`node ${how}`, { node: name });
+        journal.record({ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` });
+        onRegistered(node);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn("can't register the node yet", { node: name, error: errorMessage(error), retryMs: delayMs });
+      }
+      await clock.sleep("another try to register the node", delayMs, signal).catch(() => {});
+    }
+  }
+
+  async #tryRegister(signal: AbortSignal): Promise<{ readonly node: NodeObject; readonly how: string }> {
+    const { client, observe } = this.#deps;
+    const { identity, registration } = this.#config;
+    if (registration.enabled) {
+      try {
+        const object = newNode(identity, await observe(signal), registration);
+        const call = { lane: "heartbeats", resource: nodes, place: {}, signal } as const;
+        return { node: await client.create(call, object), how: "registered" };
+      } catch (error) {
+        if (!isApiError(error, "AlreadyExists", "Forbidden")) throw error;
+      }
+    }
+    const found = await client.get({ ...this.#call(signal), place: { name: identity.name } });
+    const patch = registration.enabled ? reconcilePatch(found, identity, registration) : undefined;
+    return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was registered before" };
+  }
+
+  async #sync(signal: AbortSignal): Promise<void> {
+    const { clock, log, random, observe } = this.#deps;
+    try {
+      const observed = await observe(signal);
+      this.#wasReady ||= observed.problems.length === 0;
+      const found = this.#node;
+      if (found === undefined) return;
+      const status = nodeStatus(this.#config.identity, observed, found.status?.conditions);
+      const { patch, news } = nodeStatusPatch(found, status);
+      const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
+      if (patch === undefined || !(news || due)) return;
+      this.#node = await this.#patch(patch, signal);
+      this.#reportedAtMs = clock.monotonic();
+      this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
+      if (this.#failing) log.info("the node's status is sent again");
+      this.#failing = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failing = true;
+      log.warn("failed to send the node's status", { error: errorMessage(error) });
+    }
+  }
+
+  async #patch(patch: object, signal: AbortSignal): Promise<NodeObject> {
+    return await this.#deps.client.patch(this.#call(signal), "strategic", patch);
+  }
+
+  #call(signal: AbortSignal) {
+    const place = { name: this.#config.identity.name, subresource: "status" };
+    return { lane: "heartbeats", resource: nodes, place, signal } as const;
+  }
+
+  #seen(node: NodeObject): void {
+    const ready = readiness(node);
+    const changed = this.#node !== undefined && readiness(this.#node) !== ready;
+    this.#node = node;
+    // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
+    if (this.#registered && changed) this.wake();
+  }
+
+  #gone(): void {
+    this.#node = undefined;
+    const { name } = this.#config.identity;
+    const message = `node ${name} was deleted from the API server; a restart registers it again`;
+    this.#deps.journal.record({ kind: "note", what: "NodeDeleted", message });
+    this.#deps.log.warn("the node was deleted from the API server; a restart registers it again", { node: name });
+  }
+}
+
+function readiness(node: NodeObject): string | undefined {
+  return node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
+}

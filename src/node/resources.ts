@@ -1,0 +1,17 @@
+import { decoder, type Resource } from "../api-client/resource.ts";
+import { Lease, NodeObject } from "../api/node.ts";
+
+export const nodes: Resource<NodeObject> = {
+  base: "/api/v1",
+  plural: "nodes",
+  decode: decoder(NodeObject, "Node"),
+};
+
+export const leases: Resource<Lease> = {
+  base: "/apis/coordination.k8s.io/v1",
+  plural: "leases",
+  decode: decoder(Lease, "Lease"),
+};
+
+/** Where the nodes' leases are. */
+export const leaseNamespace = "kube-node-lease";

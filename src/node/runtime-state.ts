@@ -1,0 +1,86 @@
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** As upstream (updateRuntimeUp). */
+const periodMs = 5000;
+/** For so long a runtime that said that it was ready is believed. */
+const believedMs = 30_000;
+
+/** What the runtime said of itself last. */
+interface Report {
+  /** Why it is not ready, in upstream's words. */
+  readonly problems: readonly string[];
+}
+
+/** Asks the runtime every 5 s how it is: what of the node's Ready condition is the runtime's (upstream's runtimeState). */
+export class RuntimeState {
+  readonly #clock: Clock;
+  readonly #runtime: Pick<Cri["runtime"], "status">;
+  readonly #log: Logger;
+  readonly #onChange: () => void;
+  #report: Report | undefined;
+  readonly #answered = Promise.withResolvers<void>();
+  #answeredAtMs: number | undefined;
+
+  /** @param onChange called when what is to be said of the runtime has changed */
+  constructor(
+    deps: { readonly clock: Clock; readonly runtime: Pick<Cri["runtime"], "status">; readonly log: Logger },
+    onChange: () => void,
+  ) {
+    this.#clock = deps.clock;
+    this.#runtime = deps.runtime;
+    this.#log = deps.log;
+    this.#onChange = onChange;
+  }
+
+  /** Resolves once the runtime has answered: before, nothing is known of this node. Rejects when the signal aborts. */
+  async known(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, reject } = Promise.withResolvers<never>();
+    using _abort = onAbort(signal, () => reject(signal.reason));
+    await Promise.race([this.#answered.promise, promise]);
+  }
+
+  /** Why no pod can be run, in upstream's words; none when all is well. */
+  problems(): string[] {
+    if (this.#report === undefined || this.#answeredAtMs === undefined) {
+      return ["container runtime status check may not have completed yet"];
+    }
+    const down = this.#clock.monotonic() - this.#answeredAtMs > believedMs;
+    return [...(down ? ["container runtime is down"] : []), ...this.#report.problems];
+  }
+
+  /** Asks until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const before = this.problems().join();
+      await this.#ask(signal);
+      if (signal.aborted) return;
+      if (before !== this.problems().join()) this.#onChange();
+      await this.#clock.sleep("another look at the container runtime", periodMs, signal).catch(() => {});
+    }
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    try {
+      const { status } = await this.#runtime.status({}, { signal });
+      const unmet = (type: string, text: string): string[] => {
+        const condition = status?.conditions.find((each) => each.type === type);
+        if (condition?.status) return [];
+        const { reason = "", message = "" } = condition ?? {};
+        return [`${text}: ${type}=false reason:${reason} message:${message}`];
+      };
+      const runtime = unmet("RuntimeReady", "container runtime not ready");
+      this.#report = { problems: [...runtime, ...unmet("NetworkReady", "container runtime network not ready")] };
+      // One that says that it is not ready counts as one that does not answer, once it has said so for a while.
+      if (runtime.length === 0 || this.#answeredAtMs === undefined) this.#answeredAtMs = this.#clock.monotonic();
+      this.#answered.resolve();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#log.warn("the container runtime does not say how it is", { error: errorMessage(error) });
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ApiPod } from "../sources/api-pod.ts";
+import { mirrorActions, mirrorOf, MirrorPods } from "./mirror-pods.ts";
+
+function staticPod(name: string, hash: string): Pod {
+  const annotations = { "kubernetes.io/config.hash": hash, "kubernetes.io/config.source": "file" };
+  return podWith({ containers: [{ name: "c" }] }, { name, uid: hash, annotations });
+}
+
+function mirrorPod(name: string, hash: string, more: Partial<Pod["metadata"]> = {}): ApiPod {
+  const annotations = { "kubernetes.io/config.mirror": hash };
+  const pod = podWith({ containers: [{ name: "c" }] }, { name, uid: `mirror-${name}`, annotations, ...more });
+  return { ...pod, status: undefined, unsupported: "" };
+}
+
+describe("mirrorActions", () => {
+  const actions = (statics: readonly Pod[], mirrors: readonly ApiPod[]): string[] =>
+    mirrorActions(statics, mirrors).map((action) => {
+      const pod = action.kind === "create" ? action.pod : action.mirror;
+      return `${action.kind} ${pod.metadata.name}: ${action.cause.code}`;
+    });
+
+  test("a pod without a picture gets one", () => {
+    assert.deepEqual(actions([staticPod("a", "1")], []), ["create a: MirrorPodMissing"]);
+    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1")]), []);
+  });
+
+  test("a picture of an older manifest, one that is being deleted and one of no pod are removed", () => {
+    const deletionTimestamp = "2026-11-20T14:02:00Z";
+    assert.deepEqual(actions([staticPod("a", "2")], [mirrorPod("a", "1")]), ["delete a: MirrorPodOutdated"]);
+    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1", { deletionTimestamp })]), [
+      "delete a: MirrorPodDeleted",
+    ]);
+    assert.deepEqual(actions([], [mirrorPod("a", "1")]), ["delete a: MirrorPodOrphaned"]);
+  });
+});
+
+test("a picture belongs to the node, has the pod's hash and no UID of its own", () => {
+  assert.deepEqual(mirrorOf(staticPod("a", "1"), { name: "node1", uid: "n" }), {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "a",
+      namespace: "ns",
+      annotations: {
+        "kubernetes.io/config.hash": "1",
+        "kubernetes.io/config.source": "file",
+        "kubernetes.io/config.mirror": "1",
+      },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node1", uid: "n", controller: true }],
+    },
+    spec: { containers: [{ name: "c" }] },
+  });
+});
+
+describe("MirrorPods", () => {
+  interface World {
+    readonly kube: ScriptedKube;
+    readonly mirrors: MirrorPods;
+    statics: Pod[];
+    uid: string | undefined;
+  }
+
+  async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
+    const kube = new ScriptedKube();
+    const world: World = {
+      kube,
+      statics: [],
+      uid: "n",
+      mirrors: new MirrorPods({
+        ...{
+          client: kube.client(),
+          clock: kube.clock,
+          journal: new MemoryRecorder(),
+          log: silentLog,
+          nodeName: "node1",
+        },
+        nodeUid: () => world.uid,
+        statics: () => world.statics,
+      }),
+    };
+    const stop = new AbortController();
+    const ended = world.mirrors.run(stop.signal);
+    await work(world);
+    stop.abort(new Error("the test is over"));
+    await ended;
+    assert.deepEqual(kube.clock.waits, []);
+  }
+
+  test("waits until the node is registered and all pods are known", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.uid = undefined;
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet());
+      world.uid = "n";
+      world.mirrors.wake();
+      const creation = await world.kube.next();
+      assert.equal(creation.url.pathname, "/api/v1/namespaces/ns/pods");
+      await creation.json(mirrorPod("a", "1"), 201);
+      world.mirrors.wake();
+      assert.ok(await world.kube.isQuiet(), "it is made once");
+    });
+  });
+
+  test("a picture that somebody takes away is made anew", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet());
+      world.mirrors.podGone(mirrorPod("a", "1"));
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
+  test("a removal is of that UID only, and a failure is tried again", async () => {
+    await withWorld(async (world) => {
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podsKnown();
+      const removal = await world.kube.next();
+      assert.deepEqual(removal.body, { gracePeriodSeconds: 0, preconditions: { uid: "mirror-a" } });
+      await removal.json({ kind: "Status", code: 500 }, 500);
+      await world.kube.clock.advance(5000);
+      assert.equal((await world.kube.next()).request.method, "DELETE");
+    });
+  });
+});

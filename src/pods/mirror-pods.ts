@@ -1,0 +1,168 @@
+import { isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import type { Pod } from "../api/pod.ts";
+import { isMirrorPod } from "../api/pod-kind.ts";
+import { errorMessage } from "../base/errors.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { Annotation } from "../runtime/labels.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { type ApiPod, apiPods } from "../sources/api-pod.ts";
+
+/** What is to be done about mirror pods. */
+export type MirrorAction =
+  | { readonly kind: "create"; readonly pod: Pod; readonly cause: Cause }
+  | { readonly kind: "delete"; readonly mirror: ApiPod; readonly cause: Cause };
+
+/**
+ * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
+ * is deleted first and made anew when it is gone. Pure.
+ * @param statics the static pods that are wanted
+ */
+export function mirrorActions(statics: readonly Pod[], mirrors: readonly ApiPod[]): MirrorAction[] {
+  const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
+  const found = new Set(mirrors.map(fullName));
+  const actions = mirrors.flatMap((mirror): MirrorAction[] => {
+    const cause = wrong(mirror, wanted.get(fullName(mirror)));
+    return cause === undefined ? [] : [{ kind: "delete", mirror, cause }];
+  });
+  const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
+  const missing = statics.filter((pod) => !found.has(fullName(pod)));
+  return [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
+}
+
+function wrong(mirror: ApiPod, pod: Pod | undefined): Cause | undefined {
+  if (pod === undefined) return { code: "MirrorPodOrphaned", message: "no manifest asks for this static pod any more" };
+  if (mirror.metadata.deletionTimestamp !== undefined) {
+    return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
+  }
+  if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
+    return { code: "MirrorPodOutdated", message: "the static pod's manifest has changed" };
+  }
+  return undefined;
+}
+
+/** The mirror pod of a static pod. Pure. */
+export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): object {
+  const { name, namespace, labels, annotations } = pod.metadata;
+  const owner = { apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid, controller: true };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace,
+      ...(labels && { labels }),
+      annotations: { ...annotations, [Annotation.configMirror]: hashOf(pod, Annotation.configHash) },
+      ownerReferences: [owner],
+    },
+    spec: pod.spec,
+  };
+}
+
+export interface MirrorPodDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly nodeName: string;
+  /** Undefined until the node is registered. */
+  readonly nodeUid: () => string | undefined;
+  /** The static pods that are wanted. */
+  readonly statics: () => readonly Pod[];
+}
+
+/** After a failure, and as a look besides. */
+const retryMs = 5000;
+const lookMs = 60_000;
+
+/** Keeps the API server's pictures of static pods. Nothing that happens to a picture touches the pod. */
+export class MirrorPods {
+  readonly #deps: MirrorPodDependencies;
+  readonly #mirrors = new Map<string, ApiPod>();
+  readonly #wait: WakeableWait;
+  #known = false;
+
+  constructor(deps: MirrorPodDependencies) {
+    this.#deps = deps;
+    this.#wait = new WakeableWait(deps.clock, "mirror pods to be looked at");
+  }
+
+  /** Static pods, or what is known of the node, have changed. */
+  wake(): void {
+    this.#wait.wake();
+  }
+
+  podSeen(pod: ApiPod): void {
+    if (!isMirrorPod(pod)) return;
+    this.#mirrors.set(pod.metadata.uid, pod);
+    this.wake();
+  }
+
+  podGone(pod: ApiPod): void {
+    if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
+  }
+
+  podsKnown(): void {
+    this.#known = true;
+    this.wake();
+  }
+
+  /** Looks after them until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const good = await this.#reconcile(signal);
+      await this.#wait.for(good ? lookMs : retryMs, signal);
+    }
+  }
+
+  /** False when something has to be tried again. */
+  async #reconcile(signal: AbortSignal): Promise<boolean> {
+    const uid = this.#deps.nodeUid();
+    if (!this.#known || uid === undefined) return true;
+    const actions = mirrorActions(this.#deps.statics(), [...this.#mirrors.values()]);
+    const results = await Promise.all(actions.map((action) => this.#act(action, uid, signal)));
+    return results.every(Boolean);
+  }
+
+  async #act(action: MirrorAction, nodeUid: string, signal: AbortSignal): Promise<boolean> {
+    const { client, clock, journal, log, nodeName } = this.#deps;
+    const pod = action.kind === "create" ? action.pod : action.mirror;
+    const { namespace, name, uid } = pod.metadata;
+    const call = { lane: "status", resource: apiPods, signal } as const;
+    const what = action.kind === "create" ? "CreateMirrorPod" : "DeleteMirrorPod";
+    const message = `${action.kind === "create" ? "creating" : "deleting"} the mirror pod`;
+    try {
+      await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, async () => {
+        if (action.kind === "create") {
+          const created = await client.create(
+            { ...call, place: { namespace } },
+            mirrorOf(pod, { name: nodeName, uid: nodeUid }),
+          );
+          // Known before the watch tells: it must not be made twice.
+          this.#mirrors.set(created.metadata.uid, created);
+        } else {
+          const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+          await client.delete({ ...call, place: { namespace, name } }, options);
+        }
+      });
+      return true;
+    } catch (error) {
+      // The watch will tell what there is instead.
+      if (signal.aborted || isApiError(error, "AlreadyExists", "NotFound", "Conflict")) return true;
+      log.warn(`${message} failed`, { namespace, name, error: errorMessage(error) });
+      return false;
+    }
+  }
+}
+
+function fullName({ metadata: { namespace, name } }: Pod): string {
+  return `${namespace}/${name}`;
+}
+
+function hashOf(pod: Pod, annotation: string): string {
+  return pod.metadata.annotations?.[annotation] ?? "";
+}

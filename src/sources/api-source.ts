@@ -1,0 +1,84 @@
+import type { Pod } from "../api/pod.ts";
+import { isMirrorPod } from "../api/pod-kind.ts";
+import type { ApiPod } from "./api-pod.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import type { SourceDependencies, SourcedPod } from "./source.ts";
+
+/** What others want to know of the API server's pods. They must not throw. */
+export interface ApiPodListener {
+  /** A pod as the server has it now; mirror pods too. */
+  podSeen(pod: ApiPod): void;
+  podGone(pod: ApiPod): void;
+  /** All pods of this node were told. */
+  podsKnown(): void;
+}
+
+interface Known {
+  readonly pod: ApiPod;
+  readonly content: string;
+  readonly sourced: SourcedPod;
+}
+
+/**
+ * The pods that the API server binds to this node. Mirror pods are pictures of pods that another source wants: they are
+ * told to the listener and wanted by nobody. Nothing is delivered before all pods are known.
+ */
+export class ApiSource {
+  readonly #deps: Pick<SourceDependencies, "deliver">;
+  readonly #listener: ApiPodListener;
+  #pods = new Map<string, Known>();
+
+  constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
+    this.#deps = deps;
+    this.#listener = listener;
+  }
+
+  /** Whether the server has the pod of that UID, and is not known to have removed it. */
+  get(uid: string): ApiPod | undefined {
+    return this.#pods.get(uid)?.pod;
+  }
+
+  replaced(pods: readonly ApiPod[]): void {
+    const before = this.#pods;
+    this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, known(pod, before.get(pod.metadata.uid))]));
+    for (const [uid, { pod }] of before) if (!this.#pods.has(uid)) this.#listener.podGone(pod);
+    // Statuses of earlier lives are known before the pods' workers make new ones.
+    for (const { pod } of this.#pods.values()) this.#listener.podSeen(pod);
+    this.#listener.podsKnown();
+    this.#deliver();
+  }
+
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", pod: ApiPod): void {
+    const { uid } = pod.metadata;
+    const before = this.#pods.get(uid);
+    if (type === "DELETED") {
+      if (!this.#pods.delete(uid)) return;
+      this.#listener.podGone(pod);
+      this.#deliver();
+      return;
+    }
+    const after = known(pod, before);
+    this.#pods.set(uid, after);
+    this.#listener.podSeen(pod);
+    if (before?.sourced !== after.sourced) this.#deliver();
+  }
+
+  #deliver(): void {
+    const wanted = [...this.#pods.values()].filter(({ pod }) => !isMirrorPod(pod));
+    this.#deps.deliver({ pods: wanted.map(({ sourced }) => sourced), complete: true });
+  }
+}
+
+/** What is wanted stays the same object while it says the same: most changes of a pod are its status. */
+function known(pod: ApiPod, before: Known | undefined): Known {
+  const { metadata, spec } = pod;
+  const { resourceVersion: _version, ...stable } = metadata;
+  const content = canonicalJson({ metadata: stable, spec });
+  if (before?.content === content) return { ...before, pod };
+  const wanted: Pod = { metadata, spec };
+  return {
+    pod,
+    content,
+    sourced: { pod: wanted, place: `the API server's pod ${metadata.namespace}/${metadata.name}` },
+  };
+}

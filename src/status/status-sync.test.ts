@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { podWith } from "../../test/support/pods.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { PodStatus } from "../api/status.ts";
+import type { ApiPod } from "../sources/api-pod.ts";
+import { StatusManager } from "./status-manager.ts";
+import { StatusSync } from "./status-sync.ts";
+
+const cause = { code: "Test", message: "the test says so" };
+const ready = (status: "True" | "False") => ({ type: "Ready", status, lastProbeTime: null, lastTransitionTime: null });
+const running: PodStatus = { phase: "Running", conditions: [ready("True")] };
+const pending: PodStatus = { phase: "Pending", conditions: [ready("False")] };
+
+function apiPod(name: string, more: Partial<ApiPod["metadata"]> = {}, status?: PodStatus): ApiPod {
+  const metadata = { name, uid: `uid-${name}`, resourceVersion: "10", ...more };
+  return { ...podWith({ containers: [{ name: "c" }] }, metadata), status, unsupported: "" };
+}
+
+/** As the server answers a patch. */
+function answer(pod: ApiPod, status: PodStatus, resourceVersion: string): object {
+  const { metadata, spec } = pod;
+  return { metadata: { ...metadata, resourceVersion }, spec, status };
+}
+
+class World {
+  readonly kube = new ScriptedKube();
+  readonly journal = new MemoryRecorder();
+  readonly statuses = new StatusManager(this.journal);
+  readonly sync: StatusSync;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor() {
+    const { kube, journal, statuses } = this;
+    this.sync = new StatusSync({ client: kube.client(), clock: kube.clock, journal, log: silentLog, statuses });
+    this.#ended = this.sync.run(this.#stop.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error("the test is over"));
+    await this.#ended;
+    assert.deepEqual(this.kube.clock.waits, []);
+  }
+}
+
+async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
+  await work(world);
+  await world.stop();
+}
+
+describe("StatusSync", () => {
+  test("patches a status without asking before, as of this pod only", async () => {
+    await withWorld(async ({ kube, sync, statuses, journal }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      assert.ok(await kube.isQuiet(), "there is nothing to say yet");
+      statuses.set(pod, running, cause);
+      const patch = await kube.next();
+      assert.deepEqual([patch.request.method, patch.url.pathname], ["PATCH", "/api/v1/namespaces/ns/pods/a/status"]);
+      assert.deepEqual(patch.body, {
+        metadata: { uid: "uid-a" },
+        status: {
+          phase: "Running",
+          "$setElementOrder/conditions": [{ type: "Ready" }],
+          conditions: [ready("True")],
+        },
+      });
+      await patch.json(answer(pod, running, "11"));
+      assert.ok(await kube.isQuiet());
+      assert.deepEqual(
+        journal.entries.filter(({ what }) => what === "PatchPodStatus").map((entry) => [entry.kind, entry.cause?.code]),
+        [
+          ["action", "Test"],
+          ["outcome", undefined],
+        ],
+      );
+    });
+  });
+
+  test("statuses of one pod follow one another, and only the latest counts", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, pending, cause);
+      const first = await kube.next();
+      statuses.set(pod, { ...pending, message: "overtaken" }, cause);
+      statuses.set(pod, running, cause);
+      assert.ok(await kube.isQuiet());
+      await first.json(answer(pod, pending, "11"));
+      const second = await kube.next();
+      assert.equal((second.body as { status: PodStatus }).status.phase, "Running");
+      assert.equal((second.body as { status: PodStatus }).status.message, undefined);
+      await second.json(answer(pod, running, "12"));
+    });
+  });
+
+  test("pods go side by side, those that are deleted or become ready first", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pods = Array.from({ length: 16 }, (_, index) => apiPod(`p${index}`));
+      for (const pod of pods) {
+        sync.podSeen(pod);
+        statuses.set(pod, pending, cause);
+      }
+      const begun = await Promise.all(pods.map(() => kube.next()));
+      const later = ["waits", "ready", "gone"].map((name) =>
+        apiPod(name, name === "gone" ? { deletionTimestamp: "2026-11-20T14:02:00Z" } : {}),
+      );
+      for (const pod of later) {
+        sync.podSeen(pod);
+        statuses.set(pod, pod.metadata.name === "ready" ? running : pending, cause);
+      }
+      assert.ok(await kube.isQuiet());
+      const order: string[] = [];
+      for (const request of begun.slice(0, 3)) {
+        const pod = pods[begun.indexOf(request)];
+        if (pod !== undefined) await request.json(answer(pod, pending, "11"));
+        order.push((await kube.next()).url.pathname);
+      }
+      assert.deepEqual(
+        order.map((path) => path.split("/").at(-2)),
+        ["gone", "ready", "waits"],
+      );
+    });
+  });
+
+  test("a deleted pod is removed once it has stopped and its last status was told, and of that UID only", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+      sync.podSeen(pod);
+      const done: PodStatus = { phase: "Succeeded" };
+      statuses.set(pod, done, cause);
+      const patch = await kube.next();
+      sync.released("uid-a");
+      assert.ok(await kube.isQuiet());
+      await patch.json(answer(pod, done, "11"));
+      const removal = await kube.next();
+      assert.deepEqual([removal.request.method, removal.url.pathname], ["DELETE", "/api/v1/namespaces/ns/pods/a"]);
+      assert.deepEqual(removal.body, { gracePeriodSeconds: 0, preconditions: { uid: "uid-a" } });
+      await removal.json({ kind: "Status", status: "Success" });
+      sync.released("uid-a");
+      assert.ok(await kube.isQuiet(), "it is removed once");
+    });
+  });
+
+  test("a pod that is not deleted stays at the server when it is done", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a", {}, { phase: "Succeeded" });
+      sync.podSeen(pod);
+      statuses.set(pod, { phase: "Succeeded", message: "done" }, cause);
+      await (await kube.next()).json(answer(pod, { phase: "Succeeded", message: "done" }, "11"));
+      sync.released("uid-a");
+      assert.ok(await kube.isQuiet());
+    });
+  });
+
+  test("a status of an earlier life is where a new one goes on, and is not sent back", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a", {}, running);
+      sync.podSeen(pod);
+      assert.deepEqual(statuses.get("uid-a"), running);
+      assert.ok(await kube.isQuiet());
+      statuses.set(pod, { ...running }, cause);
+      assert.ok(await kube.isQuiet(), "it says the same");
+    });
+  });
+
+  test("what somebody else made of our part of a status is put right, in a while", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(answer(pod, running, "11"));
+      sync.podSeen(apiPod("a", { resourceVersion: "9" }, pending));
+      await kube.clock.advance(20_000);
+      assert.ok(await kube.isQuiet(), "that was before");
+      sync.podSeen(apiPod("a", { resourceVersion: "12" }, pending));
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(10_000);
+      assert.equal(((await kube.next()).body as { status: PodStatus }).status.phase, "Running");
+    });
+  });
+
+  test("conditions of others are left alone", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const gate = { ...ready("True"), type: "example.org/gate" };
+      const pod = apiPod("a", {}, { phase: "Pending", conditions: [gate] });
+      sync.podSeen(pod);
+      statuses.set(pod, { ...running, conditions: [{ ...gate, status: "False" }, ready("True")] }, cause);
+      const { status } = (await kube.next()).body as { status: PodStatus };
+      assert.deepEqual(status.conditions, [ready("True")]);
+    });
+  });
+
+  test("a status of a static pod goes to its mirror pod, as soon as there is one", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
+      statuses.set(own, running, cause);
+      assert.ok(await kube.isQuiet());
+      sync.podSeen(apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } }));
+      const patch = await kube.next();
+      assert.equal((patch.body as { metadata: { uid: string } }).metadata.uid, "uid-s-node1");
+      assert.equal(patch.url.pathname, "/api/v1/namespaces/ns/pods/s-node1/status");
+    });
+  });
+
+  test("a server that fails is asked again, ever more slowly; a pod that is gone is let be", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      for (const delayMs of [500, 1000, 2000]) {
+        await (await kube.next()).json({ kind: "Status", code: 500 }, 500);
+        await kube.clock.advance(delayMs - 1);
+        assert.ok(await kube.isQuiet());
+        await kube.clock.advance(1);
+      }
+      await (await kube.next()).json({ kind: "Status", reason: "NotFound", code: 404 }, 404);
+      await kube.clock.advance(60_000);
+      assert.ok(await kube.isQuiet());
+    });
+  });
+});

@@ -1,0 +1,307 @@
+import { isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import { isMirrorPod } from "../api/pod-kind.ts";
+import type { PodStatus } from "../api/status.ts";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import { perform } from "../journal/perform.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { type ApiPod, apiPods } from "../sources/api-pod.ts";
+import type { StatusChange, StatusManager } from "./status-manager.ts";
+import { rankOf, statusPatch } from "./status-write.ts";
+
+export interface StatusSyncDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly statuses: StatusManager;
+}
+
+/** A pod of the server's, and how far it has been told. */
+interface Entry {
+  pod: ApiPod;
+  /** As the server had it last. */
+  found: PodStatus | undefined;
+  foundVersion: string | undefined;
+  /** Version of the status that the server was told last; undefined: none, or it has to be told again. */
+  told: number | undefined;
+  /** Why the latest status is what it is. */
+  cause: Cause;
+  /** It has stopped and holds nothing any more: then the server may forget it. */
+  released: boolean;
+  deleted: boolean;
+  busy: boolean;
+  failures: number;
+  /** Monotonic ms before which nothing is sent. */
+  notBeforeMs: number;
+}
+
+interface Write {
+  readonly kind: "patch" | "delete";
+  readonly rank: number;
+}
+
+/** Writes of different pods at a time; of one pod there is never more than one. */
+const parallelWrites = 16;
+const firstRetryMs = 500;
+const longestRetryMs = 10_000;
+/** What somebody else changes in a status of ours is put right, but not in a fight. */
+const reconcileMs = 10_000;
+const unknown: Cause = { code: "StatusChanged", message: "the pod's status has changed" };
+
+/**
+ * Brings pods' statuses to the API server (upstream's statusManager): the latest of each, in order within a pod and side
+ * by side otherwise, without asking for the pod before, deletions and changes of readiness first. A pod that is being
+ * deleted is removed from the server (grace 0, of that UID only) once it has stopped and its last status was told.
+ * Statuses of static pods go to their mirror pods.
+ */
+export class StatusSync {
+  readonly #deps: StatusSyncDependencies;
+  readonly #entries = new Map<string, Entry>();
+  /** UIDs of the mirror pods, and those under which the statuses of static pods are kept, by full name. */
+  readonly #mirrors = new Map<string, string>();
+  readonly #statics = new Map<string, string>();
+  readonly #dirty = new Set<string>();
+  readonly #writes = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+  #timer: Disposable | undefined;
+  #failing = false;
+
+  constructor(deps: StatusSyncDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Pods of which the server has yet to be told, for diagnostics. */
+  get waiting(): number {
+    return this.#dirty.size;
+  }
+
+  /** Writes until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    using _changes = this.#deps.statuses.onChange((change) => this.#changed(change));
+    using _end = onAbort(signal, () => ended.resolve());
+    this.#signal = signal;
+    this.#pump();
+    await ended.promise;
+    await Promise.all(this.#writes);
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  /** The server has the pod as it is here. A status of an earlier life is where a new one goes on from. */
+  podSeen(pod: ApiPod): void {
+    const { uid, resourceVersion } = pod.metadata;
+    const mirror = isMirrorPod(pod);
+    if (mirror) this.#mirrors.set(fullName(pod.metadata), uid);
+    else if (pod.status !== undefined) this.#deps.statuses.seed(uid, pod.status);
+    const entry = this.#entries.get(uid);
+    if (entry === undefined) {
+      this.#entries.set(uid, newEntry(pod));
+    } else {
+      entry.pod = pod;
+      if (isNewer(resourceVersion, entry.foundVersion)) {
+        entry.found = pod.status;
+        entry.foundVersion = resourceVersion;
+        this.#reconcile(entry);
+      }
+    }
+    this.#touch(uid);
+  }
+
+  podGone(pod: ApiPod): void {
+    const { uid } = pod.metadata;
+    this.#entries.delete(uid);
+    this.#dirty.delete(uid);
+    const name = fullName(pod.metadata);
+    if (this.#mirrors.get(name) === uid) this.#mirrors.delete(name);
+  }
+
+  /** The pod of that UID has stopped and holds nothing any more. */
+  released(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry === undefined || entry.released) return;
+    entry.released = true;
+    this.#touch(uid);
+  }
+
+  #changed({ pod, cause }: StatusChange): void {
+    const isOwn = this.#entries.has(pod.uid);
+    if (!isOwn) this.#statics.set(fullName(pod), pod.uid);
+    const uid = isOwn ? pod.uid : this.#mirrors.get(fullName(pod));
+    const entry = uid === undefined ? undefined : this.#entries.get(uid);
+    if (uid === undefined || entry === undefined) return;
+    entry.cause = cause;
+    this.#touch(uid);
+  }
+
+  /** Somebody else wrote into what is ours. */
+  #reconcile(entry: Entry): void {
+    const latest = this.#latest(entry);
+    if (entry.busy || latest === undefined || latest.version !== entry.told) return;
+    if (statusPatch(entry.pod.metadata.uid, entry.found, latest.status) === undefined) return;
+    entry.told = undefined;
+    entry.notBeforeMs = Math.max(entry.notBeforeMs, this.#deps.clock.monotonic() + reconcileMs);
+    entry.cause = { code: "StatusDiffers", message: "the API server's status is not what this node knows of the pod" };
+  }
+
+  #latest({ pod }: Entry): { readonly status: PodStatus; readonly version: number } | undefined {
+    const uid = isMirrorPod(pod) ? this.#statics.get(fullName(pod.metadata)) : pod.metadata.uid;
+    const latest = uid === undefined ? undefined : this.#deps.statuses.getVersioned(uid);
+    // What an earlier life left is the server's own.
+    return latest?.version === 0 ? undefined : latest;
+  }
+
+  #touch(uid: string): void {
+    if (!this.#entries.has(uid)) return;
+    this.#dirty.add(uid);
+    this.#pump();
+  }
+
+  /** What the server has to be told next of a pod; undefined: nothing. */
+  #next(entry: Entry): Write | undefined {
+    const { pod, found, told } = entry;
+    const latest = this.#latest(entry);
+    const isDeleted = pod.metadata.deletionTimestamp !== undefined;
+    if (latest !== undefined && latest.version !== told) {
+      return { kind: "patch", rank: isDeleted ? 0 : rankOf(found, latest.status) };
+    }
+    const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
+    return over ? { kind: "delete", rank: 0 } : undefined;
+  }
+
+  /** Begins as many writes as may be under way, the most urgent first. */
+  #pump(): void {
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted) return;
+    const nowMs = this.#deps.clock.monotonic();
+    let soonestMs = Number.POSITIVE_INFINITY;
+    const due: { readonly entry: Entry; readonly write: Write }[] = [];
+    for (const uid of this.#dirty) {
+      const entry = this.#entries.get(uid);
+      const write = entry && this.#next(entry);
+      if (entry === undefined || write === undefined) this.#dirty.delete(uid);
+      else if (entry.notBeforeMs > nowMs) soonestMs = Math.min(soonestMs, entry.notBeforeMs);
+      else if (!entry.busy) due.push({ entry, write });
+    }
+    // Stable: of equal rank who waited longest goes first.
+    for (const { entry, write } of due.toSorted((a, b) => a.write.rank - b.write.rank)) {
+      if (this.#writes.size >= parallelWrites) break;
+      this.#begin(entry, write.kind, signal);
+    }
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    if (Number.isFinite(soonestMs)) {
+      this.#timer = this.#deps.clock.timer("another try to send a pod's status", soonestMs - nowMs, () => this.#pump());
+    }
+  }
+
+  #begin(entry: Entry, kind: Write["kind"], signal: AbortSignal): void {
+    entry.busy = true;
+    const write = this.#write(entry, kind, signal).finally(() => {
+      entry.busy = false;
+      this.#writes.delete(write);
+      this.#pump();
+    });
+    this.#writes.add(write);
+  }
+
+  async #write(entry: Entry, kind: Write["kind"], signal: AbortSignal): Promise<void> {
+    try {
+      if (kind === "patch") await this.#patch(entry, signal);
+      else await this.#delete(entry, signal);
+      entry.failures = 0;
+      if (this.#failing) this.#deps.log.info("pods' statuses reach the API server again");
+      this.#failing = false;
+    } catch (error) {
+      if (!signal.aborted) this.#failed(entry, error);
+    }
+  }
+
+  async #patch(entry: Entry, signal: AbortSignal): Promise<void> {
+    const latest = this.#latest(entry);
+    if (latest === undefined) return;
+    const { pod, found, cause } = entry;
+    const patch = statusPatch(pod.metadata.uid, found, latest.status);
+    if (patch !== undefined) {
+      const { clock, journal, client } = this.#deps;
+      const message = `telling the API server that the pod is ${latest.status.phase}`;
+      const action = { what: "PatchPodStatus", message, pod: this.#ref(pod), cause };
+      const after = await perform(journal, clock, action, () =>
+        client.patch(this.#call(pod, signal, "status"), "strategic", patch),
+      );
+      if (isNewer(after.metadata.resourceVersion, entry.foundVersion)) {
+        entry.found = after.status;
+        entry.foundVersion = after.metadata.resourceVersion;
+      }
+    }
+    entry.told = latest.version;
+  }
+
+  async #delete(entry: Entry, signal: AbortSignal): Promise<void> {
+    const { pod } = entry;
+    const { clock, journal, client } = this.#deps;
+    const message = "removing the stopped pod from the API server";
+    const cause: Cause = { code: "PodReleased", message: "the pod was deleted, and has stopped" };
+    const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
+    await perform(journal, clock, { what: "DeletePod", message, pod: this.#ref(pod), cause }, () =>
+      client.delete(this.#call(pod, signal), options),
+    );
+    entry.deleted = true;
+  }
+
+  #failed(entry: Entry, error: unknown): void {
+    const { clock, log } = this.#deps;
+    if (isApiError(error, "NotFound", "Conflict")) {
+      // Gone, or another one of its name: the watch will tell.
+      entry.told = this.#latest(entry)?.version;
+      entry.deleted = true;
+      return;
+    }
+    entry.failures++;
+    const delayMs = Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
+    entry.notBeforeMs = clock.monotonic() + delayMs;
+    if (!this.#failing) log.warn("a pod's status does not reach the API server", { error: errorMessage(error) });
+    this.#failing = true;
+  }
+
+  /** The pod as the node knows it: of a mirror pod, the static one. */
+  #ref(pod: ApiPod): PodRef {
+    const own = isMirrorPod(pod) ? this.#statics.get(fullName(pod.metadata)) : undefined;
+    return { ...podRef(pod), ...(own !== undefined && { uid: own }) };
+  }
+
+  #call({ metadata: { namespace, name } }: ApiPod, signal: AbortSignal, subresource?: string) {
+    const place = { namespace, name, ...(subresource !== undefined && { subresource }) };
+    return { lane: "status", resource: apiPods, place, signal } as const;
+  }
+}
+
+function newEntry(pod: ApiPod): Entry {
+  return {
+    pod,
+    found: pod.status,
+    foundVersion: pod.metadata.resourceVersion,
+    told: undefined,
+    cause: unknown,
+    released: false,
+    deleted: false,
+    busy: false,
+    failures: 0,
+    notBeforeMs: 0,
+  };
+}
+
+function fullName({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** Versions of one kind grow (KEP-5504); where they are no numbers, what comes later is taken to be newer. */
+function isNewer(version: string | undefined, than: string | undefined): boolean {
+  const numbers = [version, than].map((text) => (text !== undefined && /^\d+$/u.test(text) ? BigInt(text) : undefined));
+  const [a, b] = numbers;
+  return a === undefined || b === undefined || a > b;
+}

@@ -1,0 +1,70 @@
+import { strategicPatch } from "../api-client/strategic-patch.ts";
+import type { PodStatus } from "../api/status.ts";
+
+/** Lists of PodStatus that the server merges, by the key of their items. */
+const mergeKeys = { conditions: "type", podIPs: "ip", hostIPs: "ip", resourceClaimStatuses: "name" };
+
+/** What kubelets write: fields of others (resourceClaimStatuses, nominatedNodeName …) are left as they are. */
+const ownFields = [
+  "observedGeneration",
+  "phase",
+  "conditions",
+  "message",
+  "reason",
+  "hostIP",
+  "hostIPs",
+  "podIP",
+  "podIPs",
+  "startTime",
+  "initContainerStatuses",
+  "containerStatuses",
+  "ephemeralContainerStatuses",
+  "qosClass",
+  "allocatedResources",
+  "resources",
+] as const satisfies readonly (keyof PodStatus)[];
+
+/** Conditions that only kubelets write; DisruptionTarget is shared, and stays with whoever wrote it. */
+const ownConditions: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  "PodScheduled",
+  "PodResizePending",
+  "PodResizeInProgress",
+  "AllContainersRestarting",
+]);
+
+/**
+ * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
+ * kept as the server has them: what is known of them here may be old. The UID makes it a patch of this pod and no other
+ * of its name. Pure.
+ */
+export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
+  const foreign = (found?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
+  const own = (wanted.conditions ?? []).filter(({ type }) => {
+    return ownConditions.has(type) || foreign.every((condition) => condition.type !== type);
+  });
+  const status = strategicPatch(
+    picked(found ?? {}),
+    picked({ ...wanted, conditions: [...foreign, ...own] }),
+    mergeKeys,
+  );
+  return status && { metadata: { uid }, status };
+}
+
+function picked(status: Partial<PodStatus>): Record<string, unknown> {
+  return Object.fromEntries(ownFields.map((name) => [name, status[name]]));
+}
+
+/** 0 goes first: deletions, then what decides whether a pod gets traffic or is done, then the rest. */
+export type WriteRank = 0 | 1 | 2;
+
+/** How urgent it is that the server learns of a status. Pure. */
+export function rankOf(found: PodStatus | undefined, wanted: PodStatus): WriteRank {
+  const ready = (status: PodStatus | undefined): string | undefined =>
+    status?.conditions?.find(({ type }) => type === "Ready")?.status;
+  const becameReady = ready(found) !== ready(wanted) && (ready(found) === "True" || ready(wanted) === "True");
+  return becameReady || (found?.phase !== wanted.phase && wanted.phase !== "Pending") ? 1 : 2;
+}

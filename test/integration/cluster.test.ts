@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Fields } from "../apiserver/objects.ts";
+import { withClusterNode } from "../support/cluster-node.ts";
+import { sleep, until } from "../support/podwright.ts";
+
+const image = "docker.io/library/busybox:latest";
+
+function pod(name: string, more: Fields = {}): Fields {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default", labels: { app: name } },
+    spec: {
+      nodeName: "node1",
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 1,
+      containers: [{ name: "c", image, imagePullPolicy: "Never", command: ["sleep", "3600"] }],
+      ...more,
+    },
+  };
+}
+
+const staticManifest = `apiVersion: v1
+kind: Pod
+metadata: { name: static }
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{ name: c, image: "${image}", imagePullPolicy: Never, command: [sleep, "3600"] }]
+`;
+
+test("a node registers, runs what is bound to it, tells how it is, and lets go of what is deleted", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server } = cluster;
+    await cluster.nodeReady();
+    const node = server.admin.get("nodes", "node1");
+    assert.equal(node.metadata.labels?.["kubernetes.io/hostname"], "node1");
+    await until("the lease", async () => server.admin.find("leases", "kube-node-lease/node1") !== undefined);
+
+    server.admin.create(pod("web"));
+    await cluster.ready("web");
+    const status = cluster.status("web");
+    assert.equal(status.phase, "Running");
+    assert.match(status.podIP ?? "", /^\d+\./);
+    assert.equal(status.hostIP, status.hostIPs?.[0]?.ip);
+    assert.equal(status.containerStatuses?.[0]?.ready, true);
+
+    server.admin.delete("pods", "default/web");
+    await server.admin.until("pods", "default/web", (object) => object === undefined, 20_000);
+    await cluster.gone("web");
+  }, image);
+});
+
+test("a static pod has a mirror pod that is made anew when it is deleted, shows its status, and goes with it", async () => {
+  await withClusterNode(async ({ server, node }) => {
+    await node.write("static.yaml", staticManifest);
+    const key = "default/static-node1";
+    const isRunning = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Running"');
+    const mirror = await server.admin.until("pods", key, isRunning, 30_000);
+    assert.equal(mirror?.metadata.ownerReferences?.[0]?.name, "node1");
+    const [container] = (await node.podwright.pod("static-node1")).containers;
+
+    server.admin.delete("pods", key, { gracePeriodSeconds: 30 });
+    const other = (object: unknown): boolean =>
+      isRunning(object) && !JSON.stringify(object).includes(`"uid":"${mirror?.metadata.uid}"`);
+    await server.admin.until("pods", key, other, 20_000);
+    assert.equal((await node.podwright.pod("static-node1")).containers[0]?.id, container?.id, "it ran on");
+
+    await node.write("static.yaml", staticManifest.replace("metadata: {", "metadata: { labels: { v: two },"));
+    const second = (object: unknown): boolean => isRunning(object) && JSON.stringify(object).includes('"v":"two"');
+    await server.admin.until("pods", key, second, 20_000);
+
+    await node.remove("static.yaml");
+    await server.admin.until("pods", key, (object) => object === undefined, 20_000);
+  }, image);
+});
+
+test("without the API server pods run on, static ones start, and what was decided meanwhile is done on its return", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server, node } = cluster;
+    server.admin.create(pod("stays"));
+    server.admin.create(pod("goes"));
+    await cluster.ready("stays");
+    await cluster.ready("goes");
+    const before = await node.podwright.container("stays", "c");
+
+    await server.wire.down();
+    server.admin.delete("pods", "default/goes");
+    await node.write("static.yaml", staticManifest);
+    await node.podwright.waitFor("the static pod", (pods) =>
+      pods.some(({ name, ready }) => name === "static-node1" && ready),
+    );
+    const pid = await node.podwright.firstProcess(before.id);
+    process.kill(pid, "SIGKILL");
+    const restarted = async (): Promise<boolean> => (await node.podwright.container("stays", "c")).restartCount === 1;
+    await until("a restart without the API server", restarted, 20_000);
+    assert.ok(
+      (await node.podwright.pods()).some(({ name }) => name === "goes"),
+      "nothing is deleted",
+    );
+
+    await server.wire.up();
+    await server.admin.until("pods", "default/goes", (object) => object === undefined, 40_000);
+    await server.admin.until("pods", "default/static-node1", (object) => object !== undefined, 20_000);
+    await until(
+      "the restart to be told",
+      async () => cluster.status("stays").containerStatuses?.[0]?.restartCount === 1,
+      20_000,
+    );
+    await cluster.ready("stays");
+  }, image);
+});
+
+test("a restart changes no status, and starts nothing anew", async () => {
+  await withClusterNode(async (cluster, kubelet) => {
+    const { server, node } = cluster;
+    server.admin.create(pod("web"));
+    await cluster.ready("web");
+    await cluster.nodeReady();
+    const before = cluster.status("web");
+    const version = server.admin.get("pods", "default/web").metadata.resourceVersion;
+    kubelet.child.kill("SIGTERM");
+    await kubelet.ended;
+    const flips: string[] = [];
+    using _watch = cluster.onStatus("web", (status) => {
+      const ready = status.conditions?.find(({ type }) => type === "Ready")?.status;
+      if (ready !== "True") flips.push(JSON.stringify(status));
+    });
+    await cluster.start();
+    await node.answers();
+    await until("the pod to be taken up", async () => (await node.podwright.pod("web")).ready, 20_000);
+    await sleep(3000);
+    assert.deepEqual(flips, []);
+    assert.deepEqual(cluster.status("web"), before);
+    assert.equal(server.admin.get("pods", "default/web").metadata.resourceVersion, version);
+  }, image);
+});
