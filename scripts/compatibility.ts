@@ -52,6 +52,9 @@ export function readRows(path: string, text: string): { readonly rows: Row[]; re
     const kind = verdicts.find((word) => verdict.startsWith(word));
     if (kind === undefined) problems.push(`${place}: what podwright does begins with ${verdicts.join(", ")}`);
     else if (kind !== "no cluster" && row.tests.length === 0) problems.push(`${place}: names no test`);
+    for (const { file, elsewhere } of row.tests) {
+      if (/^test\/(?:long|vm)\//.test(file) && !elsewhere) problems.push(`${place}: says not where ${file} runs`);
+    }
     const saysHow = kind === undefined || kind === "same" || verdict.length >= kind.length + 5;
     if (!saysHow) problems.push(`${place}: says not how`);
     if (kind === "refused" && !verdict.includes("`")) problems.push(`${place}: does not quote the error`);

@@ -34,6 +34,7 @@ describe("a table of behaviours", () => {
       ["| a | same |", "a.md:3: a row has three cells: behaviour, podwright, test"],
       [`| a | equal | ${test1} |`, "a.md:3: what podwright does begins with same, differs, refused, no cluster"],
       ["| a | same | by nothing |", "a.md:3: names no test"],
+      ["| a | same | `test/vm/a.test.ts: a` |", "a.md:3: says not where test/vm/a.test.ts runs"],
       [`| a | differs | ${test1} |`, "a.md:3: says not how"],
       [`| a | refused: by name | ${test1} |`, "a.md:3: does not quote the error"],
     ];
