@@ -5,7 +5,8 @@ import type { DeleteOptions } from "./deletion.ts";
 import { type ApiObject, type Fields, type Json, textAt } from "./objects.ts";
 import type { PatchType, Registry, Target } from "./registry.ts";
 
-const caller = { user: loopbackUser };
+/** What a test writes wrong is an error. */
+const caller = { user: loopbackUser, strict: true };
 
 /** `"default/web"` or `"node1"`, by whether the resource has namespaces. */
 function targetOf(plural: string, key: string, subresource = ""): Target {

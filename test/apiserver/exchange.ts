@@ -17,6 +17,8 @@ export class Exchange {
   user: User = anonymous;
   /** The status code that was answered. */
   code: number | undefined;
+  /** Warnings that the answer carries. */
+  readonly warnings: string[] = [];
   #losesAnswer = false;
   readonly #request: IncomingMessage | Http2ServerRequest;
   readonly #response: ServerResponse | Http2ServerResponse;
@@ -155,8 +157,10 @@ export class Exchange {
 
   #head(code: number, headers: Readonly<Record<string, string>>): void {
     this.code = code;
+    const warning = this.warnings.map((each) => `299 - ${JSON.stringify(each)}`).join(", ");
+    const all = warning === "" ? headers : { ...headers, warning };
     if (this.#losesAnswer) this.reset();
-    if (!this.isOver) (this.#response as ServerResponse).writeHead(code, headers);
+    if (!this.isOver) (this.#response as ServerResponse).writeHead(code, all);
   }
 
   #end(data: Buffer | undefined): void {

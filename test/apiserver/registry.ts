@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, badRequest, conflict, type ErrorSubject, invalid, notFound } from "./api-error.ts";
 import type { User } from "./authn.ts";
+import { decode } from "./decode.ts";
 import { type DeleteOptions, deletePlan } from "./deletion.ts";
 import { jsonPatch, mergePatch } from "./json-patch.ts";
 import {
@@ -24,6 +25,9 @@ import type { Store } from "./store.ts";
 export interface Caller {
   readonly user: User;
   readonly dryRun?: boolean;
+  /** Whether members that an object cannot have are an error; otherwise they are dropped, and `warn` hears of them. */
+  readonly strict?: boolean;
+  readonly warn?: (warning: string) => void;
 }
 
 /** What an object, present or to be, is called. */
@@ -90,7 +94,7 @@ export class Registry {
   /** @param target of which the name may be `""`: then the object's own counts */
   create(target: Target, given: Fields, caller: Caller): ApiObject {
     const { resource } = target;
-    const draft = this.#received(target, given);
+    const draft = this.#received(target, given, caller);
     const metadata = draftAt(draft, "metadata");
     if (textAt(metadata, "name") === "" && textAt(metadata, "generateName") !== "") {
       metadata["name"] = textAt(metadata, "generateName") + this.#suffix();
@@ -123,7 +127,7 @@ export class Registry {
   /** Replaces an object, or what a subresource shows of it. */
   update(target: Target, given: Fields, caller: Caller): ApiObject {
     const old = this.get(target);
-    const draft = this.#received(target, given);
+    const draft = this.#received(target, given, caller);
     const version = textAt(draft, "metadata.resourceVersion");
     if (version === "" && target.resource.strategy.needsResourceVersion === true) {
       throw invalid(subjectOf(target), target.resource.kind, [
@@ -140,7 +144,7 @@ export class Registry {
     const shown = conversion === undefined ? old : conversion.fromStored(old);
     const patched = this.#patched(target, type, shown, patch);
     if (!isFields(patched)) throw badRequest("the patch makes something else than an object");
-    return this.#replace(target, this.#received(target, patched), old, caller);
+    return this.#replace(target, this.#received(target, patched, caller), old, caller);
   }
 
   /**
@@ -172,7 +176,7 @@ export class Registry {
     return { object: this.store.put(storage, key, plan), gone: false };
   }
 
-  #received(target: Target, given: Fields): Draft {
+  #received(target: Target, given: Fields, caller: Caller): Draft {
     const { resource, namespace, name } = target;
     const expected = apiVersionOf(resource);
     const draft = draftOf(given);
@@ -203,7 +207,19 @@ export class Registry {
     for (const member of ["labels", "annotations", "ownerReferences", "finalizers"]) {
       if (metadata[member] === null) delete metadata[member];
     }
-    return resource.conversion === undefined ? draft : draftOf(resource.conversion.toStored(draft));
+    return this.#decoded(resource, resource.conversion?.toStored(draft) ?? draft, caller);
+  }
+
+  #decoded(resource: Resource, given: Fields, caller: Caller): Draft {
+    const version = apiVersionOf(resource);
+    const { object, unknown } = decode(version, resource.kind, given);
+    const warnings = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+    if (caller.strict === true && warnings.length > 0) {
+      const type = `${resource.kind} in version ${JSON.stringify(version)} cannot be handled as a ${resource.kind}`;
+      throw badRequest(`${type}: strict decoding error: ${warnings.join(", ")}`);
+    }
+    for (const warning of warnings) caller.warn?.(warning);
+    return draftOf(object);
   }
 
   #patched(target: Target, type: PatchType, object: ApiObject, patch: Json): Json {

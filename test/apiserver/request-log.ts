@@ -14,6 +14,8 @@ export interface RequestRecord {
   readonly httpVersion: string;
   /** `performance.now()` when it came. */
   readonly atMs: number;
+  /** Of the answer: members that the server did not know, and dropped. */
+  readonly warnings: readonly string[];
   /** Undefined while it is not answered, or when it never was. */
   readonly code: number | undefined;
 }
@@ -41,6 +43,7 @@ export class RequestLog {
         userAgent: exchange.header("user-agent") ?? "",
         httpVersion: exchange.httpVersion,
         atMs,
+        warnings: exchange.warnings,
         code: exchange.code,
       };
     });

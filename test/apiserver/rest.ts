@@ -62,7 +62,12 @@ export class RestHandler {
     const target: Target = { resource, namespace: info.namespace, name: info.name, subresource: info.subresource };
     const dryRun = exchange.query.getAll("dryRun");
     if (dryRun.some((each) => each !== "All")) throw badRequest(`Invalid value: ${JSON.stringify(dryRun)}: dryRun`);
-    const caller: Caller = { user: exchange.user, dryRun: dryRun.length > 0 };
+    const caller: Caller = {
+      user: exchange.user,
+      dryRun: dryRun.length > 0,
+      strict: exchange.query.get("fieldValidation") === "Strict",
+      warn: (warning) => void exchange.warnings.push(warning),
+    };
     const special = this.#options.subresources[`${resource.plural}/${info.subresource}`];
     if (special !== undefined) return special({ exchange, target, info, caller });
     return this.#dispatch(exchange, info, target, caller);
