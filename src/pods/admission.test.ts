@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { admit } from "./admission.ts";
+import { admit, admitHugePages } from "./admission.ts";
 
 type Port = NonNullable<Container["ports"]>[number];
 
@@ -39,4 +39,20 @@ test("ports of sidecars count as well, those of init containers that end do not"
     podWith({ containers: [{ name: "c" }], initContainers: [container] }, { name: "holder" });
   assert.equal(admit(podOn({ hostPort: 80 }), [holder({ ...init, restartPolicy: "Always" })])?.reason, "NodePorts");
   assert.equal(admit(podOn({ hostPort: 80 }), [holder(init)]), undefined);
+});
+
+test("a pod that asks for more huge pages than other pods leave is refused, of whatever size the machine has none", () => {
+  const asking = (amount: string, size = "2Mi"): Pod => {
+    const limits = { cpu: "1", [`hugepages-${size}`]: amount };
+    return podWith({ containers: [{ name: "c", resources: { limits, requests: limits } }] });
+  };
+  const allocatable = { cpu: 4, "hugepages-2Mi": "8Mi" };
+  assert.equal(admitHugePages(asking("8Mi"), [], allocatable), undefined);
+  assert.equal(admitHugePages(asking("4Mi", "2048Ki"), [asking("4Mi")], allocatable), undefined);
+  assert.deepEqual(admitHugePages(asking("6Mi"), [asking("4Mi")], allocatable), {
+    reason: "OutOfhugepages-2Mi",
+    message:
+      "Pod was rejected: Node didn't have enough resource: hugepages-2Mi, requested: 6291456, used: 4194304, capacity: 8388608",
+  });
+  assert.equal(admitHugePages(asking("1Gi", "1Gi"), [], allocatable)?.reason, "OutOfhugepages-1Gi");
 });

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
-import { isSidecar } from "../resources/pod-totals.ts";
+import { hugePageAmounts, pageSizeOf } from "../resources/huge-pages.ts";
+import { isSidecar, parseList, podRequests } from "../resources/pod-totals.ts";
 
 /** Why a pod may not run on this node; reason and message as upstream has them. */
 export interface Rejection {
@@ -21,6 +22,33 @@ export function admit(pod: Pod, active: readonly Pod[]): Rejection | undefined {
     const port = `${wanted.protocol} ${wanted.ip}:${wanted.port}`;
     const message = `Pod was rejected: host port ${port} is taken by pod ${holder.metadata.namespace}/${holder.metadata.name}`;
     return { reason: "NodePorts", message };
+  }
+  return undefined;
+}
+
+/** Prefix of the reason of pods for which the node has not enough of a resource. */
+export const outOfPrefix = "OutOf";
+
+/**
+ * Huge pages are set aside for good, so that they can't be promised twice: a pod that asks for more than other pods
+ * leave is refused. Pure.
+ * @param allocatable node allocatable by resource name
+ */
+export function admitHugePages(
+  pod: Pod,
+  active: readonly Pod[],
+  allocatable: Readonly<Record<string, string | number>>,
+): Rejection | undefined {
+  const capacity = hugePageAmounts(parseList(allocatable));
+  for (const [name, requested] of podRequests(pod)) {
+    const size = pageSizeOf(name);
+    if (size === undefined) continue;
+    const has = capacity.get(size) ?? 0n;
+    const used = active.reduce((sum, other) => sum + (hugePageAmounts(podRequests(other)).get(size) ?? 0n), 0n);
+    if (requested.value() + used <= has) continue;
+    const figures = `requested: ${requested.value()}, used: ${used}, capacity: ${has}`;
+    const message = `Pod was rejected: Node didn't have enough resource: ${name}, ${figures}`;
+    return { reason: `${outOfPrefix}${name}`, message };
   }
   return undefined;
 }

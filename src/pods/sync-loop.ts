@@ -9,7 +9,7 @@ import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { admit, type Rejection, unsupportedReason } from "./admission.ts";
+import { admit, admitHugePages, type Rejection, unsupportedReason } from "./admission.ts";
 import { admitToNode, type NodeAdmission } from "./node-admission.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
@@ -142,7 +142,9 @@ export class SyncLoop {
   #admit(pod: Pod): Rejection | undefined {
     const unsupported = this.#deps.unsupported(pod);
     if (unsupported !== "") return { reason: unsupportedReason, message: `Pod was rejected: ${unsupported}` };
-    return admitToNode(pod, this.#deps.admission) ?? admit(pod, this.#activePods(pod));
+    const active = this.#activePods(pod);
+    const { allocatable } = this.#deps.runtime.node.resources;
+    return admitToNode(pod, this.#deps.admission) ?? admit(pod, active) ?? admitHugePages(pod, active, allocatable);
   }
 
   #runs(uid: PodUid): boolean {

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
-import { unsupportedReason } from "../pods/admission.ts";
+import { outOfPrefix, unsupportedReason } from "../pods/admission.ts";
 import { nodeRejections } from "../pods/node-admission.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -17,6 +17,10 @@ const nodeReasons: ReadonlySet<string> = new Set([
   "DeadlineExceeded",
   "Evicted",
 ]);
+
+function isNodeReason(code: string): boolean {
+  return nodeReasons.has(code) || code.startsWith(outOfPrefix);
+}
 
 /** Makes the pod's API status from what its worker tells, and stores it. */
 export function publishStatus(
@@ -37,7 +41,7 @@ export function publishStatus(
   if (pod === undefined) return;
   const ended = state.kind === "terminating" || state.kind === "terminated" ? state.cause : undefined;
   const failure =
-    ended !== undefined && nodeReasons.has(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
+    ended !== undefined && isNodeReason(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
   const status = generateAPIPodStatus({
     pod,
     podStatus: view.status,
