@@ -6,6 +6,7 @@ import { kubeletSettings, socketEndpoint, uselessNameServers } from "./settings.
 test("the defaults mean what upstream's kubelet does", () => {
   const settings = kubeletSettings(withDefaults({}));
   assert.equal(settings.cgroupRoot, "/");
+  assert.equal(withDefaults({}).oomScoreAdj, -999);
   assert.equal(settings.cpuPeriodMicroseconds, 100_000n);
   assert.equal(settings.syncFrequencyMs, 60_000);
   assert.equal(settings.maxContainerRestartPeriodMs, 300_000);
