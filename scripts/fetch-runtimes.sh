@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches containerd from Debian suites other than the system's into .cache/runtimes/<suite>/, for the tests that run
-# against several versions. apt works on a configuration of its own under .cache/apt: the system's sources, lists and
-# packages are not touched.
+# against several versions, and from sid kubectl, which bookworm does not have. apt works on a configuration of its own
+# under .cache/apt: the system's sources, lists and packages are not touched.
 #
 #   fetch-runtimes.sh [--refresh] [SUITE…]        default: trixie sid
 #
@@ -55,42 +55,56 @@ Acquire::Retries "2";
 EOF
 }
 
-# Downloads and unpacks; $1 suite, $2 mirror.
+packages_of() {
+  echo containerd
+  [ "$1" != sid ] || echo kubectl
+}
+
+# The packages of a suite whose program is not there; all of them with --refresh.
+missing_of() {
+  for package in $(packages_of "$1"); do
+    if [ "$refresh" = true ] || [ ! -x ".cache/runtimes/$1/usr/bin/$package" ]; then echo "$package"; fi
+  done
+}
+
+# Downloads what is missing and unpacks it beside what is there, which may be in use; $1 suite, $2 mirror.
 fetch() {
   apt=$root/.cache/apt/$1
   rm -rf "$apt"
   configure_apt "$1" "$2" "$apt"
   log=$root/.cache/apt/$1.log
+  packages=$(missing_of "$1")
+  # shellcheck disable=SC2086 # a list of words
   {
     apt-get -c "$apt/apt.conf" -q update &&
-      (cd "$apt/archives" && apt-get -c "$apt/apt.conf" -q download containerd) &&
+      (cd "$apt/archives" && apt-get -c "$apt/apt.conf" -q download $packages) &&
       mkdir -p "$apt/unpacked" &&
-      dpkg -x "$apt"/archives/containerd_*.deb "$apt/unpacked"
+      (for file in "$apt"/archives/*.deb; do dpkg -x "$file" "$apt/unpacked" || exit 1; done)
   } >"$log" 2>&1 || {
     rm -rf "$apt"
     return 1
   }
-  mkdir -p .cache/runtimes
-  rm -rf ".cache/runtimes/$1"
-  mv "$apt/unpacked" ".cache/runtimes/$1"
+  mkdir -p ".cache/runtimes/$1"
+  # Each file is replaced as a whole: programs that run keep the one that they were started from.
+  cp -a --remove-destination "$apt/unpacked/." ".cache/runtimes/$1"
   rm -rf "$apt"
 }
 
 fetch_from_any_mirror() {
   for mirror in $(mirrors | awk '!seen[$0]++'); do # in their order, each once
-    say "fetching containerd of $1 from $mirror"
+    say "fetching $(missing_of "$1" | paste -s -d ' ' -) of $1 from $mirror"
     ! fetch "$1" "$mirror" || return 0
   done
-  say "containerd of $1 could not be fetched: $(sed -n 's/^[EW]: //p' "$log" | head -n 1) (see $log)"
+  say "$(missing_of "$1" | paste -s -d ' ' -) of $1 could not be fetched: $(sed -n 's/^[EW]: //p' "$log" | head -n 1) (see $log)"
   return 1
 }
 
 result=0
 for suite in "$@"; do
   binary=.cache/runtimes/$suite/usr/bin/containerd
-  if [ "$refresh" = true ] || [ ! -x "$binary" ]; then
+  if [ -n "$(missing_of "$suite")" ]; then
     command -v apt-get >/dev/null || {
-      say "containerd of $suite can only be fetched on Debian (apt-get is missing)"
+      say "packages of $suite can only be fetched on Debian (apt-get is missing)"
       exit 1
     }
     fetch_from_any_mirror "$suite" || {

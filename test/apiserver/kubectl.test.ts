@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { X509Certificate } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -11,10 +11,10 @@ import { withCondition } from "./pod-requests.ts";
 import { TestApiServer } from "./server.ts";
 import { nodeNamed, podNamed } from "./testing.ts";
 
-const missing =
-  spawnSync("kubectl", ["version", "--client"]).error === undefined
-    ? false
-    : "kubectl is not installed (Debian has it from trixie on, as package kubernetes-client or kubectl)";
+/** Kubernetes' own of the server's version, which scripts/fetch-runtimes.sh brings, or the machine's. */
+const fetched = resolve(import.meta.dirname, "../../.cache/runtimes/sid/usr/bin/kubectl");
+const program = [fetched, "kubectl"].find((each) => spawnSync(each, ["version", "--client"]).status === 0);
+const missing = program === undefined ? "no kubectl here: sh scripts/fetch-runtimes.sh sid fetches it" : false;
 
 function manifest(image: string): string {
   const container = { name: "app", image, env: [{ name: "LEVEL", value: "1" }] };
@@ -38,7 +38,7 @@ describe("the real kubectl", { skip: missing }, () => {
 
   const environment = (): NodeJS.ProcessEnv => ({ ...process.env, KUBECONFIG: join(home, "config"), HOME: home });
   async function kubectl(...commandLine: readonly string[]): Promise<string> {
-    return (await promisify(execFile)("kubectl", commandLine, { env: environment() })).stdout;
+    return (await promisify(execFile)(program ?? "", commandLine, { env: environment() })).stdout;
   }
   async function apply(image: string): Promise<string> {
     await writeFile(join(home, "web.json"), manifest(image));
@@ -58,7 +58,7 @@ describe("the real kubectl", { skip: missing }, () => {
     const pod = await server.admin.until("pods", "default/web", (each) => at(each, "spec.nodeName") === "node1");
     assert.ok(pod);
 
-    const watching = spawn("kubectl", ["get", "pods", "-w"], { env: environment() });
+    const watching = spawn(program ?? "", ["get", "pods", "-w"], { env: environment() });
     let seen = "";
     watching.stdout.setEncoding("utf8").on("data", (text: string) => (seen += text));
     const sees = async (pattern: RegExp): Promise<void> => {
