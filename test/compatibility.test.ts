@@ -14,7 +14,7 @@ describe("a table of behaviours", () => {
   test("is read row by row, with the tests that it names", () => {
     const [row, other] = rowsOf(
       "| a \\| b | differs: more | `src/a.test.ts: outer > inner: 1`, `src/b.test.ts: b` |",
-      "| later | no cluster: mirror pods | |",
+      "| later | not yet: ignored | `src/b.test.ts: b` |",
     );
     assert.deepEqual(row, {
       place: "a.md:3",
@@ -25,15 +25,16 @@ describe("a table of behaviours", () => {
         { file: "src/b.test.ts", title: "b", elsewhere: false },
       ],
     });
-    assert.deepEqual(other?.tests, []);
+    assert.equal(other?.verdict, "not yet: ignored");
   });
 
   test("says what podwright does, how it differs, which error it gives, and which test shows it", () => {
     const test1 = "`src/a.test.ts: a`";
     const lines: readonly [string, string][] = [
       ["| a | same |", "a.md:3: a row has three cells: behaviour, podwright, test"],
-      [`| a | equal | ${test1} |`, "a.md:3: what podwright does begins with same, differs, refused, no cluster"],
+      [`| a | equal | ${test1} |`, "a.md:3: what podwright does begins with same, differs, refused, not yet"],
       ["| a | same | by nothing |", "a.md:3: names no test"],
+      ["| a | not yet: ignored | |", "a.md:3: names no test"],
       ["| a | same | `test/vm/a.test.ts: a` |", "a.md:3: says not where test/vm/a.test.ts runs"],
       [`| a | differs | ${test1} |`, "a.md:3: says not how"],
       [`| a | refused: by name | ${test1} |`, "a.md:3: does not quote the error"],
