@@ -86,3 +86,12 @@ test("the loopback is closed to pods once, and opened again however often it was
   await openLoopback(deps, "podwright0");
   assert.equal(rules, 0);
 });
+
+test("an iptables that takes no such rule is told with a remedy", async () => {
+  const refused = { exitCode: 1, signal: undefined, stdout: "", stderr: "Couldn't load match `conntrack'" };
+  const deps = { processes: { run: async () => refused }, iptables: "/sbin/iptables", network: "podwright" };
+  await assert.rejects(closeLoopback(deps, "podwright0"), {
+    name: "PodwrightError",
+    message: /load match `conntrack'/,
+  });
+});

@@ -1,4 +1,4 @@
-import { errorMessage } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CriRuntimeService } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
@@ -58,12 +58,15 @@ export async function removeStaleRules(deps: FirewallDeps, isGone: (sandbox: str
  * Keeps pods off what listens on the node's own loopback addresses. A host port on 127.0.0.1 makes CNI's portmap plugin
  * turn on route_localnet for the bridge, from where such addresses were unreachable until then (CVE-2020-8558). Answers
  * to connections that the node itself made to a pod pass. May be called again.
- * @throws Error when iptables fails
+ * @throws PodwrightError (environment) when iptables refuses
  */
 export async function closeLoopback(deps: FirewallDeps, bridge: string): Promise<void> {
   if (await hasRule(deps, bridge)) return;
   const { exitCode, stderr } = await changeInput(deps, "-I", bridge);
-  if (exitCode !== 0) throw new Error(`${deps.iptables} -I INPUT: ${stderr.trim()}`);
+  if (exitCode === 0) return;
+  throw new PodwrightError(ExitCode.environment, `iptables takes no rule for the pods' bridge: ${stderr.trim()}`, {
+    remedy: "load the kernel modules xt_conntrack and xt_comment, or install a newer iptables",
+  });
 }
 
 /** Takes back {@link closeLoopback}. */
