@@ -106,3 +106,16 @@ test("a pod's own limits are those of containers without any (KEP-2837), and cha
   assert.deepEqual([names(resize), restarted(resize)], [[], []]);
   assert.notEqual(resize, undefined);
 });
+
+test("where the record is lost the runtime's word counts, and nothing is restarted for it", () => {
+  const policy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+  const pod = testPod({ containers: [container("a", "300m", "1Gi", { resizePolicy: policy })] });
+  const told = (cpuLimit: bigint): PodResize | undefined => {
+    const resources = { cpuRequest: 300n, cpuLimit, memoryLimit: 1n << 30n };
+    const status = testStatus([testSandbox()], [testContainer({ name: "a", resources })]);
+    const resize = { actuated: undefined, underWay: false, retryAtMs: undefined, cause };
+    return decideResize(pod, status, { nowMs: 0, busy: new Set(), resize }, new Set());
+  };
+  assert.equal(told(300n), undefined);
+  assert.deepEqual([names(told(200n)), restarted(told(200n))], [["a"], []]);
+});

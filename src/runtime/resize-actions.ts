@@ -1,6 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { milliCpuToShares } from "../resources/cpu.ts";
 import { isSidecar, parseList } from "../resources/pod-totals.ts";
 import { hasPodLevelResources } from "../resources/qos.ts";
 import { milliQuantity, type Quantity, quantityOf, zeroQuantity } from "../resources/quantity.ts";
@@ -17,6 +18,9 @@ export interface Amounts {
   readonly memoryRequest: bigint;
   readonly memoryLimit: bigint;
 }
+
+/** The kernel has no smaller quota: those below are all the same. */
+const leastMilliCpuLimit = 10n;
 
 /** A running container that gets other resources without a restart. */
 export interface ContainerResize {
@@ -51,16 +55,33 @@ export function amountsOf(container: Pick<Container, "resources">, podResources:
   };
 }
 
-/** Running containers whose resources are not yet those that they were granted. */
-function unequal(pod: Pod, status: PodStatus, actuated: PodResources): ContainerResize[] {
+/**
+ * Running containers whose resources are not yet those that they were granted. Where the record is lost, the runtime's
+ * word counts, where it gives it.
+ */
+function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined): ContainerResize[] {
   return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].flatMap((container) => {
     const running = findContainer(status, container.name);
-    const given = actuated.containers.get(container.name);
-    if (running?.state !== "running" || given === undefined) return [];
-    const from = amountsOf({ resources: given }, actuated.pod);
+    if (running?.state !== "running") return [];
+    const given = actuated?.containers.get(container.name);
     const to = amountsOf(container, pod.spec.resources);
-    return sameAmounts(from, to) ? [] : [{ container, running, from, to }];
+    const from = given === undefined ? toldAmounts(running, to) : amountsOf({ resources: given }, actuated?.pod);
+    return from === undefined || sameAmounts(from, to) ? [] : [{ container, running, from, to }];
   });
+}
+
+/** What the runtime says that a container has; as much as it was granted where that comes to the same in the kernel. */
+function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts | undefined {
+  if (told === undefined) return undefined;
+  const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = told;
+  // A container without a request weighs as much as its limit says.
+  const weight = milliCpuToShares(to.cpuRequest === 0n ? to.cpuLimit : to.cpuRequest);
+  return {
+    cpuRequest: milliCpuToShares(cpuRequest) === weight ? to.cpuRequest : cpuRequest,
+    cpuLimit: cpuLimit <= leastMilliCpuLimit && to.cpuLimit <= leastMilliCpuLimit ? to.cpuLimit : cpuLimit,
+    memoryRequest: to.memoryRequest,
+    memoryLimit,
+  };
 }
 
 /**
@@ -68,7 +89,6 @@ function unequal(pod: Pod, status: PodStatus, actuated: PodResources): Container
  * run gets them when it starts.
  */
 export function isResizing(pod: Pod, status: PodStatus, actuated: PodResources | undefined): boolean {
-  if (actuated === undefined) return false;
   return unequal(pod, status, actuated).length > 0 || podLevelChanged(pod, actuated);
 }
 
@@ -83,13 +103,16 @@ export function decideResize(
   decided: ReadonlySet<string>,
 ): PodResize | undefined {
   const { resize: facts, nowMs, busy } = context;
-  if (facts?.actuated === undefined || facts.underWay || (facts.retryAtMs ?? 0) > nowMs) return undefined;
-  const { cause } = facts;
-  const unmet = unequal(pod, status, facts.actuated).filter(
+  if (facts === undefined || facts.underWay || (facts.retryAtMs ?? 0) > nowMs) return undefined;
+  const { cause, actuated } = facts;
+  // Nothing is restarted for what nobody recorded.
+  const restartsFor = (change: ContainerResize): boolean =>
+    needsRestart(change) && actuated?.containers.has(change.container.name) === true;
+  const unmet = unequal(pod, status, actuated).filter(
     ({ container: { name } }) => !busy.has(name) && !decided.has(name),
   );
-  if (unmet.length === 0 && !podLevelChanged(pod, facts.actuated)) return undefined;
-  const restarts = unmet.filter(needsRestart).map(({ container, running }) => ({
+  if (unmet.length === 0 && !podLevelChanged(pod, actuated)) return undefined;
+  const restarts = unmet.filter(restartsFor).map(({ container, running }) => ({
     kill: { container: running, cause, restarts: true },
     start: {
       container,
@@ -100,7 +123,7 @@ export function decideResize(
       cause,
     },
   }));
-  return { updates: unmet.filter((change) => !needsRestart(change)), restarts, cause };
+  return { updates: unmet.filter((change) => !restartsFor(change)), restarts, cause };
 }
 
 function kindOf(pod: Pod, container: Container): ContainerKind {
@@ -128,8 +151,8 @@ function sameAmounts(a: Amounts, b: Amounts): boolean {
   return !resizableResources.some((name) => changes(name, a, b));
 }
 
-function podLevelChanged(pod: Pod, actuated: PodResources): boolean {
-  if (!hasPodLevelResources(pod) || actuated.pod === undefined) return false;
+function podLevelChanged(pod: Pod, actuated: PodResources | undefined): boolean {
+  if (!hasPodLevelResources(pod) || actuated?.pod === undefined) return false;
   return !sameAmounts(
     amountsOf({ resources: actuated.pod }, undefined),
     amountsOf({ resources: pod.spec.resources }, undefined),
