@@ -80,6 +80,9 @@ type Fate = "fine" | "failBefore" | "failAfter" | "hangBefore" | "hangAfter";
 
 const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {} };
 
+/** What every simulated container uses. */
+const usedMemoryBytes = 1n << 20n;
+
 /** The connection of one incarnation of the node with the runtime: calls take their time, and may fail as is set. */
 export class SimConnection {
   readonly cri: Cri;
@@ -247,6 +250,7 @@ export class SimConnection {
     | "execSync"
     | "reopenContainerLog"
     | "updateContainerResources"
+    | "containerStats"
   > {
     const world = this.#world;
     return {
@@ -292,6 +296,11 @@ export class SimConnection {
           const resources = create(pb.LinuxContainerResourcesSchema, request.linux);
           world.updateResources(request.containerId ?? "", resources);
           return create(pb.UpdateContainerResourcesResponseSchema);
+        }),
+      containerStats: (_request, options) =>
+        this.#call("containerStats", options, () => {
+          const memory = { usageBytes: { value: usedMemoryBytes } };
+          return create(pb.ContainerStatsResponseSchema, { stats: { memory } });
         }),
       listContainers: (request, options) =>
         this.#call("listContainers", options, () => {

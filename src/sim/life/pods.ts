@@ -4,6 +4,7 @@ import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import type { SimRandom } from "../random.ts";
 import { withProbes } from "./pod-probes.ts";
+import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
 
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
@@ -144,14 +145,5 @@ function withEnvironment(pod: Pod, random: SimRandom): Pod {
     if (!random.chance(0.2)) return container;
     const name = random.pick(["settings", "settings", "late"]);
     return { ...container, env: [{ name: "REVISION", valueFrom: { configMapKeyRef: { name, key: "revision" } } }] };
-  });
-}
-
-function withResources(pod: Pod, random: SimRandom): Pod {
-  if (!random.chance(0.4)) return pod;
-  return withContainers(pod, (container) => {
-    const requests = { cpu: `${random.integer(10, 500)}m`, memory: "64Mi" };
-    const resources = random.chance(0.5) ? { requests, limits: requests } : { requests };
-    return { ...container, resources };
   });
 }

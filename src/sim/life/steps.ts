@@ -4,6 +4,7 @@ import type { RuntimeWorld } from "../runtime-world.ts";
 import type { SimClock } from "../clock.ts";
 import type { FaultWindows } from "./faults.ts";
 import type { SimNode } from "./node.ts";
+import { resized } from "./pod-resources.ts";
 
 /** What steps act on. */
 export interface Stage {
@@ -52,6 +53,7 @@ const workload = {
       );
       stage.change({ ...pod, spec: { ...pod.spec, containers } });
     }),
+  resizePod: (stage, random) => onPod(stage, random, (pod) => stage.change(resized(pod, random))),
   changeLabels: (stage, random) =>
     onPod(stage, random, (pod) => {
       const labels = { version: String(random.integer(0, 1000)) };
@@ -156,13 +158,14 @@ export type StepKind = keyof typeof acts;
 
 export const stepKinds = Object.keys(acts) as StepKind[];
 
-/** How often each kind comes, compared with the others. */
+/** How often each kind comes, compared with the others. Resizes come in lives of their own (plan.ts). */
 export const weights: Readonly<Record<StepKind, number>> = {
   addPod: 20,
   removePod: 6,
   replacePod: 6,
   returnPod: 3,
   changeImage: 4,
+  resizePod: 0,
   changeLabels: 1,
   changeObjects: 4,
   lateObjects: 1,

@@ -7,6 +7,7 @@ import { init } from "./init.ts";
 import { journal } from "./journal.ts";
 import { ports } from "./ports.ts";
 import { probes } from "./probes.ts";
+import { resizes } from "./resizes.ts";
 import { restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
 import { status } from "./status.ts";
@@ -24,6 +25,7 @@ export const rules: readonly RuleMaker[] = [
   volumes,
   userNamespaces,
   ports,
+  resizes,
   history,
   status,
   journal,

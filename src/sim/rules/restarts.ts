@@ -73,7 +73,7 @@ export const restarts: RuleMaker = ({ clock, world, pods }, broken): Rule => {
   }
 
   function judgeBackOff(key: string, last: Exit, container: SimContainer): void {
-    const known = backOffs.get(`${key} ${container.config.image?.image}`);
+    const known = backOffs.get(`${key} ${identityOf(container)}`);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
     // An exit is dated by the wall clock, which is read when the exit is first seen.
@@ -82,7 +82,7 @@ export const restarts: RuleMaker = ({ clock, world, pods }, broken): Rule => {
       broken("back-off", `${key} restarted ${waitedMs} ms after its exit instead of ${live.delayMs}`);
     }
     const delayMs = live === undefined ? firstDelayMs : Math.min(2 * live.delayMs, longestDelayMs);
-    backOffs.set(`${key} ${container.config.image?.image}`, { delayMs, sinceMs: clock.nowMs });
+    backOffs.set(`${key} ${identityOf(container)}`, { delayMs, sinceMs: clock.nowMs });
   }
 
   const forget = (uid: string): void => {
@@ -146,4 +146,10 @@ function restartsAll(spec: Container | undefined, exitCode: number): boolean {
       return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
     }) === true
   );
+}
+
+/** Other resources start the back-off over as another image does. */
+function identityOf({ config: { image, linux } }: SimContainer): string {
+  const { cpuShares, cpuQuota, memoryLimitInBytes, oomScoreAdj } = linux?.resources ?? {};
+  return [image?.image, cpuShares, cpuQuota, memoryLimitInBytes, oomScoreAdj].join(" ");
 }

@@ -1,0 +1,36 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { SimRandom } from "../random.ts";
+
+/** Containers that ask for CPU and memory, with or without limits; some want a restart when they are resized. */
+export function withResources(pod: Pod, random: SimRandom): Pod {
+  if (!random.chance(0.4)) return pod;
+  const mayRestart = pod.spec.restartPolicy !== "Never";
+  const containers = pod.spec.containers.map((container) => {
+    const requests = { cpu: `${random.integer(10, 500)}m`, memory: "64Mi" };
+    const resources = random.chance(0.5) ? { requests, limits: requests } : { requests };
+    const resourceName = random.pick(["cpu", "memory"]);
+    const restarts = random.chance(0.3) && mayRestart && container.restartPolicy === undefined;
+    return {
+      ...container,
+      resources,
+      ...(restarts && { resizePolicy: [{ resourceName, restartPolicy: "RestartContainer" }] }),
+    };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+/** The same pod with other amounts where it has any: what a resize can bring about. */
+export function resized(pod: Pod, random: SimRandom): Pod {
+  const containers = pod.spec.containers.map((container): Container => {
+    const { requests, limits } = container.resources ?? {};
+    if (requests?.["cpu"] === undefined || random.chance(0.3)) return container;
+    const changed = amounts(random);
+    return { ...container, resources: { requests: changed, ...(limits && { limits: changed }) } };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+function amounts(random: SimRandom): Record<string, string> {
+  return { cpu: `${random.integer(10, 500)}m`, memory: `${random.pick([32, 64, 128])}Mi` };
+}
