@@ -1,3 +1,4 @@
+import { ApiError } from "./api-error.ts";
 import { loopbackUser } from "./authn.ts";
 import { resourceNamed } from "./catalog.ts";
 import { type ApiObject, timestamp } from "./objects.ts";
@@ -11,7 +12,7 @@ export interface RecordedEvent {
   readonly component: string;
 }
 
-/** Writes an event about an object, as the control plane's parts do. */
+/** Writes an event about an object, as the control plane's parts do, if its namespace takes one. */
 export function recordEvent(registry: Registry, about: ApiObject, event: RecordedEvent): void {
   const { name, namespace = "default", uid, resourceVersion } = about.metadata;
   const now = timestamp();
@@ -30,5 +31,9 @@ export function recordEvent(registry: Registry, about: ApiObject, event: Recorde
     eventTime: null,
     count: 1,
   };
-  registry.create(target, object, { user: loopbackUser });
+  try {
+    registry.create(target, object, { user: loopbackUser });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+  }
 }

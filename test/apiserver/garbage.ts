@@ -1,5 +1,6 @@
 import { loopbackUser } from "./authn.ts";
 import { catalog } from "./catalog.ts";
+import { later } from "./later.ts";
 import type { ApiObject } from "./objects.ts";
 import type { Registry } from "./registry.ts";
 
@@ -21,6 +22,6 @@ export function collectGarbage(registry: Registry): void {
     }
   };
   store.subscribe(({ deleted, current }) => {
-    if (deleted) queueMicrotask(() => collect(current.metadata.uid));
+    if (deleted) later(() => collect(current.metadata.uid));
   });
 }

@@ -1,5 +1,6 @@
 import { loopbackUser } from "./authn.ts";
 import { catalog, resourceNamed } from "./catalog.ts";
+import { later } from "./later.ts";
 import { fieldsAt, textAt } from "./objects.ts";
 import type { Registry, Target } from "./registry.ts";
 import type { StoreEvent } from "./store.ts";
@@ -34,11 +35,11 @@ class NamespaceKeeper {
   look({ resource, previous, current, deleted }: StoreEvent): void {
     const { name, namespace = "", deletionTimestamp } = current.metadata;
     if (resource === "namespaces" && previous === undefined) {
-      queueMicrotask(() => this.#furnish(name));
+      later(() => this.#furnish(name));
     } else if (resource === "namespaces" && deletionTimestamp !== undefined && !deleted) {
-      queueMicrotask(() => this.#empty(name));
+      later(() => this.#empty(name));
     } else if (deleted && namespace !== "" && this.#isTerminating(namespace)) {
-      queueMicrotask(() => this.#empty(namespace));
+      later(() => this.#empty(namespace));
     }
   }
 

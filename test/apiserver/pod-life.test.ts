@@ -139,6 +139,11 @@ describe("the life of a pod", () => {
     assert.equal((await client.request("POST", `${pods}?dryRun=All`, { body: podNamed("imagined") })).code, 201);
     assert.equal((await client.get(`${pods}/imagined`)).code, 404);
   });
+  it("may lose its namespace at once", async () => {
+    server.admin.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "brief" } });
+    server.admin.delete("namespaces", "brief");
+    await server.admin.until("namespaces", "brief", (found) => found === undefined);
+  });
   it("goes with its owner, and with its namespace", async () => {
     const owner = server.admin.create(nodeNamed("node2"));
     const { uid } = owner.metadata;
@@ -158,6 +163,10 @@ describe("the life of a pod", () => {
     );
     assert.equal(textAt(server.admin.get("namespaces", "short"), "status.phase"), "Terminating");
     assert.ok(going);
+    assert.throws(
+      () => server.admin.create(podNamed("q", {}, { namespace: "short" })),
+      /because it is being terminated/,
+    );
     server.admin.delete("pods", "short/p", { gracePeriodSeconds: 0 });
     await server.admin.until("namespaces", "short", (found) => found === undefined);
     assert.deepEqual(listAt(fieldsAt(going, "metadata"), "finalizers"), []);

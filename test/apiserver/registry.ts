@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { alreadyExists, badRequest, conflict, type ErrorSubject, invalid, notFound } from "./api-error.ts";
+import { alreadyExists, badRequest, conflict, type ErrorSubject, forbidden, invalid, notFound } from "./api-error.ts";
 import type { User } from "./authn.ts";
 import { decode } from "./decode.ts";
 import { type DeleteOptions, deletePlan } from "./deletion.ts";
@@ -18,8 +18,8 @@ import {
   timestamp,
 } from "./objects.ts";
 import { apiVersionOf, keyOf, type Resource } from "./resource.ts";
-import { strategicMerge } from "./strategic-merge.ts";
 import type { Store } from "./store.ts";
+import { strategicMerge } from "./strategic-merge.ts";
 
 /** Who asks, and whether it is only asked what would be. */
 export interface Caller {
@@ -115,7 +115,7 @@ export class Registry {
     metadata["uid"] = randomUUID();
     metadata["creationTimestamp"] = timestamp();
     if (resource.strategy.countsGenerations === true) metadata["generation"] = 1;
-    this.#requireNamespace(named, caller);
+    this.#requireNamespace(named);
     resource.strategy.create?.(draft, caller.user);
     this.#admit({ operation: "create", target: named, user: caller.user, draft, old: undefined });
     this.#validate(named, draft, undefined);
@@ -275,12 +275,13 @@ export class Registry {
     if (problems.length > 0) throw invalid(subjectOf(target), target.resource.kind, problems);
   }
 
-  #requireNamespace(target: Target, caller: Caller): void {
+  #requireNamespace(target: Target): void {
     if (!target.resource.namespaced) return;
     const namespace = this.store.get("namespaces", target.namespace);
     if (namespace === undefined) throw notFound({ group: "", resource: "namespaces", name: target.namespace });
-    if (namespace.metadata.deletionTimestamp !== undefined && caller.user.groups.length > 0) {
-      throw conflict(subjectOf(target), `namespace ${target.namespace} is being terminated`);
+    if (namespace.metadata.deletionTimestamp !== undefined) {
+      const why = `unable to create new content in namespace ${target.namespace} because it is being terminated`;
+      throw forbidden(subjectOf(target), why);
     }
   }
 

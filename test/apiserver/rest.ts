@@ -153,7 +153,8 @@ export class RestHandler {
       namespace: target.namespace,
       resourceVersion,
       resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
-      limit: Number(query.get("limit") ?? 0),
+      // Lists of any revision come from a cache, and whole.
+      limit: resourceVersion === "0" ? 0 : Number(query.get("limit") ?? 0),
       continueToken: query.get("continue") ?? "",
     };
     const stale = resourceVersion === "0" ? this.#options.staleRevision(exchange) : undefined;

@@ -1,6 +1,7 @@
 import { ApiError } from "./api-error.ts";
 import { resourceNamed } from "./catalog.ts";
 import { recordEvent } from "./event-recorder.ts";
+import { later } from "./later.ts";
 import { type ApiObject, fieldsAt, type Fields, itemsAt, sameJson, textAt } from "./objects.ts";
 import { bindPod, withCondition } from "./pod-requests.ts";
 import type { Registry } from "./registry.ts";
@@ -45,7 +46,7 @@ class Scheduler {
   look({ resource }: StoreEvent): void {
     if ((resource !== "pods" && resource !== "nodes") || this.#isDue) return;
     this.#isDue = true;
-    queueMicrotask(() => {
+    later(() => {
       this.#isDue = false;
       this.#scheduleAll();
     });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { after, before, describe, it } from "node:test";
 import { at, fieldsAt, itemsAt, textAt } from "./objects.ts";
@@ -63,6 +64,24 @@ describe("the API server for tests", () => {
     server.admin.patch("pods", "default/watched", { metadata: { labels: { app: null } } });
     await watching;
     assert.deepEqual(seen, ["ADDED watched", "MODIFIED watched", "DELETED watched"]);
+  });
+
+  it("asks HTTP/2 clients to go, and lets what is open go on", async () => {
+    const { certificate, key } = server.credentials("admin", ["system:masters"]);
+    const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
+    const watching = session.request({
+      ":path": `/api/v1/pods?watch=1&resourceVersion=${server.registry.store.revision}`,
+    });
+    watching.setEncoding("utf8");
+    await once(watching, "response");
+    assert.equal(session.remoteSettings.maxConcurrentStreams, 100);
+    const told = once(session, "goaway");
+    server.goAway();
+    await told;
+    server.admin.create(podNamed("after-goaway"));
+    const [event] = (await once(watching, "data")) as [string];
+    assert.match(event, /"ADDED".*"after-goaway"/);
+    session.destroy();
   });
 
   it("speaks HTTP/2 to who can", async () => {

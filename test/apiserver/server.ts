@@ -19,7 +19,7 @@
  */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { createSecureServer, type Http2SecureServer } from "node:http2";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Access } from "./access.ts";
@@ -31,9 +31,10 @@ import { discover } from "./discovery.ts";
 import { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { collectGarbage } from "./garbage.ts";
-import { KubeletProxy, refuseUpgrade } from "./kubelet-proxy.ts";
 import { kubeconfig } from "./kubeconfig.ts";
+import { KubeletProxy, refuseUpgrade } from "./kubelet-proxy.ts";
 import { keepNamespaces } from "./namespaces.ts";
+import { watchNodes } from "./node-lifecycle.ts";
 import { NodeRestriction } from "./node-restriction.ts";
 import { isFields } from "./objects.ts";
 import { describeApi } from "./openapi.ts";
@@ -47,8 +48,8 @@ import { schedulePods } from "./scheduler.ts";
 import { signRequests, type SignerOptions } from "./signer.ts";
 import { Store } from "./store.ts";
 import { subresourceHandlers } from "./subresources.ts";
-import type { Watch } from "./watch.ts";
 import { shapeAnswer } from "./tables.ts";
+import type { Watch } from "./watch.ts";
 import { Wire } from "./wire.ts";
 
 export interface TestApiServerOptions extends SignerOptions {
@@ -60,6 +61,8 @@ export interface TestApiServerOptions extends SignerOptions {
   readonly keptEvents?: number;
   /** Bearer tokens and whose they are. */
   readonly tokens?: Readonly<Record<string, User>>;
+  /** After how long without a lease or status a node counts as unknown (50 s in a real cluster). Default: never. */
+  readonly nodeSilenceMs?: number;
   /** Whether pods get a node by themselves. Default: yes. */
   readonly schedules?: boolean;
 }
@@ -77,6 +80,9 @@ export class TestApiServer implements AsyncDisposable {
   readonly #http: Http2SecureServer;
   readonly #rest: RestHandler;
   readonly #kubelets: KubeletProxy;
+  /** HTTP/2 connections. */
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #nodes: Disposable | undefined;
   #staleRevision: number | undefined;
   #wire: Wire | undefined;
 
@@ -150,6 +156,11 @@ export class TestApiServer implements AsyncDisposable {
     }
   }
 
+  /** Asks HTTP/2 clients to go on with another connection (GOAWAY), as a server that shuts down; what is open goes on. */
+  goAway(): void {
+    for (const session of this.#sessions) session.close();
+  }
+
   /**
    * Reads that take any revision (`resourceVersion=0`) see what is now and nothing newer, as from another server whose
    * cache lags, until the return value is disposed of.
@@ -160,6 +171,7 @@ export class TestApiServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#nodes?.[Symbol.dispose]();
     for (const watch of this.watches) watch.stop();
     await this.wire.down();
     this.#http.close();
@@ -179,6 +191,12 @@ export class TestApiServer implements AsyncDisposable {
       requestCert: true,
       rejectUnauthorized: false,
       allowHTTP1: true,
+      // As the real one has it: who wants more at a time needs another connection.
+      settings: { maxConcurrentStreams: 100 },
+    });
+    http.on("session", (session) => {
+      this.#sessions.add(session);
+      session.once("close", () => this.#sessions.delete(session));
     });
     http.on("upgrade", (request: IncomingMessage, socket: TLSSocket, head: Buffer) => {
       this.#upgrade(request, socket, head);
@@ -190,6 +208,7 @@ export class TestApiServer implements AsyncDisposable {
   /** Starts what is not the API server itself, but what clusters have beside it. */
   #control(options: TestApiServerOptions): void {
     collectGarbage(this.registry);
+    this.#nodes = watchNodes(this.registry.store, options.nodeSilenceMs ?? Number.POSITIVE_INFINITY);
     keepNamespaces(this.registry, this.authority.certificate);
     signRequests(this.registry.store, this.authority, options);
     if (options.schedules !== false) schedulePods(this.registry);

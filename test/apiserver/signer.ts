@@ -1,5 +1,6 @@
-import { nodeNameOf } from "./node-authorizer.ts";
 import type { CertificateAuthority } from "./certificates.ts";
+import { later } from "./later.ts";
+import { nodeNameOf } from "./node-authorizer.ts";
 import { type ApiObject, draftAt, draftOf, fieldsAt, itemsAt, listAt, numberAt, textAt, timestamp } from "./objects.ts";
 import { readRequest, type SigningRequest } from "./pkcs10.ts";
 import type { StoreEvent, Store } from "./store.ts";
@@ -72,7 +73,7 @@ class Signer {
 
   look({ resource: changed, key, deleted }: StoreEvent): void {
     // Once the change that is told of is over.
-    if (changed === resource && !deleted) queueMicrotask(() => this.#handle(key));
+    if (changed === resource && !deleted) later(() => this.#handle(key));
   }
 
   #handle(key: string): void {

@@ -1,10 +1,10 @@
 import type { Access } from "./access.ts";
+import { ApiError, badRequest, methodNotAllowed } from "./api-error.ts";
+import { nodeNameOf } from "./node-authorizer.ts";
 import { type Fields, isFields, textAt } from "./objects.ts";
 import { bindPod, evictPod } from "./pod-requests.ts";
 import type { Registry } from "./registry.ts";
 import type { SubresourceHandler, SubresourceRequest } from "./rest.ts";
-import { nodeNameOf } from "./node-authorizer.ts";
-import { ApiError, badRequest, methodNotAllowed } from "./api-error.ts";
 
 async function posted({ exchange }: SubresourceRequest): Promise<Fields> {
   if (exchange.method !== "POST") throw methodNotAllowed();
