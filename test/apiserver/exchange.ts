@@ -126,6 +126,7 @@ export class Exchange {
 
   /** @returns how many bytes wait for a client that does not read */
   write(data: string | Buffer): number {
+    if (this.isOver) return 0;
     // The two kinds of responses have this in common, but their types do not.
     (this.#response as ServerResponse).write(data);
     return this.#response.writableLength ?? 0;
@@ -152,7 +153,9 @@ export class Exchange {
   }
 
   get isOver(): boolean {
-    return this.#response.destroyed || this.#response.writableEnded;
+    const response = this.#response;
+    if ("stream" in response && (response.stream.closed || response.stream.destroyed)) return true;
+    return response.destroyed || response.writableEnded;
   }
 
   #head(code: number, headers: Readonly<Record<string, string>>): void {

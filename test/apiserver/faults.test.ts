@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { connect, type OutgoingHttpHeaders } from "node:http2";
 import { after, afterEach, before, describe, it } from "node:test";
 import { textAt } from "./objects.ts";
 import { TestApiServer } from "./server.ts";
@@ -86,6 +87,47 @@ describe("faults on purpose", () => {
     assert.equal(await code("/api/v1/pods"), 200);
     assert.ok(performance.now() - started >= 115, "there and back");
     server.wire.slow(0);
+  });
+  it("break single streams of HTTP/2, and no others", async () => {
+    const { certificate, key } = server.credentials("admin", ["system:masters"]);
+    const session = connect(server.url, { ca: server.authority.certificate, cert: certificate, key });
+    const outcome = async (path: string, headers: OutgoingHttpHeaders = {}, body = ""): Promise<string> => {
+      const stream = session.request({ ":path": path, ...headers });
+      stream.setEncoding("utf8");
+      if (body !== "") stream.end(body);
+      let text = "";
+      try {
+        for await (const chunk of stream as AsyncIterable<string>) text += chunk;
+        return (JSON.parse(text) as { readonly kind: string }).kind;
+      } catch (error) {
+        return error instanceof Error && "code" in error ? String(error.code) : String(error);
+      }
+    };
+    const create = (name: string): Promise<string> =>
+      outcome("/api/v1/namespaces/default/pods", { ":method": "POST" }, JSON.stringify(podNamed(name)));
+    try {
+      server.faults.add({ verb: "list", resource: "pods" }, { how: "reset" }, 1);
+      const [pods, nodes] = await Promise.all([outcome("/api/v1/pods"), outcome("/api/v1/nodes")]);
+      assert.deepEqual([pods, nodes], ["ERR_HTTP2_STREAM_ERROR", "NodeList"]);
+      server.faults.add({ verb: "create" }, { how: "lose" }, 1);
+      assert.equal(await create("unanswered-2"), "ERR_HTTP2_STREAM_ERROR");
+      assert.notEqual(server.admin.find("pods", "default/unanswered-2"), undefined);
+      const watching = outcome(`/api/v1/pods?watch=1&resourceVersion=${server.registry.store.revision}`);
+      while (server.watches.size === 0) await new Promise((done) => setTimeout(done, 5));
+      server.cutWatches({}, { abruptly: true });
+      assert.equal(await watching, "ERR_HTTP2_STREAM_ERROR");
+      assert.equal(await create("answered"), "Pod");
+      // A client that goes away while it is answered does no harm.
+      server.faults.add({ verb: "list", resource: "nodes" }, { latencyMs: 30 }, 1);
+      session
+        .request({ ":path": "/api/v1/nodes" })
+        .on("error", () => {})
+        .close(8);
+      await new Promise((done) => setTimeout(done, 60));
+      assert.equal(await outcome("/api/v1/nodes"), "NodeList");
+    } finally {
+      session.destroy();
+    }
   });
   it("are seen in the record of requests", async () => {
     server.requests.clear();

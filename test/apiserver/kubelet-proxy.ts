@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
@@ -122,8 +122,13 @@ export class KubeletProxy {
     });
     sent.on("error", (error) => reject(this.#unreachable(target, error)));
     sent.on("response", (response) => {
+      const status = response.statusCode ?? 502;
+      if (status >= 400 && target.path.startsWith("/containerLogs/")) {
+        refusedLog(status, response).then(reject, reject);
+        return;
+      }
       const type = response.headers["content-type"] ?? "text/plain";
-      exchange.startStream(response.statusCode ?? 502, { "content-type": type });
+      exchange.startStream(status, { "content-type": type });
       response.on("data", (chunk: Buffer) => exchange.write(chunk));
       response.on("error", () => exchange.reset());
       response.on("end", () => {
@@ -182,6 +187,13 @@ export class KubeletProxy {
   #unreachable({ host, port, path }: KubeletRequest, error: Error): ApiError {
     return new ApiError(502, "BadGateway", `error dialing backend: https://${host}:${port}${path}: ${error.message}`);
   }
+}
+
+/** The kubelet's words, in the form that clients of the API server understand. */
+async function refusedLog(status: number, response: IncomingMessage): Promise<ApiError> {
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
+  return new ApiError(status, status === 400 ? "BadRequest" : status === 404 ? "NotFound" : "InternalError", text);
 }
 
 /** Answers an upgrade that is not granted. */
