@@ -118,7 +118,8 @@ async function operate(daemon: Daemon): Promise<void> {
     told: lockFile.told,
     endsWhenIdle: false,
     beside: async (node, signal) => {
-      const api = { ...daemon, cri, nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
+      const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
+      const api = { ...daemon, ...where, cri, apiClient: cluster?.client };
       await Promise.all([serveHealthz(daemon, node, signal), serveNodeApi(api, node, signal)]);
     },
   });

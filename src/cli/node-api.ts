@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path/posix";
+import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
@@ -12,6 +13,7 @@ import { serveTcp } from "../linux/tcp-server.ts";
 import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
 import { anonymous, byCertificate, byToken, parseTokenFile } from "../node-api/authenticators.ts";
 import { allowKnown } from "../node-api/authorizers.ts";
+import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-api/reviews.ts";
 import { type NodeApiDependencies, nodeApi, readOnlyApi } from "../node-api/routes.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -32,6 +34,8 @@ export interface NodeApiParts {
   readonly certificateDirectory: string;
   /** Tokens of clients, for a node without a cluster; undefined: none. */
   readonly tokenFile: string | undefined;
+  /** The API server, which knows clients and what they may; undefined: there is none. */
+  readonly apiClient: ApiClient | undefined;
 }
 
 /** A port that is taken, a certificate that is not there yet: tried again after this. */
@@ -153,20 +157,28 @@ async function keepServing(
 
 /** @throws PodwrightError when nobody can say who clients are or what they may */
 async function guarded(parts: NodeApiParts, settings: ServingSettings, handler: NodeHandler): Promise<NodeHandler> {
+  const { ports, apiClient, tokenFile } = parts;
+  const reviews = apiClient && { client: apiClient, clock: ports.clock, hashing: systemHashing };
   const authenticators: Authenticator[] = [byCertificate];
-  if (parts.tokenFile !== undefined) {
-    const text = new TextDecoder().decode(await parts.ports.files.read(parts.tokenFile, maxFileBytes));
-    authenticators.push(byToken(systemHashing, parseTokenFile(text, parts.tokenFile)));
+  if (tokenFile !== undefined) {
+    const text = new TextDecoder().decode(await ports.files.read(tokenFile, maxFileBytes));
+    authenticators.push(byToken(systemHashing, parseTokenFile(text, tokenFile), reviews === undefined));
   }
+  if (settings.tokenReview && reviews) authenticators.push(byTokenReview(reviews, settings.tokenReview.ttlMs));
   if (settings.anonymous) authenticators.push(anonymous);
-  return withAccess(handler, authenticators, authorizer(settings), parts.log);
+  return withAccess(handler, authenticators, authorizer(parts.nodeName, settings, reviews), parts.log);
 }
 
-function authorizer({ accessReview }: ServingSettings): Authorizer {
-  if (!accessReview) return allowKnown;
+function authorizer(
+  nodeName: string,
+  { accessReview }: ServingSettings,
+  reviews: ReviewDependencies | undefined,
+): Authorizer {
+  if (accessReview === undefined) return allowKnown;
+  if (reviews !== undefined) return byAccessReview(reviews, nodeName, accessReview);
+  const files = "authentication.x509.clientCAFile or --token-auth-file";
   throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook asks an API server, and there is none", {
-    remedy:
-      "set authorization.mode to AlwaysAllow, and say by authentication.x509.clientCAFile or --token-auth-file who is known",
+    remedy: `set authorization.mode to AlwaysAllow, and say by ${files} who is known`,
   });
 }
 

@@ -58,11 +58,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   tlsMinVersion: as("TLS 1.0 and 1.1 are never spoken: asked for them, podwright takes 1.2"),
   rotateCertificates: ignored("renews no client certificate yet", false),
   serverTLSBootstrap: ignored("asks for no serving certificate yet", false),
-  authentication: as(
-    "client certificates, `--token-auth-file` and the anonymous user; tokens are not asked of an API server yet",
-  ),
+  authentication: as("client certificates, `--token-auth-file`, tokens asked of the API server, the anonymous user"),
   authorization: as(
-    "AlwaysAllow, which lets the anonymous user ask for health only; with Webhook the API is not served yet",
+    "with Webhook and without a cluster the API is not served; AlwaysAllow lets the anonymous user ask for health and metrics only",
   ),
   registryPullQPS: honoured,
   registryBurst: honoured,

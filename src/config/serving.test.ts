@@ -7,10 +7,9 @@ test("the defaults serve on 10250 to those whom an API server lets in", () => {
   const settings = servingSettings(withDefaults({}));
   assert.equal(settings?.port, 10250);
   assert.equal(settings.host, "0.0.0.0");
-  assert.deepEqual(
-    [settings.readOnlyPort, settings.anonymous, settings.tokenReview, settings.accessReview],
-    [0, false, true, true],
-  );
+  assert.deepEqual([settings.readOnlyPort, settings.anonymous], [0, false]);
+  assert.deepEqual(settings.tokenReview, { ttlMs: 120_000 });
+  assert.deepEqual(settings.accessReview, { allowedMs: 300_000, deniedMs: 30_000 });
   assert.deepEqual(
     [settings.minVersion, settings.ciphers, settings.streamingIdleMs],
     ["TLSv1.2", undefined, 4 * 3600_000],

@@ -16,10 +16,10 @@ export interface ServingSettings {
   /** Undefined: client certificates count for nothing. */
   readonly clientAuthoritiesFile: string | undefined;
   readonly anonymous: boolean;
-  /** Bearer tokens are asked of the API server. */
-  readonly tokenReview: boolean;
-  /** Access is asked of the API server; otherwise whoever is known may do everything. */
-  readonly accessReview: boolean;
+  /** Bearer tokens are asked of the API server, whose answers count for so long; undefined: they are not. */
+  readonly tokenReview: { readonly ttlMs: number } | undefined;
+  /** Access is asked of the API server; undefined: whoever is known may do everything. */
+  readonly accessReview: { readonly allowedMs: number; readonly deniedMs: number } | undefined;
   readonly debugging: boolean;
   readonly systemLogs: boolean;
   readonly streamingIdleMs: number;
@@ -47,8 +47,14 @@ export function servingSettings(configuration: KubeletConfiguration): ServingSet
     serving: tlsCertFile === "" ? undefined : { certificateFile: tlsCertFile, keyFile: tlsPrivateKeyFile },
     clientAuthoritiesFile: clientAuthoritiesFile === "" ? undefined : clientAuthoritiesFile,
     anonymous: authentication.anonymous.enabled,
-    tokenReview: authentication.webhook.enabled,
-    accessReview: authorization.mode !== "AlwaysAllow",
+    tokenReview: authentication.webhook.enabled ? { ttlMs: milliseconds(authentication.webhook.cacheTTL) } : undefined,
+    accessReview:
+      authorization.mode === "AlwaysAllow"
+        ? undefined
+        : {
+            allowedMs: milliseconds(authorization.webhook.cacheAuthorizedTTL),
+            deniedMs: milliseconds(authorization.webhook.cacheUnauthorizedTTL),
+          },
     debugging: configuration.enableDebuggingHandlers,
     systemLogs: configuration.enableSystemLogHandler,
     streamingIdleMs: milliseconds(configuration.streamingConnectionIdleTimeout),

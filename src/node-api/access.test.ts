@@ -35,7 +35,7 @@ async function ask(
   return `${answer.status} ${answer.body}`;
 }
 
-const tokens = byToken(systemHashing, parseTokenFile('s3cret,bob,1,"dev,ops"\nother,eve,2', "/tokens"));
+const tokens = byToken(systemHashing, parseTokenFile('s3cret,bob,1,"dev,ops"\nother,eve,2', "/tokens"), true);
 const bearer = (token: string): Partial<NodeRequest> => ({ headers: { authorization: `Bearer ${token}` } });
 
 test("who shows nothing is nobody, or anonymous where that is allowed", async () => {

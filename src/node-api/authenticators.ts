@@ -17,15 +17,19 @@ export const anonymous: Authenticator = async ({ headers }) => {
 };
 
 /**
- * By a bearer token from a list. Tokens are compared by their digests, so that the time of an answer tells nothing of
+ * By a bearer token from a list, the last word on tokens when `alone`. Tokens are compared by their digests, so that the time of an answer tells nothing of
  * how much of a guess was right.
  */
-export function byToken(hashing: Pick<Hashing, "sha256">, identities: ReadonlyMap<string, Identity>): Authenticator {
+export function byToken(
+  hashing: Pick<Hashing, "sha256">,
+  identities: ReadonlyMap<string, Identity>,
+  alone: boolean,
+): Authenticator {
   const byDigest = new Map([...identities].map(([token, identity]) => [hashing.sha256(token), identity]));
   return async ({ headers }) => {
     const token = /^Bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1];
     if (token === undefined) return undefined;
-    return byDigest.get(hashing.sha256(token)) ?? "invalid";
+    return byDigest.get(hashing.sha256(token)) ?? (alone ? "invalid" : undefined);
   };
 }
 

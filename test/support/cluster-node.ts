@@ -20,7 +20,10 @@ export class ClusterNode {
     const credentials = this.server.credentials("system:node:node1", ["system:nodes"]);
     const path = this.node.podwright.path("kubeconfig");
     await writeFile(path, this.server.kubeconfig(credentials), { mode: 0o600 });
-    return this.node.startKubelet("--kubeconfig", path, ...flags);
+    const authority = await this.node.podwright.manifest("ca.crt", this.server.authority.certificate);
+    // As kubeadm configures nodes: the cluster's CA knows clients, and the API server says what they may.
+    const access = ["--client-ca-file", authority, "--authorization-mode", "Webhook"];
+    return this.node.startKubelet("--kubeconfig", path, ...access, ...flags);
   }
 
   async nodeReady(): Promise<void> {

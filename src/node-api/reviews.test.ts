@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { ApiCall } from "../api-client/client.ts";
+import type { ApiObject } from "../api-client/resource.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import type { NodeRequest } from "../ports/node-server.ts";
+import { byAccessReview, byTokenReview } from "./reviews.ts";
+
+class Fixture {
+  readonly clock = new ManualClock(0);
+  readonly hashing = systemHashing;
+  readonly asked: unknown[] = [];
+  answer: () => unknown = () => ({});
+  readonly client = {
+    create: async <T extends ApiObject>({ resource }: ApiCall<T>, object: object): Promise<T> => {
+      this.asked.push((object as { readonly spec: unknown }).spec);
+      return resource.decode({ metadata: {}, status: this.answer() });
+    },
+  };
+}
+
+function request(token: string | undefined): NodeRequest {
+  const headers = { authorization: token && `Bearer ${token}` };
+  const { signal } = new AbortController();
+  const query = new URLSearchParams();
+  return {
+    method: "GET",
+    path: "/",
+    query,
+    body: async () => "",
+    signal,
+    headers,
+    certificate: undefined,
+    upgrade: false,
+  };
+}
+
+test("a token's owner is asked for once in the time that an answer counts, refusals too", async () => {
+  const fixture = new Fixture();
+  const authenticate = byTokenReview(fixture, 120_000);
+  assert.equal(await authenticate(request(undefined)), undefined);
+  fixture.answer = () => ({ authenticated: true, user: { username: "bob", groups: ["dev"], uid: "1" } });
+  const bob = { name: "bob", groups: ["dev"] };
+  assert.deepEqual([await authenticate(request("a")), await authenticate(request("a"))], [bob, bob]);
+  fixture.answer = () => ({ error: "invalid bearer token" });
+  assert.deepEqual([await authenticate(request("b")), await authenticate(request("b"))], ["invalid", "invalid"]);
+  assert.deepEqual(fixture.asked, [{ token: "a" }, { token: "b" }]);
+  await fixture.clock.advance(120_000);
+  assert.equal(await authenticate(request("a")), "invalid", "it was taken back meanwhile");
+});
+
+test("answers that make no sense let nobody in", async () => {
+  const fixture = new Fixture();
+  const authenticate = byTokenReview(fixture, 1000);
+  for (const [index, user] of [undefined, {}, { username: "" }, { username: 1 }, "bob"].entries()) {
+    fixture.answer = () => ({ authenticated: true, user });
+    assert.equal(await authenticate(request(`t${index}`)), "invalid");
+  }
+  fixture.answer = () => ({ authenticated: "true", user: { username: "bob" } });
+  assert.equal(await authenticate(request("t")), "invalid");
+});
+
+test("what is not to be found out is an error, and asked for again", async () => {
+  const fixture = new Fixture();
+  fixture.answer = () => {
+    throw new Error("the API server is away");
+  };
+  const authenticate = byTokenReview(fixture, 1000);
+  await assert.rejects(authenticate(request("a")), /away/);
+  await assert.rejects(authenticate(request("a")), /away/);
+  assert.equal(fixture.asked.length, 2);
+});
+
+test("access is asked for by subresource, the first that is allowed suffices, and answers count for their time", async () => {
+  const fixture = new Fixture();
+  const authorize = byAccessReview(fixture, "node1", { allowedMs: 300_000, deniedMs: 30_000 });
+  const jane = { name: "jane", groups: ["ops"] };
+  const pods = { verb: "get", subresources: ["pods", "proxy"] };
+  const review = (subresource: string): object => ({
+    user: "jane",
+    groups: ["ops"],
+    resourceAttributes: { verb: "get", version: "v1", resource: "nodes", name: "node1", subresource },
+  });
+  fixture.answer = () => ({ allowed: fixture.asked.length === 2 });
+  assert.equal(await authorize(jane, pods), true);
+  assert.deepEqual(fixture.asked, [review("pods"), review("proxy")]);
+  assert.equal(await authorize(jane, pods), true);
+  assert.equal(fixture.asked.length, 2, "both answers are remembered");
+  await fixture.clock.advance(30_000);
+  assert.equal(await authorize(jane, pods), true);
+  assert.deepEqual(fixture.asked.slice(2), [review("pods")], "the refusal was asked for anew");
+});
+
+test("an answer that allows and denies denies", async () => {
+  const fixture = new Fixture();
+  const authorize = byAccessReview(fixture, "node1", { allowedMs: 1, deniedMs: 1 });
+  fixture.answer = () => ({ allowed: true, denied: true });
+  assert.equal(await authorize({ name: "a", groups: [] }, { verb: "get", subresources: ["proxy"] }), false);
+});

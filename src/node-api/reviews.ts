@@ -1,0 +1,117 @@
+import type { ApiClient } from "../api-client/client.ts";
+import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Hashing } from "../ports/hashing.ts";
+import type { Authenticator, Authorizer, Identity } from "./access.ts";
+
+/** What asking the API server about clients needs. */
+export interface ReviewDependencies {
+  readonly client: Pick<ApiClient, "create">;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly hashing: Pick<Hashing, "sha256">;
+}
+
+/** An answer to a review, as far as it is read. */
+interface Review extends ApiObject {
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** Of more clients than that answers are not remembered: who tries tokens shall not fill the memory. */
+const maxRemembered = 4096;
+
+const tokenReviews = reviews("/apis/authentication.k8s.io/v1", "tokenreviews");
+const accessReviews = reviews("/apis/authorization.k8s.io/v1", "subjectaccessreviews");
+
+function reviews(base: string, plural: string): Resource<Review> {
+  const decode = (value: unknown): Review => {
+    const status = isRecord(value) ? value["status"] : undefined;
+    // Reviews have no names.
+    return { metadata: { name: "" }, status: isRecord(status) ? status : {} };
+  };
+  return { base, plural, decode };
+}
+
+/**
+ * Asks the API server whose a bearer token is (authentication.webhook). Answers count for so long, refusals too.
+ * Tokens are remembered by their digests alone.
+ */
+export function byTokenReview({ client, clock, hashing }: ReviewDependencies, ttlMs: number): Authenticator {
+  const remembered = new Remembered<Identity | "invalid">(clock);
+  return async ({ headers, signal }) => {
+    const token = /^Bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1];
+    if (token === undefined) return undefined;
+    const key = hashing.sha256(token);
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    const call = { lane: "objects", resource: tokenReviews, place: {}, signal } as const;
+    const spec = { token };
+    const { status } = await client.create(call, { ...kindOf("authentication.k8s.io/v1", "TokenReview"), spec });
+    const found = status["authenticated"] === true ? identityOf(status["user"]) : "invalid";
+    remembered.set(key, found, ttlMs);
+    return found;
+  };
+}
+
+/** Asks the API server whether somebody may do something to this node (authorization.mode Webhook). */
+export function byAccessReview(
+  { client, clock }: ReviewDependencies,
+  nodeName: string,
+  ttl: { readonly allowedMs: number; readonly deniedMs: number },
+): Authorizer {
+  const remembered = new Remembered<boolean>(clock);
+  return async (who, { verb, subresources }) => {
+    for (const subresource of subresources) {
+      const resourceAttributes = { verb, version: "v1", resource: "nodes", name: nodeName, subresource };
+      const spec = { user: who.name, groups: who.groups, resourceAttributes };
+      const key = JSON.stringify(spec);
+      let allowed = remembered.get(key);
+      if (allowed === undefined) {
+        // Not the client's signal: the answer serves the next one too, and the API client has a deadline of its own.
+        const { signal } = new AbortController();
+        const call = { lane: "objects", resource: accessReviews, place: {}, signal } as const;
+        const body = { ...kindOf("authorization.k8s.io/v1", "SubjectAccessReview"), spec };
+        const { status } = await client.create(call, body);
+        allowed = status["allowed"] === true && status["denied"] !== true;
+        remembered.set(key, allowed, allowed ? ttl.allowedMs : ttl.deniedMs);
+      }
+      if (allowed) return true;
+    }
+    return false;
+  };
+}
+
+function kindOf(apiVersion: string, kind: string): { readonly apiVersion: string; readonly kind: string } {
+  return { apiVersion, kind };
+}
+
+/** A user without a name is nobody. */
+function identityOf(user: unknown): Identity | "invalid" {
+  const name = isRecord(user) ? user["username"] : undefined;
+  const groups: unknown = isRecord(user) ? user["groups"] : undefined;
+  if (typeof name !== "string" || name === "") return "invalid";
+  return { name, groups: Array.isArray(groups) ? groups.filter((group) => typeof group === "string") : [] };
+}
+
+/** Answers that count for a while; the oldest are forgotten when there are too many. */
+class Remembered<T> {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #answers = new Map<string, { readonly answer: T; readonly untilMs: number }>();
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  get(key: string): T | undefined {
+    const found = this.#answers.get(key);
+    return found === undefined || found.untilMs <= this.#clock.monotonic() ? undefined : found.answer;
+  }
+
+  set(key: string, answer: T, ttlMs: number): void {
+    this.#answers.delete(key);
+    this.#answers.set(key, { answer, untilMs: this.#clock.monotonic() + ttlMs });
+    for (const oldest of this.#answers.keys()) {
+      if (this.#answers.size <= maxRemembered) return;
+      this.#answers.delete(oldest);
+    }
+  }
+}
