@@ -134,7 +134,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   containerLogMaxFiles: honoured,
   containerLogMaxWorkers: as("how many rotated files are packed at a time; renaming waits for nobody"),
   containerLogMonitorInterval: honoured,
-  configMapAndSecretChangeDetectionStrategy: ignored(noCluster),
+  configMapAndSecretChangeDetectionStrategy: ignored("watches what its pods refer to", "Watch"),
   systemReserved: as("ephemeral-storage is not reserved yet"),
   kubeReserved: as("ephemeral-storage is not reserved yet"),
   reservedSystemCPUs: as("so many processors are reserved; which ones matters to the static CPU manager alone"),

@@ -1,4 +1,5 @@
 import type { PodUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { Kubelet, type KubeletConfig } from "../kubelet.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -13,7 +14,9 @@ import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
 import { PodMux } from "../sources/mux.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
 import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
+import { ClusterObjects } from "./cluster-objects.ts";
 import { Cluster, type ClusterSetup } from "./cluster.ts";
+import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { NodeEngine } from "./node-engine.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
@@ -57,17 +60,19 @@ export class Node {
   readonly #kubelet: Kubelet;
   readonly #mux: PodMux;
   readonly #cluster: Cluster | undefined;
+  readonly #objects: ClusterObjects | undefined;
   readonly #run: RunSource | undefined;
   readonly #watched: readonly { run(signal: AbortSignal): Promise<void> }[];
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
     const { ports, journal, log } = deps;
-    const { clock, files, network, random } = ports;
+    const { clock, files, random } = ports;
     const { config, runtime, sources } = setup;
     const { nodeName, podLogsRoot } = config.node;
     const names: SourceName[] = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
     if (setup.cluster !== undefined) names.push("api");
     const onUpdate = (update: PodUpdate): void => {
+      this.#objects?.wanted(update);
       this.#kubelet.handle(update);
       this.#cluster?.wantedChanged();
     };
@@ -75,27 +80,19 @@ export class Node {
     const toMux = (name: SourceName): SourceDependencies => {
       return { clock, journal, log, nodeName, deliver: (state) => this.#mux.set(name, state) };
     };
-    this.#run =
-      sources.run &&
-      new RunSource(
-        {
-          ...toMux("run"),
-          files,
-          random,
-          objectsChanged: (objects, cause) => this.#kubelet.objectsChanged(objects, cause),
-        },
-        sources.run,
-      );
-    this.#watched = [
-      ...(sources.file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, sources.file)]),
-      ...(sources.http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, sources.http)]),
-    ];
+    const objectsChanged = (objects: readonly ChangedObject[], cause: Cause): void =>
+      this.#kubelet.objectsChanged(objects, cause);
+    this.#run = sources.run && new RunSource({ ...toMux("run"), files, random, objectsChanged }, sources.run);
+    this.#watched = staticSources(sources, toMux, ports);
+    this.#objects =
+      setup.cluster &&
+      new ClusterObjects({ client: setup.cluster.client, clock, random, journal, log, objectsChanged });
     // Runtimes that don't list their handlers can't do what came after that.
     const handler = runtime.handlers.find(({ name }) => name === "");
     this.#kubelet = new Kubelet(
       {
         ...deps,
-        objects: this.#run?.objects ?? noObjects,
+        objects: this.#run?.objects ?? this.#objects?.lookup ?? noObjects,
         features: {
           recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false,
           userNamespaces: handler?.userNamespaces ?? false,
@@ -109,7 +106,10 @@ export class Node {
         }),
       },
       config,
-      () => deps.onPodGone(),
+      (uid) => {
+        this.#objects?.gone(uid);
+        deps.onPodGone();
+      },
     );
     this.#cluster =
       setup.cluster &&
@@ -162,11 +162,22 @@ export class Node {
   /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const sources = this.#watched.map((source) => source.run(signal));
-    await Promise.all([this.#kubelet.run(signal), this.#cluster?.run(signal), ...sources]);
+    await Promise.all([this.#kubelet.run(signal), this.#cluster?.run(signal), this.#objects?.run(signal), ...sources]);
   }
 
   /** Removes the node's cgroups when no pod is left in them. */
   async removeCgroups(): Promise<void> {
     await this.#kubelet.removeCgroups();
   }
+}
+
+function staticSources(
+  { file, http }: NodeSources,
+  toMux: (name: SourceName) => SourceDependencies,
+  { files, network }: Ports,
+): { run(signal: AbortSignal): Promise<void> }[] {
+  return [
+    ...(file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, file)]),
+    ...(http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, http)]),
+  ];
 }

@@ -23,10 +23,25 @@ export interface SecretContent {
   readonly data: ReadonlyMap<string, Uint8Array>;
 }
 
-/** ConfigMaps and Secrets as the node knows them at this moment; undefined: there is none of that name. */
+/** What pods refer to, as the node knows it at this moment. What is optional is there on nodes of clusters. */
 export interface ObjectLookup {
+  /** Undefined: there is none of that name. */
   configMap(namespace: string, name: string): ConfigMapContent | undefined;
+  /** Undefined: there is none of that name. */
   secret(namespace: string, name: string): SecretContent | undefined;
+  /** A token of the pod's service account, a secret, or why there is none. */
+  serviceAccountToken?(
+    pod: Pod,
+    source: {
+      readonly audience?: string | undefined;
+      readonly expirationSeconds?: number | undefined;
+      readonly path: string;
+    },
+  ): { readonly token: string } | { readonly problem: string };
+  /** Variables by which containers find services. */
+  serviceVariables?(pod: Pod): readonly { readonly name: string; readonly value: string }[];
+  /** Resolves once all that the pod refers to is known and fresh, or after a while. Rejects with the signal's reason. */
+  settle?(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
 export interface EnvironmentInputs extends DownwardApiInputs {

@@ -173,7 +173,7 @@ async function containerConfig(
       environmentFiles: await readEnvironmentFiles(deps.volumes, container, volumes),
       podIPs: pod.spec.hostNetwork === true ? node.hostIPs : sandbox.ips,
       hostIPs: node.hostIPs,
-      serviceVariables: [],
+      serviceVariables: deps.objects.serviceVariables?.(pod) ?? [],
       resources: node.resources,
     });
     await makeContainerDirectories(files, node, pod, container);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMapManifest, PodSpec, SecretManifest } from "../api/pod.ts";
+import { configMapContent, secretContent } from "../objects/object-content.ts";
 import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
 
 /** `namespace/name`; objects without a namespace are in `default`. */
@@ -27,10 +28,7 @@ export class RunObjects implements ObjectLookup {
   setConfigMap({ metadata, data, binaryData }: ConfigMapManifest): boolean {
     const key = objectKey(metadata);
     const before = this.#configMaps.get(key);
-    const content = {
-      data: new Map(Object.entries(data ?? {})),
-      binaryData: new Map(Object.entries(binaryData ?? {}).map(([name, text]) => [name, fromBase64(text)])),
-    };
+    const content = configMapContent({ data, binaryData });
     const same =
       before !== undefined &&
       isDeepStrictEqual(before.data, content.data) &&
@@ -41,24 +39,16 @@ export class RunObjects implements ObjectLookup {
 
   /** Like {@link setConfigMap}. */
   setSecret({ metadata, data, stringData }: SecretManifest): boolean {
-    const encoder = new TextEncoder();
     const key = objectKey(metadata);
-    const content = new Map([
-      ...Object.entries(data ?? {}).map(([name, text]) => [name, fromBase64(text)] as const),
-      ...Object.entries(stringData ?? {}).map(([name, text]) => [name, encoder.encode(text)] as const),
-    ]);
-    const same = isDeepStrictEqual(this.#secrets.get(key)?.data, content);
-    if (!same) this.#secrets.set(key, { data: content });
+    const content = secretContent({ data, stringData });
+    const same = isDeepStrictEqual(this.#secrets.get(key), content);
+    if (!same) this.#secrets.set(key, content);
     return !same;
   }
 
   remove(kind: "ConfigMap" | "Secret", key: string): void {
     (kind === "ConfigMap" ? this.#configMaps : this.#secrets).delete(key);
   }
-}
-
-function fromBase64(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text, "base64"));
 }
 
 /** Names of the ConfigMaps and Secrets that a pod refers to, anywhere in its spec. */

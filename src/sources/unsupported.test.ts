@@ -8,7 +8,8 @@ const inContainer = (fields: object): Partial<PodSpec> => ({ containers: [{ ...c
 const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", ...fields }] });
 const drivers = "does not mount volumes that need a driver yet";
 const vendors = "has no in-tree drivers of storage vendors; use CSI";
-const needsCluster = "needs a cluster for it, and joins none yet";
+const needsCluster = "needs a cluster for it; podwright kubelet --kubeconfig joins one";
+const notAsked = "does not ask an API server for it yet";
 
 /** A field, a manifest that has it, and why it is refused. */
 const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
@@ -34,7 +35,7 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
   [
     "spec.volumes.0.projected.sources.0.clusterTrustBundle",
     volume({ projected: { sources: [{ clusterTrustBundle: { path: "t" } }] } }),
-    needsCluster,
+    notAsked,
   ],
   [
     "spec.containers.0.volumeDevices.0",

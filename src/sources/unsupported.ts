@@ -80,9 +80,14 @@ const unsupported: readonly UnsupportedField[] = [
     because: "has no in-tree drivers of storage vendors; use CSI",
   })),
   { path: "spec.volumes.*.emptyDir.medium", because: "does not mount huge pages yet", when: startsWith("HugePages") },
-  ...["serviceAccountToken", "clusterTrustBundle", "podCertificate"].map((source) => ({
+  {
+    path: "spec.volumes.*.projected.sources.*.serviceAccountToken",
+    because: "needs a cluster for it; podwright kubelet --kubeconfig joins one",
+    manifestsOnly: true,
+  },
+  ...["clusterTrustBundle", "podCertificate"].map((source) => ({
     path: `spec.volumes.*.projected.sources.*.${source}`,
-    because: "needs a cluster for it, and joins none yet",
+    because: "does not ask an API server for it yet",
   })),
   { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
   { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },

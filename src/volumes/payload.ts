@@ -14,6 +14,7 @@ export interface PayloadInputs {
 type ConfigMapSource = NonNullable<Volume["configMap"]>;
 type ObjectSource = Pick<ConfigMapSource, "items" | "optional" | "name">;
 type DownwardItem = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[number];
+type TokenSource = NonNullable<Projection["serviceAccountToken"]>;
 type Projection = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 
 /** Permissions where the spec says nothing. */
@@ -53,6 +54,9 @@ export function payloadInputs(volume: Volume, pod: Pod, { objects }: PayloadInpu
       configMap && objects.configMap(namespace, configMap.name ?? ""),
       secret && objects.secret(namespace, secret.name ?? ""),
     ]),
+    ...(volume.projected?.sources ?? []).flatMap(({ serviceAccountToken: source }) => {
+      return source === undefined ? [] : Object.values(objects.serviceAccountToken?.(pod, source) ?? {});
+    }),
   ];
 }
 
@@ -60,6 +64,7 @@ function projectedFiles(source: Projection, mode: number | undefined, pod: Pod, 
   if (source.configMap !== undefined) return configMapFiles(source.configMap, mode, pod, inputs);
   if (source.secret !== undefined) return secretFiles(source.secret, mode, pod, inputs);
   if (source.downwardAPI !== undefined) return downwardFiles(source.downwardAPI.items, mode, pod, inputs);
+  if (source.serviceAccountToken !== undefined) return tokenFile(source.serviceAccountToken, mode, pod, inputs);
   throw new VolumeError(`projected source ${Object.keys(source)[0] ?? "without a type"} is not supported`);
 }
 
@@ -81,6 +86,15 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
   if (content === undefined && !optional) throw new VolumeError(`secret ${JSON.stringify(name)} not found`);
   const missing = (key: string): string => `references non-existent secret key: ${key}`;
   return pick(content?.data ?? new Map(), items, mode, optional, missing);
+}
+
+/** As upstream: what the pod's group may read, when it has one, others need not. */
+function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
+  const found = objects.serviceAccountToken?.(pod, source);
+  if (found === undefined) throw new VolumeError("projected source serviceAccountToken is not supported here");
+  if ("problem" in found) throw new VolumeError(found.problem);
+  const isOfGroup = pod.spec.securityContext?.fsGroup !== undefined;
+  return new Map([[source.path, { data: encoder.encode(found.token), mode: isOfGroup ? 0o600 : mode }]]);
 }
 
 /** All keys, or those of `items` under the paths given there. */

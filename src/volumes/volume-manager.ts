@@ -85,6 +85,7 @@ export class VolumeManager implements VolumeProvider {
   }
 
   async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
+    await this.#deps.objects.settle?.(pod, signal);
     if ((pod.spec.volumes ?? []).length === 0) return new Map();
     const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
     try {
@@ -143,6 +144,7 @@ export class VolumeManager implements VolumeProvider {
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
     if (memory.turn.load.held > 0) return;
+    await this.#deps.objects.settle?.(pod, signal);
     using _turn = await memory.turn.acquire(signal);
     const paths = await this.#pathsOf(pod.metadata.uid);
     for (const volume of volumes) {

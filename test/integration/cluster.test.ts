@@ -135,3 +135,63 @@ test("a restart changes no status, and starts nothing anew", async () => {
     assert.equal(server.admin.get("pods", "default/web").metadata.resourceVersion, version);
   }, image);
 });
+
+test("containers get ConfigMaps, Secrets, their account's token and services, and see what changes", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server, node } = cluster;
+    const metadata = { name: "settings", namespace: "default" };
+    server.admin.create({ apiVersion: "v1", kind: "ConfigMap", metadata, data: { colour: "red" } });
+    server.admin.create({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "data-base", namespace: "default" },
+      spec: { clusterIP: "10.96.0.7", ports: [{ port: 5432 }] },
+    });
+    const script =
+      "echo $COLOUR $KEY $DATA_BASE_SERVICE_HOST; cat /s/token /s/ca.crt | wc -l; while :; do cat /c/colour; echo; sleep 0.3; done";
+    const from = (kind: string, name: string, key: string): Fields => ({ [`${kind}KeyRef`]: { name, key } });
+    server.admin.create(
+      pod("reads", {
+        automountServiceAccountToken: true,
+        containers: [
+          {
+            name: "c",
+            image,
+            imagePullPolicy: "Never",
+            command: ["sh", "-c", script.replaceAll("/s/", "/var/run/secrets/kubernetes.io/serviceaccount/")],
+            env: [
+              { name: "COLOUR", valueFrom: from("configMap", "settings", "colour") },
+              { name: "KEY", valueFrom: from("secret", "hidden", "key") },
+            ],
+            volumeMounts: [{ name: "v", mountPath: "/c" }],
+          },
+        ],
+        volumes: [{ name: "v", configMap: { name: "settings" } }],
+      }),
+    );
+    const waitsFor = (text: string) => (object: unknown) => JSON.stringify(object ?? {}).includes(text);
+    await server.admin.until("pods", "default/reads", waitsFor('secret \\"hidden\\" not found'), 20_000);
+    server.admin.create({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "hidden", namespace: "default" },
+      data: { key: Buffer.from("s3cret").toString("base64") },
+    });
+    await cluster.ready("reads");
+    const logs = async (): Promise<string> => node.podwright.succeed("logs", "reads");
+    await until("the first lines", async () => (await logs()).includes("red"));
+    assert.match(await logs(), /^red s3cret 10\.96\.0\.7\n[1-9]/);
+    server.admin.patch("configmaps", "default/settings", { data: { colour: "blue" } });
+    await until("the change to be seen", async () => (await logs()).includes("blue"), 10_000);
+
+    const journal = JSON.stringify(await node.podwright.journal());
+    assert.doesNotMatch(journal, /s3cret|eyJ/, "no secret is written down");
+    const watched = [...server.watches].filter(({ scope }) => scope.resource.plural === "secrets").length;
+    assert.equal(watched, 1);
+    server.admin.delete("pods", "default/reads");
+    await server.admin.until("pods", "default/reads", (object) => object === undefined, 20_000);
+    await until("the Secret to be let go", async () =>
+      [...server.watches].every(({ scope }) => scope.resource.plural !== "secrets"),
+    );
+  }, image);
+});

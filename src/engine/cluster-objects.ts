@@ -1,0 +1,57 @@
+import type { ApiClient } from "../api-client/client.ts";
+import { Reflector } from "../api-client/reflector.ts";
+import { onAbort } from "../base/abort.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { ApiObjects, type Watcher } from "../objects/api-objects.ts";
+import { PodObjects } from "../objects/pod-objects.ts";
+import { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
+import { services } from "../objects/service-variables.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { PodUpdate } from "../sources/source.ts";
+import type { ChangedObject } from "../volumes/changed-objects.ts";
+
+export interface ClusterObjectsDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
+}
+
+/** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens and services. */
+export class ClusterObjects {
+  readonly lookup: PodObjects;
+  readonly #deps: ClusterObjectsDependencies;
+  readonly #objects: ApiObjects;
+  readonly #tokens: ServiceAccountTokens;
+
+  constructor(deps: ClusterObjectsDependencies) {
+    this.#deps = deps;
+    const { journal, objectsChanged } = deps;
+    const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
+    this.#objects = new ApiObjects({ journal, watch, objectsChanged });
+    this.#tokens = new ServiceAccountTokens(deps);
+    this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens);
+  }
+
+  /** A pod is wanted, before its worker learns of it. */
+  wanted({ op, source, pod }: PodUpdate): void {
+    if (source === "api" && op !== "remove") this.#objects.add(pod);
+  }
+
+  /** Nothing of the pod is left. */
+  gone(uid: string): void {
+    this.#objects.remove(uid);
+    this.#tokens.remove(uid);
+  }
+
+  /** Keeps up with services until the signal aborts; then nothing is watched any more. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    using _stop = onAbort(signal, () => this.#objects.stop());
+    const target = { name: "services", resource: services, fieldSelector: "spec.clusterIP!=None" };
+    await new Reflector(this.#deps, target, this.lookup).run(signal);
+  }
+}

@@ -1,0 +1,213 @@
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.ts";
+import { type ApiObject, decoder, type Resource } from "../api-client/resource.ts";
+import { StringMap } from "../api/meta.ts";
+import type { Pod } from "../api/pod.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { ContainerConfigError } from "../runtime/container-config-error.ts";
+import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
+import { referencedObjects } from "../sources/run-objects.ts";
+import type { ChangedObject } from "../volumes/changed-objects.ts";
+import { configMapContent, secretContent } from "./object-content.ts";
+
+const metadata = z.object({
+  name: z.string(),
+  namespace: z.string().optional(),
+  resourceVersion: z.string().optional(),
+});
+const ConfigMap = z.object({
+  metadata,
+  data: StringMap.optional(),
+  binaryData: StringMap.optional(),
+  immutable: z.boolean().optional(),
+});
+const Secret = z.object({ metadata, data: StringMap.optional(), immutable: z.boolean().optional() });
+
+interface StoredObject extends ApiObject {
+  readonly immutable?: boolean | undefined;
+}
+
+/** Keeps up with a collection until the signal aborts (a reflector). */
+export type Watcher = <T extends ApiObject>(
+  target: ReflectorTarget<T>,
+  handler: ReflectorHandler<T>,
+  signal: AbortSignal,
+) => Promise<void>;
+
+export interface ApiObjectsDependencies {
+  readonly journal: Recorder;
+  readonly watch: Watcher;
+  /** Told of objects that pods may have read already, or wait for. */
+  readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
+}
+
+/** One object that pods refer to. */
+interface Watched {
+  readonly users: Set<string>;
+  readonly stop: AbortController;
+  readonly known: PromiseWithResolvers<void>;
+  isKnown: boolean;
+  /** Undefined: there is none of that name. */
+  content: ConfigMapContent | SecretContent | undefined;
+}
+
+type Kind = ChangedObject["kind"];
+
+/**
+ * The ConfigMaps and Secrets that the node's pods refer to, each watched for as long as a pod does (upstream's
+ * watch-based managers). One that is immutable is watched no longer once it is known.
+ */
+export class ApiObjects {
+  readonly #deps: ApiObjectsDependencies;
+  readonly #watched = new Map<string, Watched>();
+  readonly #keysOf = new Map<string, ReadonlySet<string>>();
+  #stopped = false;
+
+  constructor(deps: ApiObjectsDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Objects that are watched or known, for diagnostics. */
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** The pod as it is now: what it refers to is kept up with from here on. */
+  add(pod: Pod): void {
+    if (this.#stopped) return;
+    const { uid, namespace } = pod.metadata;
+    const { configMaps, secrets } = referencedObjects(pod.spec);
+    const keys = new Set([
+      ...[...configMaps].map((name) => keyOf("ConfigMap", namespace, name)),
+      ...[...secrets].map((name) => keyOf("Secret", namespace, name)),
+    ]);
+    const before = this.#keysOf.get(uid) ?? new Set();
+    this.#keysOf.set(uid, keys);
+    for (const name of configMaps) this.#use("ConfigMap", namespace, name, uid);
+    for (const name of secrets) this.#use("Secret", namespace, name, uid);
+    for (const key of before) if (!keys.has(key)) this.#letGo(key, uid);
+  }
+
+  /** The pod is gone. */
+  remove(uid: string): void {
+    for (const key of this.#keysOf.get(uid) ?? []) this.#letGo(key, uid);
+    this.#keysOf.delete(uid);
+  }
+
+  /** Whether the pod was {@link add}ed: static pods refer to nothing, and must not wait for the API server. */
+  has(uid: string): boolean {
+    return this.#keysOf.has(uid);
+  }
+
+  /** Resolves once it is known of all that the pod refers to what it holds, or that it is not there. */
+  async known(uid: string): Promise<void> {
+    for (const key of this.#keysOf.get(uid) ?? []) await this.#watched.get(key)?.known.promise;
+  }
+
+  /** @throws ContainerConfigError while the API server has not said yet whether there is one */
+  configMap(namespace: string, name: string): ConfigMapContent | undefined {
+    const content = this.#content("ConfigMap", namespace, name);
+    return content !== undefined && "binaryData" in content ? content : undefined;
+  }
+
+  /** @throws ContainerConfigError like {@link configMap} */
+  secret(namespace: string, name: string): SecretContent | undefined {
+    const content = this.#content("Secret", namespace, name);
+    return content === undefined || "binaryData" in content ? undefined : content;
+  }
+
+  /** Watches nothing any more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const { stop } of this.#watched.values()) stop.abort(new Error("the node ends"));
+  }
+
+  #content(kind: Kind, namespace: string, name: string): Watched["content"] {
+    const watched = this.#watched.get(keyOf(kind, namespace, name));
+    if (watched?.isKnown === true) return watched.content;
+    const what = kind.toLowerCase();
+    throw new ContainerConfigError(`failed to sync ${what} cache: ${what} ${JSON.stringify(name)} is not known yet`);
+  }
+
+  #use(kind: Kind, namespace: string, name: string, uid: string): void {
+    const key = keyOf(kind, namespace, name);
+    const known = this.#watched.get(key);
+    if (known !== undefined) {
+      known.users.add(uid);
+      return;
+    }
+    const watched: Watched = {
+      users: new Set([uid]),
+      stop: new AbortController(),
+      known: Promise.withResolvers(),
+      isKnown: false,
+      content: undefined,
+    };
+    this.#watched.set(key, watched);
+    const object = { kind, namespace, name };
+    if (kind === "ConfigMap") this.#watch(object, watched, configMaps, configMapContent);
+    else this.#watch(object, watched, secrets, secretContent);
+  }
+
+  #watch<T extends StoredObject>(
+    object: ChangedObject,
+    watched: Watched,
+    resource: Resource<T>,
+    contentOf: (object: T) => ConfigMapContent | SecretContent,
+  ): void {
+    const { namespace, name } = object;
+    const set = (stored: T | undefined): void => {
+      this.#set(object, watched, stored && contentOf(stored));
+      if (stored?.immutable === true) watched.stop.abort(new Error("it never changes"));
+    };
+    const target = {
+      name: `${object.kind} ${namespace}/${name}`,
+      resource,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+    };
+    const handler: ReflectorHandler<T> = {
+      replaced: ([stored]) => set(stored),
+      changed: (type, stored) => set(type === "DELETED" ? undefined : stored),
+    };
+    void this.#deps.watch(target, handler, watched.stop.signal);
+  }
+
+  #set(object: ChangedObject, watched: Watched, content: Watched["content"]): void {
+    const isFirst = !watched.isKnown;
+    // The same content stays the same object: who has read it looks at nothing then.
+    if (!isFirst && isDeepStrictEqual(watched.content, content)) return;
+    watched.content = content;
+    watched.isKnown = true;
+    watched.known.resolve();
+    const { kind, namespace, name } = object;
+    const what = content === undefined ? "is not there" : isFirst ? "is known" : "has changed";
+    const message = `${kind} ${namespace}/${name} ${what}`;
+    const entry = this.#deps.journal.record({ kind: "input", what: "ObjectsChanged", message });
+    this.#deps.objectsChanged([object], { code: "ObjectsChanged", message, entry });
+  }
+
+  #letGo(key: string, uid: string): void {
+    const watched = this.#watched.get(key);
+    if (watched === undefined || !watched.users.delete(uid) || watched.users.size > 0) return;
+    watched.stop.abort(new Error("no pod refers to it any more"));
+    watched.known.resolve();
+    this.#watched.delete(key);
+  }
+}
+
+const configMaps: Resource<z.infer<typeof ConfigMap>> = {
+  base: "/api/v1",
+  plural: "configmaps",
+  decode: decoder(ConfigMap, "ConfigMap"),
+};
+const secrets: Resource<z.infer<typeof Secret>> = {
+  base: "/api/v1",
+  plural: "secrets",
+  decode: decoder(Secret, "Secret"),
+};
+
+function keyOf(kind: Kind, namespace: string, name: string): string {
+  return `${kind} ${namespace}/${name}`;
+}

@@ -1,0 +1,29 @@
+import type { ConfigMapManifest, SecretManifest } from "../api/pod.ts";
+import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
+
+const encoder = new TextEncoder();
+
+/** A ConfigMap's content as containers get it. Pure. */
+export function configMapContent({
+  data,
+  binaryData,
+}: Pick<ConfigMapManifest, "data" | "binaryData">): ConfigMapContent {
+  return {
+    data: new Map(Object.entries(data ?? {})),
+    binaryData: new Map(Object.entries(binaryData ?? {}).map(([name, text]) => [name, fromBase64(text)])),
+  };
+}
+
+/** A Secret's content as containers get it; `stringData` over `data`. Pure. */
+export function secretContent({ data, stringData }: Pick<SecretManifest, "data" | "stringData">): SecretContent {
+  return {
+    data: new Map([
+      ...Object.entries(data ?? {}).map(([name, text]) => [name, fromBase64(text)] as const),
+      ...Object.entries(stringData ?? {}).map(([name, text]) => [name, encoder.encode(text)] as const),
+    ]),
+  };
+}
+
+function fromBase64(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, "base64"));
+}

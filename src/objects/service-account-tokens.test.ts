@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
+import { ServiceAccountTokens } from "./service-account-tokens.ts";
+
+const source = { path: "token", expirationSeconds: 3607 };
+const pod = podWith({
+  serviceAccountName: "robot",
+  volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: source }] } }],
+});
+const { signal } = new AbortController();
+
+class World {
+  readonly kube = new ScriptedKube();
+  readonly journal = new MemoryRecorder();
+  readonly tokens: ServiceAccountTokens;
+
+  constructor() {
+    const { kube, journal } = this;
+    const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+    this.tokens = new ServiceAccountTokens({ client: kube.client(), clock: kube.clock, random, journal });
+  }
+
+  async answer(token: string): Promise<unknown> {
+    const request = await this.kube.next();
+    const expirationTimestamp = new Date(this.kube.clock.now() + 3_600_000).toISOString();
+    await request.json({ status: { token, expirationTimestamp } });
+    return request.body;
+  }
+}
+
+test("a token is asked for its pod, used, and renewed after four fifths of its life", async () => {
+  const world = new World();
+  assert.ok("problem" in world.tokens.get(pod, source));
+  const first = world.tokens.refresh(pod, signal);
+  assert.deepEqual(await world.answer("one"), {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    spec: {
+      audiences: [],
+      expirationSeconds: 3607,
+      boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" },
+    },
+  });
+  await first;
+  assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
+  await world.kube.clock.advance(2_879_000);
+  await world.tokens.refresh(pod, signal);
+  assert.ok(await world.kube.isQuiet());
+  await world.kube.clock.advance(1000);
+  const second = world.tokens.refresh(pod, signal);
+  await world.answer("two");
+  await second;
+  assert.deepEqual(world.tokens.get(pod, source), { token: "two" });
+  assert.doesNotMatch(JSON.stringify(world.journal.entries), /"one"|"two"/);
+});
+
+test("a token that can't be renewed is used until it is over, and then it is said why there is none", async () => {
+  const world = new World();
+  const first = world.tokens.refresh(pod, signal);
+  await world.answer("one");
+  await first;
+  await world.kube.clock.advance(3_000_000);
+  const failing = world.tokens.refresh(pod, signal);
+  await (await world.kube.next()).json({ kind: "Status", message: "away", code: 503 }, 503);
+  await failing;
+  assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
+  await world.tokens.refresh(pod, signal);
+  assert.ok(await world.kube.isQuiet(), "not asked again at once");
+  await world.kube.clock.advance(600_000);
+  assert.match(JSON.stringify(world.tokens.get(pod, source)), /failed to fetch token: POST .*: away/);
+});
+
+test("a pod that is gone leaves no token behind", async () => {
+  const world = new World();
+  const first = world.tokens.refresh(pod, signal);
+  await world.answer("one");
+  await first;
+  world.tokens.remove("u");
+  assert.ok("problem" in world.tokens.get(pod, source));
+});
