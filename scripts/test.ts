@@ -1,11 +1,12 @@
 /**
  * The test runner: every file in a process of its own, unit tests two at a time, integration tests one after the other.
  *
- *   test.ts [--unit] [--long] [PATH…]
+ *   test.ts [--unit] [--long] [--vm] [PATH…]
  *
  * Without arguments unit tests, then integration tests. `--unit`: only those that need neither root nor a runtime.
- * `--long`: also the long ones. PATH: only test files at, under or containing it. The last line is
- * `N passed, N failed`; the exit code 1 when a test failed, a file crashed or nothing ran.
+ * `--long`: also the long ones. `--vm`: only those for the machine of test/vm/run.sh, with what they print. PATH: only
+ * test files at, under or containing it. The last line is `N passed, N failed`; the exit code 1 when a test failed, a
+ * file crashed or nothing ran.
  */
 import { existsSync, globSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -26,12 +27,15 @@ interface Group {
   readonly atOnce: number;
   readonly timeoutMs: number;
   readonly needsRoot: boolean;
+  /** Shows what the files print also when nothing failed. */
+  readonly prints?: boolean;
 }
 
 /** The test files that the arguments choose. A PATH that is a test file outside of the project is taken as it is. */
 function plan(options: {
   readonly unit: boolean;
   readonly long: boolean;
+  readonly vm: boolean;
   readonly filters: readonly string[];
 }): Group[] {
   const inProject = (path: string): string => relative(root, resolve(path));
@@ -39,6 +43,10 @@ function plan(options: {
     options.filters.length === 0 ||
     options.filters.some((filter) => file.includes(filter) || file.startsWith(inProject(filter)));
   const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted().filter(wanted);
+  if (options.vm) {
+    const files = find("test/vm/**/*.test.ts", "test/integration/user-namespaces.test.ts");
+    return [{ files, atOnce: 1, timeoutMs: 20 * minuteMs, needsRoot: true, prints: true }];
+  }
   const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
   const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
   const unit = [
@@ -63,19 +71,22 @@ function indent(text: string): string {
 }
 
 /** One line for the file; below it what failed, and what the file printed then. */
-function printFile(result: FileResult): void {
+function printFile(result: FileResult, { prints = false }: Group): void {
   const failed = result.tests.filter((test) => test.outcome === "failed");
   const skipped = result.tests.filter((test) => test.outcome === "skipped");
   const bad = failed.length > 0 || result.crash !== undefined;
   const count = `${result.tests.length} ${result.tests.length === 1 ? "test" : "tests"}`;
   console.log(`${bad ? "FAIL" : "ok  "} ${result.file}  ${count}, ${(result.durationMs / 1000).toFixed(1)} s`);
+  for (const test of result.tests) {
+    if (prints && test.outcome === "passed") console.log(`  passed: ${test.title}`);
+  }
   for (const test of skipped) console.log(`  skipped: ${test.title}: ${test.detail || "no reason given"}`);
   for (const test of failed) {
     const place = test.file === undefined ? result.file : `${relative(root, test.file)}:${test.line ?? 1}`;
     console.log(`  failed: ${test.title}\n    at ${place}\n${indent(test.detail)}`);
   }
   if (result.crash !== undefined) console.log(`  failed: ${result.file}: ${result.crash}`);
-  if (bad && result.output.trim() !== "") console.log(`  it printed:\n${indent(result.output)}`);
+  if ((bad || prints) && result.output.trim() !== "") console.log(`  it printed:\n${indent(result.output)}`);
 }
 
 /** Runs the files of a group, printing each as it ends. */
@@ -86,7 +97,7 @@ async function runGroup(group: Group, scratch: string, signal: AbortSignal): Pro
     for (let file = queue.shift(); file !== undefined && !signal.aborted; file = queue.shift()) {
       const result = await runTestFile(file, { root, scratch, timeoutMs: group.timeoutMs, signal });
       results.push(result);
-      printFile(result);
+      printFile(result, group);
     }
   };
   await Promise.all(Array.from({ length: group.atOnce }, worker));
@@ -108,7 +119,11 @@ function summarize(
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
-    options: { unit: { type: "boolean", default: false }, long: { type: "boolean", default: false } },
+    options: {
+      unit: { type: "boolean", default: false },
+      long: { type: "boolean", default: false },
+      vm: { type: "boolean", default: false },
+    },
     allowPositionals: true,
   });
   const groups = plan({ ...values, filters: positionals });

@@ -99,7 +99,7 @@ test("root in a pod with users of its own is nobody on the node, and its files a
       assert.equal((await stat(process)).uid, hostId, "root inside is the first of the pod's ids outside");
     }
 
-    const seen = async (): Promise<string> => podwright.succeed("logs", "apart", "-c", "app");
+    const seen = async (): Promise<string> => podwright.succeed("logs", "apart", "app");
     let text = await seen();
     for (let tries = 0; !text.includes("done") && tries < 50; tries++) text = await seen();
     assert.match(text, new RegExp(`map 0 ${hostId} 65536`));

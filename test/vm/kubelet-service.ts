@@ -1,0 +1,102 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { EngineClient } from "../../src/cli/engine-client.ts";
+import { unixTransport } from "../../src/linux/unix-client.ts";
+import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
+import type { PodView } from "../../src/server/engine.ts";
+import { until } from "../support/podwright.ts";
+import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";
+
+const manifests = "/etc/kubernetes/manifests";
+const configurationFile = "/etc/kubernetes/kubelet.yaml";
+const unit = "podwright.service";
+
+/** `podwright kubelet` as a service of systemd, on the machine's containerd, with static pods. */
+export class KubeletService {
+  readonly #client: EngineClient;
+  readonly #layout: RuntimeLayout;
+
+  private constructor(layout: RuntimeLayout) {
+    this.#layout = layout;
+    this.#client = new EngineClient(unixTransport(layout.engineSocket), layout.stateDirectory);
+  }
+
+  /** @param configuration lines of KubeletConfiguration beside the usual */
+  static async start(configuration: string): Promise<KubeletService> {
+    mkdirSync(manifests, { recursive: true });
+    const service = new KubeletService(await prepareLayout("/var/lib/kubelet/podwright"));
+    service.#configure(configuration);
+    // As a service's unit says it; killing the process is left to the tests.
+    const properties = ["Restart=always", "RestartSec=100ms", "KillMode=process"];
+    run("systemd-run", [
+      ...["--quiet", `--unit=${unit}`, ...properties.map((property) => `--property=${property}`)],
+      ...[podwright, "kubelet", "--config", configurationFile, "--hostname-override", "node1"],
+    ]);
+    await service.answers();
+    return service;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.clear();
+    run("systemctl", ["stop", unit]);
+  }
+
+  #configure(configuration: string): void {
+    const text = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+staticPodPath: ${manifests}
+fileCheckFrequency: 1s
+containerRuntimeEndpoint: ${this.#layout.containerd.endpoint}
+cgroupDriver: systemd
+enableServer: false
+${configuration}
+`;
+    writeFileSync(configurationFile, text);
+  }
+
+  async restart(configuration: string): Promise<void> {
+    this.#configure(configuration);
+    run("systemctl", ["restart", unit]);
+    await this.answers();
+  }
+
+  /** Waits for the kubelet's socket. */
+  async answers(): Promise<void> {
+    const answers = async (): Promise<boolean> =>
+      this.#client.health().then(
+        () => true,
+        () => false,
+      );
+    try {
+      await until("podwright to answer", answers, patienceMs);
+    } catch (error) {
+      throw new Error(this.log(), { cause: error });
+    }
+  }
+
+  /** The kubelet's process. */
+  pid(): number {
+    return Number(run("systemctl", ["show", "--property=MainPID", "--value", unit]));
+  }
+
+  /** The end of what the kubelet logged. */
+  log(): string {
+    return run("journalctl", ["--unit", unit, "--no-pager", "--output=cat", "--lines=40"]);
+  }
+
+  write(name: string, manifest: object): void {
+    writeFileSync(join(manifests, `${name}.json`), JSON.stringify(manifest));
+  }
+
+  /** Takes every manifest away and waits until all pods are gone. */
+  async clear(): Promise<void> {
+    rmSync(manifests, { recursive: true });
+    mkdirSync(manifests);
+    await until("all pods to go", async () => (await this.#client.pods()).length === 0, patienceMs);
+  }
+
+  /** Waits until the pod is as wanted. */
+  async pod(name: string, isSo: (pod: PodView) => boolean = ({ ready }) => ready): Promise<PodView> {
+    return podThatIs(this.#client, `${name}-node1`, isSo, () => this.log());
+  }
+}

@@ -1,0 +1,95 @@
+#!/bin/sh
+# Runs the tests of this folder in a virtual machine as podwright's users have it: systemd is process 1, cgroups are
+# v2, containerd is the machine's own and leaves cgroups to systemd. QEMU needs no KVM (everything is slower then).
+#
+#   run.sh [--rebuild] [PATH…]     --rebuild: makes the machine's disk anew; PATH: only test files whose path holds it
+#
+# The disk is made once, from Debian's packages, and kept in .cache/vm/; the machine works on a copy that is thrown away.
+# The tests' output goes to stdout; its last line is `N passed, N failed`. Exit status: 0 all passed, 1 not, 3 something
+# is missing here.
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root"
+suite=${PODWRIGHT_VM_SUITE:-forky} # the oldest with runc 1.2, which mounts with ids mapped
+cache=$root/.cache/vm/$suite
+time_limit=45m
+
+say() { printf '%s\n' "vm: $*" >&2; }
+fail() {
+  say "$*"
+  exit 3
+}
+
+[ "$(id -u)" -eq 0 ] || fail "run this as root: it makes a Debian system in a folder"
+for program in debootstrap:debootstrap qemu-system-x86_64:qemu-system-x86 mke2fs:e2fsprogs; do
+  command -v "${program%%:*}" >/dev/null || fail "${program%%:*} is missing; run: apt-get install --no-install-recommends ${program#*:}"
+done
+[ -x node_modules/node/bin/node ] || fail "node_modules is not complete; run: sh scripts/setup.sh --test"
+
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# A Debian with what a node needs and nothing of podwright, as a disk with its kernel beside it.
+make_machine() {
+  say "making a machine of Debian $suite (a minute or two)"
+  system=$work/system
+  # debootstrap may be older than the suite; it makes all of them by the same script.
+  debootstrap --variant=minbase "$suite" "$system" http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid
+  printf '#!/bin/sh\nexit 101\n' >"$system/usr/sbin/policy-rc.d" # starts no services in here
+  chmod 755 "$system/usr/sbin/policy-rc.d"
+  chroot "$system" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
+    systemd systemd-sysv dbus udev kmod procps iproute2 iptables uidmap initramfs-tools linux-image-cloud-amd64 \
+    containerd runc containernetworking-plugins catatonit busybox-static libatomic1 libstdc++6
+  rm "$system/usr/sbin/policy-rc.d"
+  cp "$system"/boot/vmlinuz-* "$work/vmlinuz"
+  cp "$system"/boot/initrd.img-* "$work/initrd"
+  rm -rf "$system"/var/cache/apt/archives/*.deb "$system"/boot/*
+  mke2fs -q -t ext4 -L system -d "$system" "$work/system.img" 3G
+  rm -rf "$system"
+  mv "$work/vmlinuz" "$work/initrd" "$work/system.img" "$cache/"
+}
+
+# The project as a second disk: the bundle, the tests with the sources that they use, and Node.js.
+make_project_disk() {
+  project=$work/project
+  mkdir -p "$project/node_modules"
+  cp -r bin scripts src test package.json "$project/"
+  sh scripts/node.sh scripts/build.ts "$project/dist" >&2
+  npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s#^$root/##p" | while read -r package; do
+    mkdir -p "$project/$(dirname "$package")"
+    cp -r "$package" "$project/$(dirname "$package")/"
+  done
+  printf '%s\n' "$@" >"$project/test-arguments"
+  mke2fs -q -t ext4 -L podwright -d "$project" "$work/project.img" 1G
+  rm -rf "$project"
+}
+
+if [ "${1:-}" = --rebuild ]; then
+  rm -f "$cache/system.img"
+  shift
+fi
+[ -f "$cache/system.img" ] || make_machine >"$cache/make.log" 2>&1 || {
+  tail -n 15 "$cache/make.log" >&2
+  fail "the machine could not be made (see $cache/make.log)"
+}
+make_project_disk "$@"
+
+say "starting the machine"
+console=$cache/console.log
+output=$cache/output.log
+# The second serial line is for the tests; `systemd.run` is what the machine is for, and it ends with that.
+timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu Nehalem -smp 2 -m 3G -no-reboot -nic none \
+  -display none -monitor none -serial "file:$console" -serial stdio -snapshot \
+  -drive "file=$cache/system.img,format=raw,if=virtio" -drive "file=$work/project.img,format=raw,if=virtio" \
+  -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
+  -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=error \
+systemd.mount-extra=/dev/vdb:/podwright:ext4:rw systemd.run=\"/bin/sh /podwright/test/vm/guest.sh\" \
+systemd.run_success_action=poweroff-force systemd.run_failure_action=poweroff-force" </dev/null |
+  sed -u 's,\r$,,' | tee "$output"
+grep -q '^[1-9][0-9]* passed, 0 failed' "$output" || {
+  say "what the machine itself said is in $console"
+  exit 1
+}
