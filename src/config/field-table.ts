@@ -22,7 +22,6 @@ function refused(because: string, ...unless: readonly unknown[]): FieldSupport {
 }
 
 const noProfiles = "is no Go program and has none of its profiles and log levels";
-const noCluster = "does not join clusters yet";
 const noImageGc = "does not remove unused images yet";
 const noEviction = "does not evict pods yet";
 const noReservedCgroups = "holds pods to what is left, but no cgroup of the system to what is reserved for it";
@@ -66,8 +65,8 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   registryBurst: honoured,
   imagePullCredentialsVerificationPolicy: ignored(noPullSecrets, "NeverVerify"),
   preloadedImagesVerificationAllowlist: ignored(noPullSecrets),
-  eventRecordQPS: ignored(noCluster),
-  eventBurst: ignored(noCluster),
+  eventRecordQPS: honoured,
+  eventBurst: honoured,
   enableDebuggingHandlers: honoured,
   enableContentionProfiling: ignored(noProfiles, false),
   healthzPort: honoured,

@@ -3,8 +3,9 @@ import { Reflector, type ReflectorHandler, type ReflectorTarget } from "../api-c
 import type { ApiObject } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { Recorder } from "../journal/entry.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
+import { EventRecorder } from "../events/event-recorder.ts";
 import { NodeImages } from "../node/node-images.ts";
 import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
@@ -35,10 +36,10 @@ export interface ClusterSetup {
 export interface ClusterDependencies {
   readonly clock: Clock;
   readonly random: Random;
-  readonly journal: Recorder;
+  readonly journal: Journal;
   readonly log: Logger;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod">;
   readonly mux: Pick<PodMux, "pods">;
   /** Takes what the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;
@@ -58,6 +59,7 @@ export class Cluster implements ClusterHooks {
   readonly #lease: NodeLease;
   readonly #runtime: RuntimeState;
   readonly #images: NodeImages;
+  readonly #events: EventRecorder;
 
   constructor(deps: ClusterDependencies, setup: ClusterSetup) {
     const { clock, random, journal, cri, kubelet, mux } = deps;
@@ -68,6 +70,7 @@ export class Cluster implements ClusterHooks {
     this.#setup = setup;
     this.#statuses = new StatusSync({ client, clock, journal, log, statuses: kubelet.statuses });
     this.#images = new NodeImages(clock, cri.images, setup.maxImages);
+    this.#events = new EventRecorder({ client, clock, log, nodeName, pod: (uid) => kubelet.pod(uid) });
     const nodeUid = (): string | undefined => this.#node.uid;
     this.#mirrors = new MirrorPods({
       client,
@@ -132,6 +135,7 @@ export class Cluster implements ClusterHooks {
     const ofNode = { name: "pods of this node", resource: apiPods, fieldSelector: `spec.nodeName=${name}` };
     const own = { name: "Node of this node", resource: nodes, fieldSelector: `metadata.name=${name}` };
     await Promise.all([
+      this.#events.run(this.#deps.journal.follow({}, signal), signal),
       this.#runtime.run(signal),
       this.#node.run(signal),
       this.#lease.run(signal),

@@ -113,7 +113,7 @@ export class Node {
     );
     this.#cluster =
       setup.cluster &&
-      new Cluster({ ...deps, random, kubelet: this.#kubelet, mux: this.#mux, ...toMux("api") }, setup.cluster);
+      new Cluster({ ...toMux("api"), ...deps, random, kubelet: this.#kubelet, mux: this.#mux }, setup.cluster);
     this.engine = new NodeEngine(
       {
         ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run },

@@ -156,6 +156,7 @@ export class NodeSync {
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
       if (patch === undefined || !(news || due)) return;
       this.#node = await this.#patch(patch, signal);
+      this.#tellReadiness(found, this.#node);
       this.#reportedAtMs = clock.monotonic();
       this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
       if (this.#failing) log.info("the node's status is sent again");
@@ -182,6 +183,14 @@ export class NodeSync {
     this.#node = node;
     // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
     if (this.#registered && changed) this.wake();
+  }
+
+  #tellReadiness(before: NodeObject, after: NodeObject): void {
+    const ready = readiness(after);
+    if (ready === readiness(before)) return;
+    const what = ready === "True" ? "NodeReady" : "NodeNotReady";
+    const message = `Node ${this.#config.identity.name} status is now: ${what}`;
+    this.#deps.journal.record({ kind: "note", what, message });
   }
 
   #gone(): void {

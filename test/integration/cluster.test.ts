@@ -48,6 +48,15 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
     server.admin.delete("pods", "default/web");
     await server.admin.until("pods", "default/web", (object) => object === undefined, 20_000);
     await cluster.gone("web");
+
+    const reasons = (name: string): string[] =>
+      server.admin.list("events").flatMap((event) => {
+        const { involvedObject, reason } = event as unknown as { involvedObject: { name: string }; reason: string };
+        return involvedObject.name === name ? [reason] : [];
+      });
+    await until("the events", async () => reasons("web").includes("Killing"));
+    assert.deepEqual(reasons("web"), ["Pulled", "Created", "Started", "Killing"]);
+    assert.equal(reasons("node1")[0], "Starting");
   }, image);
 });
 

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import { eventOf } from "./entry-events.ts";
+
+const pod = { namespace: "ns", name: "web", uid: "u" };
+const cause = { code: "ManifestRemoved", message: "somebody deleted the pod" };
+
+function told(input: JournalInput): string | undefined {
+  const entry: JournalEntry = { seq: 1, time: 0, pod, ...input };
+  const event = eventOf(entry);
+  return event && `${event.type} ${event.reason}: ${event.message}`;
+}
+const outcome = (what: string, result: "done" | "failed", message = "it broke"): JournalInput => {
+  return { kind: "outcome", what, result, message, container: "c" };
+};
+
+test("what happens to containers is told with upstream's reasons and words", () => {
+  assert.equal(told(outcome("CreateContainer", "done")), "Normal Created: Container created");
+  assert.equal(told(outcome("StartContainer", "done")), "Normal Started: Container started");
+  assert.equal(told(outcome("StartContainer", "failed")), "Warning Failed: Error: it broke");
+  assert.equal(
+    told({ kind: "decision", what: "BackOff", message: "waits", container: "c" }),
+    "Warning BackOff: Back-off restarting failed container c in pod web_ns(u)",
+  );
+  assert.equal(
+    told({ kind: "observation", what: "Unhealthy", message: "readiness probe failed: no", container: "c" }),
+    "Warning Unhealthy: Readiness probe failed: no",
+  );
+});
+
+test("every kill says why", () => {
+  assert.equal(
+    told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }),
+    "Normal Killing: Stopping container c: somebody deleted the pod",
+  );
+});
+
+test("what image managers and admission say is told as they say it", () => {
+  const image = { kind: "decision", what: "ImagePullBackOff", container: "c" } as const;
+  assert.equal(
+    told({ ...image, message: "Back-off pulling", data: { event: "BackOff" } }),
+    "Normal BackOff: Back-off pulling",
+  );
+  assert.equal(told({ ...image, message: "Failed", data: { event: "Failed" } }), "Warning Failed: Failed");
+  assert.equal(
+    told({ kind: "decision", what: "NodePorts", message: "Pod was rejected: port 80 is taken" }),
+    "Warning NodePorts: Pod was rejected: port 80 is taken",
+  );
+});
+
+test("sandboxes are told of when they change or fail", () => {
+  const make = (attempt: number): JournalInput => {
+    return { kind: "action", what: "RunPodSandbox", message: "m", cause, data: { attempt } };
+  };
+  assert.equal(told(make(0)), undefined);
+  assert.match(told(make(1)) ?? "", /^Normal SandboxChanged: /);
+  assert.equal(
+    told(outcome("RunPodSandbox", "failed")),
+    "Warning FailedCreatePodSandBox: Failed to create pod sandbox: it broke",
+  );
+});
+
+test("most entries are nobody's business but podwright's", () => {
+  assert.equal(told({ kind: "input", what: "PodAdded", message: "m" }), undefined);
+  assert.equal(told({ kind: "decision", what: "ComputePodActions", message: "m" }), undefined);
+  assert.equal(told(outcome("RemoveContainer", "done")), undefined);
+});

@@ -1,0 +1,100 @@
+import type { JournalEntry, PodRef } from "../journal/entry.ts";
+
+/** What of a journal entry is told as an Event. */
+export interface NodeEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  /** Undefined: it is about the node. */
+  readonly pod: PodRef | undefined;
+  /** Name of the container it is about. */
+  readonly container: string | undefined;
+}
+
+type Told = Pick<NodeEvent, "type" | "reason" | "message">;
+
+const normal = (reason: string, message: string): Told => ({ type: "Normal", reason, message });
+const warning = (reason: string, message: string): Told => ({ type: "Warning", reason, message });
+
+/** Events of images that tell of something wrong (census §5.17). */
+const imageWarnings: ReadonlySet<string> = new Set(["Failed", "ErrImageNeverPull", "InspectFailed"]);
+/** Observations and notes that are events by their own name. */
+const warnings: ReadonlySet<string> = new Set([
+  "Unhealthy",
+  "ProbeWarning",
+  "FailedPreStopHook",
+  "LifecycleHTTPFallback",
+  "FailedValidation",
+  "FailedSync",
+  "ResizeError",
+  "ResizeDeferred",
+  "ResizeInfeasible",
+  "PossibleMemoryBackedVolumesOnDisk",
+]);
+const normals: ReadonlySet<string> = new Set(["ResizeStarted", "ResizeCompleted", "NodeReady", "NodeNotReady"]);
+
+/** The Event that an entry is for people at the API server, with upstream's reasons and words; undefined: none. Pure. */
+export function eventOf(entry: JournalEntry): NodeEvent | undefined {
+  const told = toldOf(entry);
+  return told && { ...told, message: capitalised(told.message), pod: entry.pod, container: entry.container };
+}
+
+function toldOf(entry: JournalEntry): Told | undefined {
+  const { kind, what, message, data } = entry;
+  const image = data?.["event"];
+  if (typeof image === "string") return imageWarnings.has(image) ? warning(image, message) : normal(image, message);
+  if (warnings.has(what)) return warning(what, message);
+  if (normals.has(what)) return normal(what, message);
+  switch (kind) {
+    case "action":
+      return ofAction(entry);
+    case "outcome":
+      return ofOutcome(entry);
+    case "decision":
+      return ofDecision(entry);
+    default:
+      return undefined;
+  }
+}
+
+function ofAction({ what, container = "", cause, data }: JournalEntry): Told | undefined {
+  // Every kill says why.
+  if (what === "StopContainer") return normal("Killing", `Stopping container ${container}: ${cause?.message ?? ""}`);
+  if (what !== "RunPodSandbox" || data?.["attempt"] === 0) return undefined;
+  return normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+}
+
+function ofOutcome({ what, result, message }: JournalEntry): Told | undefined {
+  if (result === "done") {
+    if (what === "CreateContainer") return normal("Created", "Container created");
+    return what === "StartContainer" ? normal("Started", "Container started") : undefined;
+  }
+  if (result !== "failed") return undefined;
+  switch (what) {
+    case "CreateContainer":
+    case "StartContainer":
+      return warning("Failed", `Error: ${message}`);
+    case "RunPodSandbox":
+      return warning("FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
+    case "MountVolume":
+      return warning("FailedMount", `MountVolume.SetUp failed: ${message}`);
+    case "PostStartHook":
+      return warning("FailedPostStartHook", message);
+    default:
+      return undefined;
+  }
+}
+
+function ofDecision({ what, message, pod, container = "", cause }: JournalEntry): Told | undefined {
+  if (message.startsWith("Pod was rejected: ")) return warning(what, message);
+  if (what === "BackOff" && pod !== undefined) {
+    const name = `${pod.name}_${pod.namespace}(${pod.uid})`;
+    return warning("BackOff", `Back-off restarting failed container ${container} in pod ${name}`);
+  }
+  if (what !== "PodTerminating" || cause?.code !== "DeadlineExceeded") return undefined;
+  return normal("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

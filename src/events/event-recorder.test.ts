@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import { EventRecorder } from "./event-recorder.ts";
+
+const pod = podWith({ containers: [], initContainers: [{ name: "i" }] });
+const started: JournalEntry = {
+  ...{ seq: 1, time: 0, kind: "outcome", what: "StartContainer", result: "done", message: "done" },
+  ...{ pod: { namespace: "ns", name: "p", uid: "u" }, container: "i" },
+};
+
+async function withRecorder(
+  entries: readonly JournalEntry[],
+  work: (kube: ScriptedKube) => Promise<void>,
+): Promise<void> {
+  const kube = new ScriptedKube();
+  const find = (uid: string) => (uid === "u" ? pod : undefined);
+  const deps = { client: kube.client(), clock: kube.clock, log: silentLog, nodeName: "node1", pod: find };
+  const stop = new AbortController();
+  async function* feed(): AsyncIterable<JournalEntry> {
+    yield* entries;
+  }
+  const ended = new EventRecorder(deps).run(feed(), stop.signal);
+  await work(kube);
+  stop.abort(new Error("the test is over"));
+  await ended;
+  assert.deepEqual(kube.clock.waits, []);
+}
+
+describe("EventRecorder", () => {
+  test("begins with its own start, then tells of containers, and counts what repeats", async () => {
+    await withRecorder([started, started], async (kube) => {
+      const first = await kube.next();
+      assert.equal((first.body as { reason: string }).reason, "Starting");
+      assert.equal(first.url.pathname, "/api/v1/namespaces/default/events");
+      await first.json({ metadata: { name: "node1.1" } }, 201);
+      const second = await kube.next();
+      const { metadata, ...body } = second.body as { metadata: { name: string } };
+      assert.match(metadata.name, /^p\.[0-9a-f]+$/);
+      assert.deepEqual(body, {
+        apiVersion: "v1",
+        kind: "Event",
+        involvedObject: {
+          ...{ apiVersion: "v1", kind: "Pod", namespace: "ns", name: "p", uid: "u" },
+          fieldPath: "spec.initContainers{i}",
+        },
+        ...{ type: "Normal", reason: "Started", message: "Container started", count: 1 },
+        firstTimestamp: "2026-11-20T14:02:00Z",
+        lastTimestamp: "2026-11-20T14:02:00Z",
+        source: { component: "kubelet", host: "node1" },
+        reportingComponent: "kubelet",
+        reportingInstance: "node1",
+      });
+      await second.json({ metadata: { name: "p.2" } }, 201);
+      const third = await kube.next();
+      assert.deepEqual([third.request.method, third.url.pathname], ["PATCH", "/api/v1/namespaces/ns/events/p.2"]);
+      assert.equal((third.body as { count: number }).count, 2);
+      await third.json({ kind: "Status", reason: "NotFound", code: 404 }, 404);
+      assert.equal((await kube.next()).request.method, "POST", "the server had forgotten it");
+    });
+  });
+
+  test("a server that is away is asked again; what it refuses is given up", async () => {
+    await withRecorder([started], async (kube) => {
+      await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
+      await kube.clock.advance(10_000);
+      await (await kube.next()).json({ kind: "Status", code: 403 }, 403);
+      assert.equal(((await kube.next()).body as { reason: string }).reason, "Started");
+    });
+  });
+});

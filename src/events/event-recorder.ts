@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { ApiError, isApiError } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import { decoder, type Resource } from "../api-client/resource.ts";
+import type { Pod } from "../api/pod.ts";
+import { EventChannel } from "../base/event-channel.ts";
+import { errorMessage } from "../base/errors.ts";
+import { formatTime } from "../base/time.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { type CorrelatedEvent, EventCorrelator } from "./correlator.ts";
+import { eventOf, type NodeEvent } from "./entry-events.ts";
+
+const Stored = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().optional() }) });
+const events: Resource<z.infer<typeof Stored>> = {
+  base: "/api/v1",
+  plural: "events",
+  decode: decoder(Stored, "Event"),
+};
+
+/** Events that wait for the server; more are lost, and counted. */
+const maxWaiting = 1000;
+/** As client-go: so many tries, so far apart, and the event is given up. */
+const maxTries = 12;
+const maxNames = 4096;
+const retryMs = 10_000;
+
+export interface EventRecorderDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly nodeName: string;
+  /** A pod of this node. */
+  readonly pod: (uid: string) => Pod | undefined;
+}
+
+interface Waiting {
+  readonly event: NodeEvent;
+  readonly atMs: number;
+}
+
+/** Tells at the API server what the journal says of pods and of the node (upstream's event recorder and broadcaster). */
+export class EventRecorder {
+  readonly #deps: EventRecorderDependencies;
+  readonly #correlator = new EventCorrelator();
+  readonly #queue = new EventChannel<Waiting>(maxWaiting);
+  /** Names of stored Events by the correlator's keys. */
+  readonly #names = new Map<string, string>();
+  #lost = 0;
+  #made = 0;
+
+  constructor(deps: EventRecorderDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Tells what the entries say, as they come, until they end or the signal aborts. Never rejects. */
+  async run(entries: AsyncIterable<JournalEntry>, signal: AbortSignal): Promise<void> {
+    const about = { pod: undefined, container: undefined };
+    this.#offer({ type: "Normal", reason: "Starting", message: "Starting kubelet.", ...about });
+    await Promise.all([this.#read(entries), this.#send(signal)]);
+  }
+
+  async #read(entries: AsyncIterable<JournalEntry>): Promise<void> {
+    for await (const entry of entries) {
+      const event = eventOf(entry);
+      if (event !== undefined) this.#offer(event);
+    }
+  }
+
+  #offer(event: NodeEvent): void {
+    if (this.#queue.offer({ event, atMs: this.#deps.clock.now() })) return;
+    if (this.#lost++ === 0) this.#deps.log.warn("events are lost: the API server does not take them");
+  }
+
+  async #send(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const waiting = await this.#queue.take(signal).catch(() => []);
+      for (const each of waiting) await this.#tell(each, signal);
+      if (this.#lost > 0 && !signal.aborted) {
+        this.#deps.log.info("events reach the API server again", { lost: this.#lost });
+        this.#lost = 0;
+      }
+    }
+  }
+
+  async #tell({ event, atMs }: Waiting, signal: AbortSignal): Promise<void> {
+    const correlated = this.#correlator.correlate(event, atMs);
+    if (correlated === undefined) return;
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        await this.#store(event, correlated, atMs, signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const refused = error instanceof ApiError && error.code < 500 && error.code !== 429;
+        if (refused || tries === maxTries) {
+          this.#deps.log.warn("an event is given up", { reason: event.reason, error: errorMessage(error) });
+          return;
+        }
+      }
+      await this.#deps.clock.sleep("another try to send an event", retryMs, signal).catch(() => {});
+    }
+  }
+
+  async #store(event: NodeEvent, correlated: CorrelatedEvent, atMs: number, signal: AbortSignal): Promise<void> {
+    const { client } = this.#deps;
+    const namespace = event.pod?.namespace ?? "default";
+    const call = { lane: "events", resource: events, signal } as const;
+    const name = this.#names.get(correlated.key);
+    if (correlated.count > 1 && name !== undefined) {
+      const { count, message } = correlated;
+      try {
+        const patch = { count, message, lastTimestamp: formatTime(atMs) };
+        await client.patch({ ...call, place: { namespace, name } }, "merge", patch);
+        return;
+      } catch (error) {
+        // Events are kept for an hour.
+        if (!isApiError(error, "NotFound")) throw error;
+        this.#correlator.forget(correlated.key);
+      }
+    }
+    const object = this.#object(event, correlated, namespace, atMs);
+    const stored = await client.create({ ...call, place: { namespace } }, object);
+    this.#names.set(correlated.key, stored.metadata.name);
+    if (this.#names.size > maxNames) this.#names.delete([...this.#names.keys()][0] ?? "");
+  }
+
+  #object(event: NodeEvent, { message, count, firstMs }: CorrelatedEvent, namespace: string, atMs: number): object {
+    const { nodeName } = this.#deps;
+    const { pod, type, reason } = event;
+    // As client-go's names: what it is about and a number that no other event has.
+    const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
+    const fieldPath = pod && this.#fieldPath(pod.uid, event.container);
+    const involvedObject =
+      pod === undefined
+        ? { kind: "Node", name: nodeName, uid: nodeName }
+        : { apiVersion: "v1", kind: "Pod", ...pod, ...(fieldPath !== undefined && { fieldPath }) };
+    return {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: `${pod?.name ?? nodeName}.${unique}`, namespace },
+      involvedObject,
+      ...{ type, reason, message, count },
+      firstTimestamp: formatTime(firstMs),
+      lastTimestamp: formatTime(atMs),
+      source: { component: "kubelet", host: nodeName },
+      reportingComponent: "kubelet",
+      reportingInstance: nodeName,
+    };
+  }
+
+  #fieldPath(uid: string, container: string | undefined): string | undefined {
+    const spec = this.#deps.pod(uid)?.spec;
+    if (spec === undefined || container === undefined) return undefined;
+    const lists = ["containers", "initContainers", "ephemeralContainers"] as const;
+    const list = lists.find((each) => spec[each]?.some(({ name }) => name === container));
+    return list && `spec.${list}{${container}}`;
+  }
+}
