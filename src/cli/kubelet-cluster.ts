@@ -87,6 +87,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
           maxPods: configuration.maxPods,
           podsPerCore: configuration.podsPerCore ?? 0,
           reserved: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
+          reservedSystemCpus: configuration.reservedSystemCPUs ?? "",
           evictionMemory: configuration.evictionHard?.["memory.available"] ?? "",
         },
       },

@@ -120,8 +120,9 @@ export function kubeletHelp(): string {
   return [
     "Usage: podwright kubelet [flags]",
     "",
-    "Runs the node agent in the foreground. It owns every pod of its runtime; pods come from the files of staticPodPath",
-    "and from staticPodURL. SIGTERM ends it and leaves the pods running; the next start takes them up.",
+    "Runs the node agent in the foreground. It owns every pod of its runtime; pods come from the API server of --kubeconfig,",
+    "from the files of staticPodPath and from staticPodURL. SIGTERM ends it and leaves the pods running; the next start",
+    "takes them up.",
     "",
     "Flags:",
     ...aligned(own.map(([name, { text }]) => [name, text])),

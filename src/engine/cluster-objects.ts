@@ -5,6 +5,7 @@ import type { Cause, Recorder } from "../journal/entry.ts";
 import { ApiObjects, type Watcher } from "../objects/api-objects.ts";
 import { PodObjects } from "../objects/pod-objects.ts";
 import { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
+import { runtimeClasses } from "../objects/runtime-classes.ts";
 import { services } from "../objects/service-variables.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -21,7 +22,7 @@ export interface ClusterObjectsDependencies {
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 }
 
-/** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens and services. */
+/** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens, services and runtime classes. */
 export class ClusterObjects {
   readonly lookup: PodObjects;
   readonly #deps: ClusterObjectsDependencies;
@@ -48,10 +49,14 @@ export class ClusterObjects {
     this.#tokens.remove(uid);
   }
 
-  /** Keeps up with services until the signal aborts; then nothing is watched any more. Never rejects. */
+  /** Keeps up with services and runtime classes until the signal aborts; then nothing is watched any more. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _stop = onAbort(signal, () => this.#objects.stop());
-    const target = { name: "services", resource: services, fieldSelector: "spec.clusterIP!=None" };
-    await new Reflector(this.#deps, target, this.lookup).run(signal);
+    const withAddress = { name: "services", resource: services, fieldSelector: "spec.clusterIP!=None" };
+    const classes = { name: "runtime classes", resource: runtimeClasses };
+    await Promise.all([
+      new Reflector(this.#deps, withAddress, this.lookup.services).run(signal),
+      new Reflector(this.#deps, classes, this.lookup.runtimeClasses).run(signal),
+    ]);
   }
 }

@@ -1,4 +1,5 @@
-import { milliQuantity, parseQuantity, type Quantity, quantityOf } from "../resources/quantity.ts";
+import { nodeAllocatable } from "../resources/node-allocatable.ts";
+import { parseQuantity, quantityOf } from "../resources/quantity.ts";
 import type { NodeFacts } from "./node-facts.ts";
 
 /** What of the machine pods may have. */
@@ -8,6 +9,8 @@ export interface CapacitySettings {
   readonly podsPerCore: number;
   /** systemReserved and kubeReserved: quantities by resource. */
   readonly reserved: readonly Readonly<Record<string, string>>[];
+  /** reservedSystemCPUs: counts in place of the processors of the lists; empty: none. */
+  readonly reservedSystemCpus: string;
   /** Hard eviction threshold of memory.available: a quantity or a percentage; empty: none. */
   readonly evictionMemory: string;
 }
@@ -30,26 +33,16 @@ export function nodeCapacity(facts: NodeFacts, { maxPods, podsPerCore }: Capacit
   };
 }
 
-/** Capacity less what is reserved, and less the memory at which pods are evicted; huge pages are no memory to pods. Pure. */
-export function nodeAllocatable(facts: NodeFacts, capacity: Resources, settings: CapacitySettings): Resources {
-  const taken = (resource: string): bigint =>
-    settings.reserved.reduce((sum, list) => sum + (list[resource] ? parseQuantity(list[resource]).nanos : 0n), 0n);
-  const hugePages = facts.hugePages.reduce((sum, { sizeBytes, count }) => sum + sizeBytes * count, 0n);
-  const memory = parseQuantity(capacity["memory"] ?? "0").nanos;
-  const unavailable = threshold(settings.evictionMemory, facts.memoryBytes) + hugePages;
+/** Capacity less what is reserved, and less the memory at which pods are evicted. Pure. */
+export function allocatable(facts: NodeFacts, capacity: Resources, settings: CapacitySettings): Resources {
+  const hugePages = new Map(facts.hugePages.map(({ sizeBytes, count }) => [sizeBytes, sizeBytes * count]));
+  const memoryBytes = facts.memoryBytes - threshold(settings.evictionMemory, facts.memoryBytes);
+  const milliCpu = BigInt(facts.processors) * 1000n;
+  const { reserved: lists, reservedSystemCpus: systemCpus } = settings;
   return {
     ...capacity,
-    cpu: milliQuantity(atLeastZero(parseQuantity(capacity["cpu"] ?? "0").nanos - taken("cpu")) / 1_000_000n).toString(),
-    memory: bytes(atLeastZero(memory - taken("memory") - unavailable * 1_000_000_000n)).toString(),
+    ...nodeAllocatable({ milliCpu, memoryBytes, hugePages }, { lists, systemCpus, enforced: false }),
   };
-}
-
-function bytes(nanos: bigint): Quantity {
-  return quantityOf(nanos / 1_000_000_000n, "BinarySI");
-}
-
-function atLeastZero(value: bigint): bigint {
-  return value < 0n ? 0n : value;
 }
 
 function threshold(text: string, of: bigint): bigint {

@@ -44,7 +44,7 @@ const identity: NodeIdentity = {
     handlers: ["", "runc"].map((name) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: false })),
     supplementalGroupsPolicy: true,
   },
-  capacity: { maxPods: 110, podsPerCore: 0, reserved: [], evictionMemory: "100Mi" },
+  capacity: { maxPods: 110, podsPerCore: 0, reserved: [], reservedSystemCpus: "", evictionMemory: "100Mi" },
 };
 const registration = { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true };
 const well: NodeObservation = { now: recordedAt, problems: [], images: [] };
@@ -157,6 +157,7 @@ test("pods may have what is not reserved", () => {
     maxPods: 110,
     podsPerCore: 10,
     reserved: [{ cpu: "100m", memory: "1Gi" }, { cpu: "150m" }],
+    reservedSystemCpus: "",
     evictionMemory: "50%",
   };
   const facts = { ...identity.facts, memoryBytes: 8n << 30n, hugePages: [{ sizeBytes: 2n << 20n, count: 512n }] };

@@ -2,7 +2,7 @@ import { strategicPatch } from "../api-client/strategic-patch.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
 import { formatTime } from "../base/time.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
-import { type CapacitySettings, nodeAllocatable, nodeCapacity } from "./node-capacity.ts";
+import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacity.ts";
 import type { NodeFacts } from "./node-facts.ts";
 
 /** What does not change while podwright runs. */
@@ -51,7 +51,7 @@ export function nodeStatus(
       { type: "Hostname", address: identity.name },
     ],
     capacity,
-    allocatable: nodeAllocatable(facts, capacity, identity.capacity),
+    allocatable: allocatable(facts, capacity, identity.capacity),
     conditions: nodeConditions(observed, previous),
     nodeInfo: {
       machineID: facts.machineId,

@@ -38,6 +38,8 @@ export interface ObjectLookup {
       readonly path: string;
     },
   ): { readonly token: string } | { readonly problem: string };
+  /** What the runtime calls the RuntimeClass of that name; undefined: there is none. */
+  runtimeHandler?(runtimeClass: string): string | undefined;
   /** Variables by which containers find services. */
   serviceVariables?(pod: Pod): readonly { readonly name: string; readonly value: string }[];
   /** Resolves once all that the pod refers to is known and fresh, or after a while. Rejects with the signal's reason. */

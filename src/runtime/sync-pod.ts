@@ -5,6 +5,7 @@ import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import { recordActuated } from "./actuated.ts";
+import { ContainerConfigError } from "./container-config-error.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds, gracePeriodSeconds } from "./grace.ts";
 import { inspectSandbox } from "./inspect.ts";
@@ -170,6 +171,14 @@ async function startInOrder(
 /** How long a sandbox that is not wanted any more may take to be made, before making it is cut off. */
 const sandboxPatienceMs = 10_000;
 
+/** @throws ContainerConfigError when the pod's RuntimeClass is not there */
+function runtimeHandlerOf({ objects }: RuntimeDependencies, { spec }: Pod): string {
+  if (!spec.runtimeClassName) return "";
+  const handler = objects.runtimeHandler?.(spec.runtimeClassName);
+  if (handler !== undefined) return handler;
+  throw new ContainerConfigError(`RuntimeClass ${JSON.stringify(spec.runtimeClassName)} not found`);
+}
+
 async function createSandbox(
   deps: RuntimeDependencies,
   pod: Pod,
@@ -184,6 +193,7 @@ async function createSandbox(
   await deps.podCgroups.ensure(pod);
   recordActuated(deps, pod, undefined);
   const config = await sandboxConfig(deps, pod, attempt);
+  const runtimeHandler = runtimeHandlerOf(deps, pod);
   const action = {
     what: "RunPodSandbox",
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
@@ -196,7 +206,7 @@ async function createSandbox(
   // stays. Creating one takes tenths of a second, so whoever calls it off waits for its end.
   using patient = delayedSignal(deps.clock, "a sandbox that was called off", signal, sandboxPatienceMs);
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
-    deps.cri.runtime.runPodSandbox({ config, runtimeHandler: "" }, { signal: patient.signal }),
+    deps.cri.runtime.runPodSandbox({ config, runtimeHandler }, { signal: patient.signal }),
   );
   const { ips } = await inspectSandbox(deps.cri, podSandboxId, signal);
   if (ips.length === 0 && pod.spec.hostNetwork !== true) {

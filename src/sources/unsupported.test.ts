@@ -9,6 +9,7 @@ const volume = (fields: object): Partial<PodSpec> => ({ volumes: [{ name: "v", .
 const drivers = "does not mount volumes that need a driver yet";
 const vendors = "has no in-tree drivers of storage vendors; use CSI";
 const needsCluster = "needs a cluster for it; podwright kubelet --kubeconfig joins one";
+const noClasses = "finds RuntimeClasses at an API server; podwright kubelet --kubeconfig joins one";
 const notAsked = "does not ask an API server for it yet";
 
 /** A field, a manifest that has it, and why it is refused. */
@@ -58,8 +59,8 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
     "tells containers of their cpu and memory only",
   ],
   ["spec.resourceClaims.0", { resourceClaims: [{ name: "gpu" }] }, "does not allocate devices yet"],
-  ["spec.runtimeClassName", { runtimeClassName: "kata" }, "does not know RuntimeClasses yet"],
-  ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, "does not know RuntimeClasses yet"],
+  ["spec.runtimeClassName", { runtimeClassName: "kata" }, noClasses],
+  ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, noClasses],
   ["spec.imagePullSecrets.0", { imagePullSecrets: [{ name: "s" }] }, "pulls images without credentials so far"],
   ["spec.os.name", { os: { name: "windows" } }, "runs Linux containers"],
   ["spec.securityContext.windowsOptions", { securityContext: { windowsOptions: {} } }, "runs Linux containers"],

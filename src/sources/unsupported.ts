@@ -42,6 +42,7 @@ const removedVolumeTypes = [
 ];
 
 const notManaged = "manages cpu, memory and huge pages only";
+const noClasses = "finds RuntimeClasses at an API server; podwright kubelet --kubeconfig joins one";
 const onlyCpuAndMemory = "tells containers of their cpu and memory only";
 
 /** Fields of every container, wherever the pod has containers. */
@@ -89,8 +90,9 @@ const unsupported: readonly UnsupportedField[] = [
     path: `spec.volumes.*.projected.sources.*.${source}`,
     because: "does not ask an API server for it yet",
   })),
-  { path: "spec.runtimeClassName", because: "does not know RuntimeClasses yet" },
-  { path: "spec.overhead.*", because: "does not know RuntimeClasses yet" },
+  ...["spec.runtimeClassName", "spec.overhead.*"].map(
+    (path) => ({ path, because: noClasses, manifestsOnly: true }) as const,
+  ),
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
   { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
   { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },

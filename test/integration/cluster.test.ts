@@ -204,3 +204,27 @@ test("containers get ConfigMaps, Secrets, their account's token and services, an
     );
   }, image);
 });
+
+test("a pod runs with the handler of its runtime class, and one with what podwright can't do is refused by name", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server, node } = cluster;
+    server.admin.create({
+      apiVersion: "node.k8s.io/v1",
+      kind: "RuntimeClass",
+      metadata: { name: "fast" },
+      handler: "runc",
+    });
+    server.admin.create(pod("classy", { runtimeClassName: "fast" }));
+    await cluster.ready("classy");
+    using cri = node.podwright.connect();
+    const { items } = await cri.runtime.listPodSandbox({});
+    assert.equal(items.find(({ metadata }) => metadata?.name === "classy")?.runtimeHandler, "runc");
+
+    server.admin.create(pod("needy", { volumes: [{ name: "v", nfs: { server: "s", path: "/" } }] }));
+    const failed = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Failed"');
+    await server.admin.until("pods", "default/needy", failed, 20_000);
+    const { reason, message } = cluster.status("needy");
+    assert.equal(reason, "PodFeatureUnsupported");
+    assert.match(message ?? "", /spec\.volumes\.0\.nfs: not supported: podwright does not mount/);
+  }, image);
+});

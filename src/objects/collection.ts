@@ -1,0 +1,37 @@
+import type { ReflectorHandler } from "../api-client/reflector.ts";
+import type { ApiObject } from "../api-client/resource.ts";
+
+/** All objects of a kind, as a reflector tells of them. */
+export class Collection<T extends ApiObject> implements ReflectorHandler<T> {
+  readonly #objects = new Map<string, T>();
+  readonly #known = Promise.withResolvers<void>();
+
+  /** Resolves once all are known. */
+  get known(): Promise<void> {
+    return this.#known.promise;
+  }
+
+  get(name: string, namespace?: string): T | undefined {
+    return this.#objects.get(keyOf(name, namespace));
+  }
+
+  all(): Iterable<T> {
+    return this.#objects.values();
+  }
+
+  replaced(objects: readonly T[]): void {
+    this.#objects.clear();
+    for (const object of objects) this.#objects.set(keyOf(object.metadata.name, object.metadata.namespace), object);
+    this.#known.resolve();
+  }
+
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void {
+    const key = keyOf(object.metadata.name, object.metadata.namespace);
+    if (type === "DELETED") this.#objects.delete(key);
+    else this.#objects.set(key, object);
+  }
+}
+
+function keyOf(name: string, namespace = ""): string {
+  return `${namespace}/${name}`;
+}
