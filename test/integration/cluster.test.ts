@@ -228,3 +228,24 @@ test("a pod runs with the handler of its runtime class, and one with what podwri
     assert.match(message ?? "", /spec\.volumes\.0\.nfs: not supported: podwright does not mount/);
   }, image);
 });
+
+test("connections that are half dead, watches that are cut and a server that refuses delay pods, and no more", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server } = cluster;
+    await cluster.nodeReady();
+    server.wire.freeze();
+    server.admin.create(pod("one"));
+    await cluster.ready("one");
+
+    server.cutWatches({ resource: "pods" }, { abruptly: true });
+    server.faults.add({ verb: "patch", resource: "pods" }, { code: 429, retryAfterSeconds: 1 }, 2);
+    server.faults.add({ verb: "patch", resource: "pods" }, { code: 500 }, 2);
+    server.admin.create(pod("two"));
+    await cluster.ready("two");
+
+    const renewed = (): unknown =>
+      (server.admin.get("leases", "kube-node-lease/node1") as unknown as { spec: Fields }).spec["renewTime"];
+    const before = renewed();
+    await until("the lease to be renewed", async () => renewed() !== before, 15_000);
+  }, image);
+});
