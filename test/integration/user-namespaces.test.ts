@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { podManifest, politeSleep } from "../support/manifests.ts";
-import { type Podwright, withPodwright } from "../support/podwright.ts";
+import { type Podwright, until, withPodwright } from "../support/podwright.ts";
 
 /** A pod that shows what its files and processes look like from inside, and writes some. */
 const manifest = `
@@ -99,9 +99,12 @@ test("root in a pod with users of its own is nobody on the node, and its files a
       assert.equal((await stat(process)).uid, hostId, "root inside is the first of the pod's ids outside");
     }
 
-    const seen = async (): Promise<string> => podwright.succeed("logs", "apart", "app");
-    let text = await seen();
-    for (let tries = 0; !text.includes("done") && tries < 50; tries++) text = await seen();
+    let text = "";
+    const isDone = async (): Promise<boolean> => {
+      text = await readFile(containers[0]?.logPath ?? "", "utf8");
+      return text.includes("done");
+    };
+    await until(() => `the container to be done; it said ${text}`, isDone, 60_000);
     assert.match(text, new RegExp(`map 0 ${hostId} 65536`));
     for (const path of ["/etc/hosts", "/dev/termination-log"]) assert.match(text, new RegExp(`${path} 0:0`));
     for (const path of ["/data", "/memory", "/settings/..data/key"]) assert.match(text, new RegExp(`${path} 0:2000`));
