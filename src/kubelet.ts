@@ -100,6 +100,8 @@ export interface KnownPod {
  * do is theirs.
  */
 export class Kubelet {
+  /** The statuses of pods, for whoever publishes them. */
+  readonly statuses: StatusManager;
   readonly #deps: KubeletDependencies;
   readonly #cri: TrackedCri;
   readonly #cache: PodCache;
@@ -108,7 +110,6 @@ export class Kubelet {
   readonly #syncLoop: SyncLoop;
   readonly #identity: StaticIdentity;
   readonly #cgroups: PodCgroups;
-  readonly #statuses: StatusManager;
   readonly #probes: ProbeManager;
   readonly #allocations: AllocationManager;
   readonly #actuated: ResourceRecord;
@@ -130,7 +131,7 @@ export class Kubelet {
     const { hugePageSizes } = config.node.resources;
     const tree = { ...config.cgroups, hugePageSizes };
     this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), tree);
-    this.#statuses = new StatusManager(journal);
+    this.statuses = new StatusManager(journal);
     this.#actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
     this.#allocations = this.#makeAllocations(config);
     const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated };
@@ -191,6 +192,11 @@ export class Kubelet {
     }
   }
 
+  /** Something about the pod has changed elsewhere: it is looked at. */
+  wake(uid: string, cause: Cause): void {
+    this.#workers.get(podUid(uid))?.wake(cause);
+  }
+
   /** Runs pods until the signal aborts; they then stay as they are. */
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
@@ -221,7 +227,7 @@ export class Kubelet {
         terminationMessages: new Map(),
       };
       const resize = resizeNow({ allocations: this.#allocations, actuated: this.#actuated }, worker.pod, view);
-      return { view: { ...view, state: worker.state, resize }, status: this.#statuses.get(worker.uid) };
+      return { view: { ...view, state: worker.state, resize }, status: this.statuses.get(worker.uid) };
     });
   }
 
@@ -232,11 +238,6 @@ export class Kubelet {
   /** What would be done next for each pod. */
   async plans(): Promise<readonly WorkerPlan[]> {
     return await this.#workers.plans();
-  }
-
-  /** The statuses of pods, for whoever publishes them. */
-  get statuses(): StatusManager {
-    return this.#statuses;
   }
 
   /** What each subsystem last managed to do and what it waits for. */
@@ -255,7 +256,7 @@ export class Kubelet {
     const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
       const { recursiveReadOnlyMounts } = this.#deps.features;
-      publishStatus(this.#statuses, view, cause, {
+      publishStatus(this.statuses, view, cause, {
         clock: this.#deps.ports.clock,
         runtimeName: config.runtimeName,
         probes,
@@ -340,7 +341,7 @@ export class Kubelet {
 
   #gone(uid: PodUid): void {
     this.#views.delete(uid);
-    this.#statuses.remove(uid);
+    this.statuses.remove(uid);
     this.#probes.remove(uid);
     this.#allocations.remove(uid);
     this.#onPodGone(uid);

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { strategicPatch } from "./strategic-patch.ts";
+import { type MergeKeys, strategicPatch } from "./strategic-patch.ts";
 
-const keys = { conditions: "type", podIPs: "ip", addresses: "replace" };
+const keys: MergeKeys = {
+  conditions: { key: "type", anyOrder: true },
+  podIPs: { key: "ip" },
+  addresses: { key: "type", replace: true },
+};
 
 test("what did not change is not sent, and what is empty counts as absent", () => {
   const before = { phase: "Running", conditions: [{ type: "Ready", status: "True", lastProbeTime: null }] };
@@ -33,6 +37,16 @@ test("conditions are merged by their type: those of others are left alone, own o
       { type: "Ready", status: "True", reason: null },
       { $patch: "delete", type: "DisruptionTarget" },
     ],
+  });
+});
+
+test("the order of conditions says nothing, that of addresses does", () => {
+  const list = [{ type: "a" }, { type: "b" }];
+  assert.equal(strategicPatch({ conditions: list }, { conditions: list.toReversed() }, keys), undefined);
+  const ips = [{ ip: "10.0.0.1" }, { ip: "fd00::1" }];
+  assert.deepEqual(strategicPatch({ podIPs: ips }, { podIPs: ips.toReversed() }, keys), {
+    "$setElementOrder/podIPs": ips.toReversed(),
+    podIPs: [],
   });
 });
 

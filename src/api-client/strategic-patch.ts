@@ -1,10 +1,16 @@
 import { isRecord } from "./resource.ts";
 
-/**
- * How lists are merged, by the field's name: items found by the value of a key, or (`replace`) the whole list for the
- * one before, where the server would merge it. Lists that are not named are atomic on the server too.
- */
-export type MergeKeys = Readonly<Record<string, string>>;
+/** How the server merges a list: by the value of a key of its items. */
+interface ListMerge {
+  readonly key: string;
+  /** A list in another order says the same. */
+  readonly anyOrder?: true;
+  /** The whole list is to be taken for the one before: several items may have one key. */
+  readonly replace?: true;
+}
+
+/** By the field's name. Lists that are not named are atomic on the server too. */
+export type MergeKeys = Readonly<Record<string, ListMerge>>;
 
 /**
  * The strategic merge patch that makes `before` into `after`; undefined when there is nothing to change. What is empty
@@ -32,28 +38,32 @@ function addList(
   name: string,
   before: readonly unknown[],
   after: readonly unknown[],
-  mergeKey: string | undefined,
+  merge: ListMerge | undefined,
 ): void {
-  if (mergeKey === undefined) {
+  if (merge === undefined) {
     patch[name] = after;
-  } else if (mergeKey === "replace") {
-    patch[name] = [...after, { $patch: "replace" }];
-  } else {
-    const keyOf = (item: unknown): unknown => (isRecord(item) ? item[mergeKey] : undefined);
-    const wanted = new Set(after.map(keyOf));
-    const changed = after.filter((item) => !before.some((old) => keyOf(old) === keyOf(item) && isSame(old, item)));
-    const gone = before.map(keyOf).filter((key) => !wanted.has(key));
-    patch[`$setElementOrder/${name}`] = after.map((item) => ({ [mergeKey]: keyOf(item) }));
-    patch[name] = [
-      ...changed.map((item) =>
-        withRemovals(
-          before.find((old) => keyOf(old) === keyOf(item)),
-          item,
-        ),
-      ),
-      ...gone.map((key) => ({ $patch: "delete", [mergeKey]: key })),
-    ];
+    return;
   }
+  if (merge.replace) {
+    patch[name] = [...after, { $patch: "replace" }];
+    return;
+  }
+  const { key, anyOrder } = merge;
+  const keyOf = (item: unknown): unknown => (isRecord(item) ? item[key] : undefined);
+  const wanted = new Set(after.map(keyOf));
+  const changed = after.filter((item) => !before.some((old) => keyOf(old) === keyOf(item) && isSame(old, item)));
+  const gone = before.map(keyOf).filter((value) => !wanted.has(value));
+  if (anyOrder && changed.length === 0 && gone.length === 0) return;
+  patch[`$setElementOrder/${name}`] = after.map((item) => ({ [key]: keyOf(item) }));
+  patch[name] = [
+    ...changed.map((item) =>
+      withRemovals(
+        before.find((old) => keyOf(old) === keyOf(item)),
+        item,
+      ),
+    ),
+    ...gone.map((value) => ({ $patch: "delete", [key]: value })),
+  ];
 }
 
 /** An item is merged field by field: those that it has no longer are named. */

@@ -39,7 +39,7 @@ export interface ClusterDependencies {
   readonly journal: Journal;
   readonly log: Logger;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake">;
   readonly mux: Pick<PodMux, "pods">;
   /** Takes what the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;
@@ -68,7 +68,10 @@ export class Cluster implements ClusterHooks {
     const nodeName = setup.node.identity.name;
     this.#deps = { ...deps, log };
     this.#setup = setup;
-    this.#statuses = new StatusSync({ client, clock, journal, log, statuses: kubelet.statuses });
+    this.#statuses = new StatusSync({
+      ...{ client, clock, journal, log, statuses: kubelet.statuses },
+      conditionsChanged: (uid, cause) => kubelet.wake(uid, cause),
+    });
     this.#images = new NodeImages(clock, cri.images, setup.maxImages);
     this.#events = new EventRecorder({ client, clock, log, nodeName, pod: (uid) => kubelet.pod(uid) });
     const nodeUid = (): string | undefined => this.#node.uid;

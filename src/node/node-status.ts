@@ -1,4 +1,4 @@
-import { strategicPatch } from "../api-client/strategic-patch.ts";
+import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
 import { formatTime } from "../base/time.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
@@ -35,7 +35,10 @@ export interface NodeObservation {
 }
 
 /** Lists of NodeStatus that the server merges; addresses may repeat their key, so they are replaced. */
-const mergeKeys = { conditions: "type", addresses: "replace" };
+const mergeKeys: MergeKeys = {
+  conditions: { key: "type", anyOrder: true },
+  addresses: { key: "type", replace: true },
+};
 
 /** The status that a kubelet writes of its node; conditions of others are not in it. Pure. */
 export function nodeStatus(

@@ -21,7 +21,7 @@ export interface ConditionInputs {
 }
 
 /** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
-const ownTypes: ReadonlySet<string> = new Set([
+export const ownConditions: ReadonlySet<string> = new Set([
   ...resizeConditions,
   "PodReadyToStartContainers",
   "Initialized",
@@ -42,7 +42,7 @@ interface Finding {
  * ContainersReady, PodScheduled and, where some rule may restart all containers, AllContainersRestarting. The time of the last transition stays while the status does.
  */
 export function podConditions(inputs: ConditionInputs): PodCondition[] {
-  const foreign = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownTypes.has(type));
+  const foreign = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
   const containersReady = findContainersReady(inputs);
   const own: (readonly [string, Finding])[] = [
     ["PodReadyToStartContainers", { status: hasUsableSandbox(inputs.pod, inputs.podStatus) ? "True" : "False" }],

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
-import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import type { ContainerStatus, PodCondition, PodStatus } from "../api/status.ts";
 import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
+import { ownConditions } from "./conditions.ts";
 import { illegalTransition, terminatedStatus } from "./transitions.ts";
 
 /** A pod's latest status and how many there have been: a greater version is always the later one. */
@@ -44,6 +45,16 @@ export class StatusManager {
   /** What an earlier life said of a pod that has no status yet: new ones go on from there. Nobody is told of it. */
   seed(uid: string, status: PodStatus): void {
     if (!this.#statuses.has(uid)) this.#statuses.set(uid, { status, version: 0 });
+  }
+
+  /** Conditions that others have written at the API server. True when they are news, of which nobody is told. */
+  adopt(uid: string, foreign: readonly PodCondition[]): boolean {
+    const before = this.#statuses.get(uid);
+    const known = before?.status.conditions ?? [];
+    const conditions = [...foreign, ...known.filter(({ type }) => ownConditions.has(type))];
+    if (before === undefined || isSame(known, conditions)) return false;
+    this.#statuses.set(uid, { ...before, status: { ...before.status, conditions } });
+    return true;
   }
 
   /**

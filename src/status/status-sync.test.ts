@@ -29,12 +29,17 @@ class World {
   readonly journal = new MemoryRecorder();
   readonly statuses = new StatusManager(this.journal);
   readonly sync: StatusSync;
+  /** Pods of which others have changed conditions. */
+  readonly changed: string[] = [];
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
 
   constructor() {
     const { kube, journal, statuses } = this;
-    this.sync = new StatusSync({ client: kube.client(), clock: kube.clock, journal, log: silentLog, statuses });
+    this.sync = new StatusSync({
+      ...{ client: kube.client(), clock: kube.clock, journal, log: silentLog, statuses },
+      conditionsChanged: (uid) => this.changed.push(uid),
+    });
     this.#ended = this.sync.run(this.#stop.signal);
   }
 
@@ -183,6 +188,18 @@ describe("StatusSync", () => {
     });
   });
 
+  test("what the server never takes is not sent again and again", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, { ...running, message: "not for this server" }, cause);
+      await (await kube.next()).json(answer(pod, running, "11"));
+      sync.podSeen(apiPod("a", { resourceVersion: "12" }, running));
+      await kube.clock.advance(60_000);
+      assert.ok(await kube.isQuiet());
+    });
+  });
+
   test("conditions of others are left alone", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const gate = { ...ready("True"), type: "example.org/gate" };
@@ -191,6 +208,21 @@ describe("StatusSync", () => {
       statuses.set(pod, { ...running, conditions: [{ ...gate, status: "False" }, ready("True")] }, cause);
       const { status } = (await kube.next()).body as { status: PodStatus };
       assert.deepEqual(status.conditions, [ready("True")]);
+    });
+  });
+
+  test("a condition that somebody else sets later is part of the next status, and a reason to look at the pod", async () => {
+    await withWorld(async ({ kube, sync, statuses, changed }) => {
+      const gate = { ...ready("True"), type: "example.org/gate" };
+      sync.podSeen(apiPod("a"));
+      statuses.set(apiPod("a"), running, cause);
+      await (await kube.next()).json(answer(apiPod("a"), running, "11"));
+      sync.podSeen(apiPod("a", { resourceVersion: "12" }, { ...running, conditions: [gate, ready("True")] }));
+      assert.deepEqual(changed, ["uid-a"]);
+      assert.deepEqual(statuses.get("uid-a")?.conditions, [gate, ready("True")]);
+      sync.podSeen(apiPod("a", { resourceVersion: "13" }, { ...running, conditions: [gate, ready("True")] }));
+      assert.equal(changed.length, 1);
+      assert.ok(await kube.isQuiet(), "it is not ours to tell");
     });
   });
 

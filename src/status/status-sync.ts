@@ -11,7 +11,7 @@ import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
-import { rankOf, statusPatch } from "./status-write.ts";
+import { foreignConditions, rankOf, statusPatch } from "./status-write.ts";
 
 export interface StatusSyncDependencies {
   readonly client: ApiClient;
@@ -19,6 +19,8 @@ export interface StatusSyncDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly statuses: StatusManager;
+  /** Others have written conditions of a pod: what depends on them has to be looked at. */
+  readonly conditionsChanged: (uid: string, cause: Cause) => void;
 }
 
 /** A pod of the server's, and how far it has been told. */
@@ -38,6 +40,10 @@ interface Entry {
   failures: number;
   /** Monotonic ms before which nothing is sent. */
   notBeforeMs: number;
+  /** Monotonic ms at which what somebody else wrote into our part is put right. */
+  reconcileAtMs: number | undefined;
+  /** What the server did not take of the last patch: it need not be sent again and again. */
+  refused: string | undefined;
 }
 
 interface Write {
@@ -106,10 +112,20 @@ export class StatusSync {
       if (isNewer(resourceVersion, entry.foundVersion)) {
         entry.found = pod.status;
         entry.foundVersion = resourceVersion;
+        if (!mirror) this.#adopt(uid, pod.status);
         this.#reconcile(entry);
       }
     }
     this.#touch(uid);
+  }
+
+  /** Readiness gates are opened at the API server. */
+  #adopt(uid: string, status: PodStatus | undefined): void {
+    if (!this.#deps.statuses.adopt(uid, foreignConditions(status))) return;
+    this.#deps.conditionsChanged(uid, {
+      code: "ConditionsChanged",
+      message: "somebody else has changed conditions of the pod",
+    });
   }
 
   podGone(pod: ApiPod): void {
@@ -142,9 +158,9 @@ export class StatusSync {
   #reconcile(entry: Entry): void {
     const latest = this.#latest(entry);
     if (entry.busy || latest === undefined || latest.version !== entry.told) return;
-    if (statusPatch(entry.pod.metadata.uid, entry.found, latest.status) === undefined) return;
-    entry.told = undefined;
-    entry.notBeforeMs = Math.max(entry.notBeforeMs, this.#deps.clock.monotonic() + reconcileMs);
+    const differs = difference(entry, latest.status);
+    if (differs === undefined || differs === entry.refused) return;
+    entry.reconcileAtMs ??= this.#deps.clock.monotonic() + reconcileMs;
     entry.cause = { code: "StatusDiffers", message: "the API server's status is not what this node knows of the pod" };
   }
 
@@ -166,11 +182,16 @@ export class StatusSync {
     const { pod, found, told } = entry;
     const latest = this.#latest(entry);
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
-    if (latest !== undefined && latest.version !== told) {
+    if (latest !== undefined && (latest.version !== told || entry.reconcileAtMs !== undefined)) {
       return { kind: "patch", rank: isDeleted ? 0 : rankOf(found, latest.status) };
     }
     const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
     return over ? { kind: "delete", rank: 0 } : undefined;
+  }
+
+  #dueAtMs(entry: Entry): number {
+    const isNews = this.#latest(entry)?.version !== entry.told;
+    return Math.max(entry.notBeforeMs, isNews ? 0 : (entry.reconcileAtMs ?? 0));
   }
 
   /** Begins as many writes as may be under way, the most urgent first. */
@@ -184,7 +205,7 @@ export class StatusSync {
       const entry = this.#entries.get(uid);
       const write = entry && this.#next(entry);
       if (entry === undefined || write === undefined) this.#dirty.delete(uid);
-      else if (entry.notBeforeMs > nowMs) soonestMs = Math.min(soonestMs, entry.notBeforeMs);
+      else if (this.#dueAtMs(entry) > nowMs) soonestMs = Math.min(soonestMs, this.#dueAtMs(entry));
       else if (!entry.busy) due.push({ entry, write });
     }
     // Stable: of equal rank who waited longest goes first.
@@ -239,6 +260,8 @@ export class StatusSync {
       }
     }
     entry.told = latest.version;
+    entry.reconcileAtMs = undefined;
+    entry.refused = difference(entry, latest.status);
   }
 
   async #delete(entry: Entry, signal: AbortSignal): Promise<void> {
@@ -292,7 +315,15 @@ function newEntry(pod: ApiPod): Entry {
     busy: false,
     failures: 0,
     notBeforeMs: 0,
+    reconcileAtMs: undefined,
+    refused: undefined,
   };
+}
+
+/** What the server has yet to take of a status, to be compared; undefined: nothing. */
+function difference({ pod, found }: Entry, status: PodStatus): string | undefined {
+  const patch = statusPatch(pod.metadata.uid, found, status);
+  return patch && JSON.stringify(patch);
 }
 
 function fullName({ namespace, name }: { readonly namespace: string; readonly name: string }): string {

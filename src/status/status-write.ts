@@ -1,8 +1,13 @@
-import { strategicPatch } from "../api-client/strategic-patch.ts";
-import type { PodStatus } from "../api/status.ts";
+import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
+import type { PodCondition, PodStatus } from "../api/status.ts";
+import { ownConditions } from "./conditions.ts";
 
 /** Lists of PodStatus that the server merges, by the key of their items. */
-const mergeKeys = { conditions: "type", podIPs: "ip", hostIPs: "ip", resourceClaimStatuses: "name" };
+const mergeKeys: MergeKeys = {
+  conditions: { key: "type", anyOrder: true },
+  podIPs: { key: "ip" },
+  hostIPs: { key: "ip" },
+};
 
 /** What kubelets write: fields of others (resourceClaimStatuses, nominatedNodeName …) are left as they are. */
 const ownFields = [
@@ -24,25 +29,13 @@ const ownFields = [
   "resources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
-/** Conditions that only kubelets write; DisruptionTarget is shared, and stays with whoever wrote it. */
-const ownConditions: ReadonlySet<string> = new Set([
-  "PodReadyToStartContainers",
-  "Initialized",
-  "Ready",
-  "ContainersReady",
-  "PodScheduled",
-  "PodResizePending",
-  "PodResizeInProgress",
-  "AllContainersRestarting",
-]);
-
 /**
  * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
  * kept as the server has them: what is known of them here may be old. The UID makes it a patch of this pod and no other
  * of its name. Pure.
  */
 export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
-  const foreign = (found?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
+  const foreign = foreignConditions(found);
   const own = (wanted.conditions ?? []).filter(({ type }) => {
     return ownConditions.has(type) || foreign.every((condition) => condition.type !== type);
   });
@@ -52,6 +45,11 @@ export function statusPatch(uid: string, found: PodStatus | undefined, wanted: P
     mergeKeys,
   );
   return status && { metadata: { uid }, status };
+}
+
+/** The conditions that others have written: readiness gates, DisruptionTarget … Pure. */
+export function foreignConditions(status: PodStatus | undefined): PodCondition[] {
+  return (status?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
 }
 
 function picked(status: Partial<PodStatus>): Record<string, unknown> {

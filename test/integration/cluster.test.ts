@@ -60,6 +60,18 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
   }, image);
 });
 
+test("a readiness gate that is opened at the API server makes the pod ready", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server } = cluster;
+    server.admin.create(pod("gated", { readinessGates: [{ conditionType: "example.org/gate" }] }));
+    const waits = (object: unknown): boolean => JSON.stringify(object ?? {}).includes("ReadinessGatesNotReady");
+    await server.admin.until("pods", "default/gated", waits, 20_000);
+    const conditions = [{ type: "example.org/gate", status: "True" }];
+    server.admin.patch("pods", "default/gated", { status: { conditions } }, { subresource: "status" });
+    await cluster.ready("gated");
+  }, image);
+});
+
 test("a static pod has a mirror pod that is made anew when it is deleted, shows its status, and goes with it", async () => {
   await withClusterNode(async ({ server, node }) => {
     await node.write("static.yaml", staticManifest);
