@@ -1,8 +1,9 @@
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { ContainerWait } from "../runtime/container-decision.ts";
 import { isIdle, type PodActions } from "../runtime/pod-actions.ts";
-import { shortId } from "../runtime/sandbox-actions.ts";
 import { awaited, describeActions } from "./describe-actions.ts";
+import type { StartFailures } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
@@ -10,29 +11,40 @@ export class DecisionLog {
   readonly #journal: Recorder;
   readonly #clock: Clock;
   readonly #pod: PodRef;
+  readonly #failures: Pick<StartFailures, "of">;
   #last = "";
+  /** Waits that have been told. */
+  #waits: ReadonlySet<string> = new Set();
 
-  constructor(journal: Recorder, clock: Clock, pod: PodRef) {
+  constructor(journal: Recorder, clock: Clock, pod: PodRef, failures: Pick<StartFailures, "of">) {
     this.#journal = journal;
     this.#clock = clock;
     this.#pod = pod;
+    this.#failures = failures;
   }
 
   record(actions: PodActions, cause: Cause): void {
-    const parts = describe(actions);
+    const parts = describeActions(actions).map(({ text, cause: why }) => `${text}: ${why.message}`);
+    const waits = new Set(actions.waits.map(waitKey));
     const key = parts.join("; ");
-    if (key === this.#last) return;
+    if (key === this.#last && waits.symmetricDifference(this.#waits).size === 0) return;
+    const known = this.#waits;
     this.#last = key;
-    if (parts.length === 0) return;
+    this.#waits = waits;
     if (!isIdle(actions)) {
-      this.#journal.record({ kind: "decision", what: "ComputePodActions", message: key, pod: this.#pod, cause });
+      const waiting = actions.waits.map((wait) => `container ${wait.container.name} waits for its ${awaited(wait)}`);
+      const message = [...parts, ...waiting].join("; ");
+      this.#journal.record({ kind: "decision", what: "ComputePodActions", message, pod: this.#pod, cause });
     }
     for (const wait of actions.waits) {
+      if (known.has(waitKey(wait))) continue;
       const waitMs = wait.untilMs - this.#clock.monotonic();
+      const failure = wait.exited === undefined ? this.#failures.of(wait.container) : undefined;
+      const because = failure === undefined ? "" : `: ${failure.reason}: ${failure.message}`;
       this.#journal.record({
         kind: "decision",
         what: wait.exited === undefined ? "StartRetry" : "BackOff",
-        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${awaited(wait)}`,
+        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${awaited(wait)}${because}`,
         pod: this.#pod,
         container: wait.container.name,
         cause: wait.cause,
@@ -82,12 +94,7 @@ const stateText = {
   finished: "everything of the pod is removed",
 } as const satisfies Record<WorkerState["kind"], string>;
 
-/** Every part of the decision with what makes it different from the one before, but no times that pass. */
-function describe(actions: PodActions): string[] {
-  const parts = describeActions(actions).map(({ text, cause }) => `${text}: ${cause.message}`);
-  for (const { container, exited, untilMs } of actions.waits) {
-    const after = exited === undefined ? `a failed start (${untilMs})` : `the exit of ${shortId(exited.id)}`;
-    parts.push(`container ${container.name} waits after ${after}`);
-  }
-  return parts;
+/** What makes a wait another than the one before: not the time that passes. */
+function waitKey({ container, exited, untilMs }: ContainerWait): string {
+  return `${container.name} ${exited === undefined ? untilMs : exited.id}`;
 }

@@ -106,6 +106,9 @@ describe("the start of a pod", () => {
     const waits = scene.entries("StartRetry").map(({ until = 0, atMs }) => (until - 1_700_000_000_000 - atMs) / 1000);
     assert.ok(waits.length >= 5);
     for (const wait of waits) assert.ok(wait >= 9.9 && wait <= 15, String(wait));
+    const told =
+      /^container c waits 1\d s before its next try: CreateContainerConfigError: configmap "nope" not found$/;
+    for (const { message } of scene.entries("StartRetry")) assert.match(message, told);
     const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
     assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
   });
@@ -277,7 +280,8 @@ describe("a container that ends", () => {
     await scene.pass(30_000);
     const waiting = scene.status()?.containerStatuses?.[0];
     assert.equal(waiting?.state.waiting?.reason, "CrashLoopBackOff");
-    assert.match(waiting.state.waiting.message ?? "", /^back-off \d+s restarting failed container=c pod=web_default/);
+    const message = "back-off 20s restarting failed container=c pod=web_default(uid-1)";
+    assert.equal(waiting.state.waiting.message, message);
     assert.equal(waiting.lastState.terminated?.exitCode, 3);
     await scene.pass(60_000);
     const [exits, starts] = [scene.at("exited c"), scene.at("started c")];
@@ -285,6 +289,17 @@ describe("a container that ends", () => {
     assert.deepEqual(waits.slice(0, 3), [0, 10, 20]);
     const counts = [...scene.world.containers.values()].map(({ config }) => config.metadata?.attempt);
     assert.equal(Math.max(...counts.map((count) => count ?? 0)), starts.length - 1);
+  });
+
+  test("is told to wait once after each exit, whatever else happens in its pod meanwhile", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [ends("slow", 7000, 1), ends("c", 1000, 3)] }));
+    await scene.pass(120_000);
+    const waits = scene.entries("BackOff").filter(({ container }) => container === "c");
+    const exits = scene.at("exited c").slice(1);
+    assert.equal(waits.length, exits.length);
+    const seconds = waits.map(({ message }) => / waits (\d+) s /.exec(message)?.[1]);
+    assert.deepEqual(seconds.slice(0, 3), ["10", "20", "40"]);
   });
 
   test("finds its hosts file as it was, whatever an earlier instance wrote into it", async () => {

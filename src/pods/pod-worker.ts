@@ -72,7 +72,7 @@ export class PodWorker {
     this.#pod = pod;
     this.#effects = after;
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
-    this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref);
+    this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref, this.#failures);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
     this.#record = new PodRecord(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
     const { clock, log } = deps.runtime;
@@ -380,8 +380,8 @@ export class PodWorker {
   }
 
   #view(status: PodStatus): WorkerView {
-    const nowMs = this.#deps.runtime.clock.monotonic();
-    const waiting = this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, nowMs);
+    const waiting =
+      this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
     const terminationMessages = this.#messages;
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
     const { startedAt } = this.#activeDeadline;

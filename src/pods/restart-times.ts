@@ -80,6 +80,11 @@ export class RestartTimes {
     return this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
+  /** The container's present back-off: how long it waits after an exit, in ms; 0 when it has none. */
+  delayMs(container: Container): number {
+    return this.#backOff.get(key(container));
+  }
+
   /** Notes that the container is restarted now after this exit: the next exit waits longer. Returns the next wait. */
   restarted(container: Container, exited: ContainerStatus): number {
     return this.#grow(key(container), this.#exitOf(exited));

@@ -1,7 +1,9 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
+import { formatGoDuration } from "../config/go-duration.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
 import type { StartFailure } from "../runtime/pod-operation.ts";
+import type { RestartTimes } from "./restart-times.ts";
 
 /** Why a container is not running, in the words that users know. */
 export interface Waiting {
@@ -41,6 +43,11 @@ export class StartFailures {
     return this.#containers.get(container.name)?.retryAtMs;
   }
 
+  /** Why the container could not be started the last time. */
+  of(container: Container): Waiting | undefined {
+    return this.#containers.get(container.name);
+  }
+
   get sandboxRetryAt(): number | undefined {
     return this.#sandbox?.retryAtMs;
   }
@@ -51,7 +58,11 @@ export class StartFailures {
   }
 
   /** Waiting reasons by container name: failures of their own, the sandbox' for all others, crash-loop back-off. */
-  waiting(pod: Pod, actions: PodActions | undefined, nowMs: number): ReadonlyMap<string, Waiting> {
+  waiting(
+    pod: Pod,
+    actions: PodActions | undefined,
+    restarts: Pick<RestartTimes, "delayMs">,
+  ): ReadonlyMap<string, Waiting> {
     const waiting = new Map<string, Waiting>();
     const sandbox = this.#sandbox;
     const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
@@ -61,9 +72,10 @@ export class StartFailures {
     }
     for (const wait of actions?.waits ?? []) {
       if (wait.exited === undefined) continue;
-      const seconds = Math.ceil((wait.untilMs - nowMs) / 1000);
+      // The whole back-off, not what is left of it: a status does not change because time passes.
+      const delay = formatGoDuration(restarts.delayMs(wait.container));
       const { namespace, name, uid } = pod.metadata;
-      const message = `back-off ${seconds}s restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;
+      const message = `back-off ${delay} restarting failed container=${wait.container.name} pod=${name}_${namespace}(${uid})`;
       waiting.set(wait.container.name, { reason: "CrashLoopBackOff", message });
     }
     return waiting;
