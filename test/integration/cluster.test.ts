@@ -132,6 +132,27 @@ test("without the API server pods run on, static ones start, and what was decide
   }, image);
 });
 
+test("a node whose API server is away runs its static pods, and registers when it comes", async () => {
+  await withClusterNode(async (cluster, kubelet) => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    kubelet.child.kill("SIGTERM");
+    await kubelet.ended;
+    server.admin.delete("nodes", "node1");
+    await server.wire.down();
+    await node.write("static.yaml", staticManifest);
+    await cluster.start("--node-labels", "zone=a");
+    await node.answers();
+    const runs = (pods: readonly { readonly name: string; readonly ready: boolean }[]): boolean =>
+      pods.some(({ name, ready }) => name === "static-node1" && ready);
+    await node.podwright.waitFor("the static pod", runs);
+    await server.wire.up();
+    await cluster.nodeReady();
+    assert.equal(server.admin.get("nodes", "node1").metadata.labels?.["zone"], "a");
+    await server.admin.until("pods", "default/static-node1", (object) => object !== undefined, 20_000);
+  }, image);
+});
+
 test("a restart changes no status, and starts nothing anew", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
