@@ -6,7 +6,10 @@ import { removePodDirectories } from "../runtime/pod-directories.ts";
 import { giveBack } from "../runtime/remove-pod.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
-type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "mounts" | "node" | "journal" | "volumes" | "userNamespaces">;
+type LeftoverDependencies = Pick<
+  RuntimeDependencies,
+  "files" | "mounts" | "node" | "journal" | "volumes" | "userNamespaces"
+>;
 
 /**
  * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
