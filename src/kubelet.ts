@@ -95,10 +95,7 @@ export interface KnownPod {
   readonly status: ApiPodStatus | undefined;
 }
 
-/**
- * The composition root: builds the managers, gives each what it needs, and knows in which order they start. What they
- * do is theirs.
- */
+/** The composition root: builds the managers, gives each what it needs, and starts them. What they do is theirs. */
 export class Kubelet {
   /** The statuses of pods, for whoever publishes them. */
   readonly statuses: StatusManager;
@@ -230,6 +227,9 @@ export class Kubelet {
       return { view: { ...view, state: worker.state, resize }, status: this.statuses.get(worker.uid) };
     });
   }
+
+  /** True once pods that an earlier life left behind are among them. */
+  readonly knowsAllPods = (): boolean => this.#syncLoop.knowsAll;
 
   pod(uid: string): Pod | undefined {
     return this.#workers.list().find((worker) => worker.uid === uid)?.pod;

@@ -43,10 +43,12 @@ export async function waitUntilGone(
   const announced = new Map<string, number | undefined>();
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
+    // In this order: an engine that has just been started again may list less than runs.
+    const { knowsAllPods } = await session.call((engine) => engine.health());
     const views = await session.call((engine) => engine.pods());
     const byUid = new Map(views.map((view) => [view.uid, view]));
-    const gone = remaining.filter((pod) => !byUid.has(pod.uid));
-    remaining = remaining.filter((pod) => byUid.has(pod.uid));
+    const gone = new Set(gonePods(remaining, views, knowsAllPods));
+    remaining = remaining.filter((pod) => !gone.has(pod));
     const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
     if (!options.quiet) {
       terminal.live(lines.map((line) => terminal.paint.caution(line)));
@@ -58,6 +60,16 @@ export async function waitUntilGone(
     }
     if (remaining.length > 0) await clock.sleep("the pods' end", POLL_MS, options.signal);
   }
+}
+
+/** Those that an engine lists no longer; none while it may not know all that an earlier life left behind. */
+export function gonePods(
+  pods: readonly PodRef[],
+  listed: readonly Pick<PodView, "uid">[],
+  knowsAllPods: boolean,
+): readonly PodRef[] {
+  const uids = new Set(listed.map(({ uid }) => uid));
+  return knowsAllPods ? pods.filter(({ uid }) => !uids.has(uid)) : [];
 }
 
 /** One line for each pod, and another when its deadline has come nearer. */

@@ -68,6 +68,7 @@ export class NodeEngine implements Engine {
       runtimeEndpoint,
       startedAt: this.#startedAt,
       journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
+      knowsAllPods: this.#deps.kubelet.knowsAllPods(),
       checks,
     };
   }

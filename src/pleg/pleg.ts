@@ -159,6 +159,11 @@ export class Pleg {
     return this.#listed.has(uid) || this.#records.has(uid);
   }
 
+  /** UIDs of all pods that the runtime showed when it was last listed or looked at. */
+  get listed(): PodUid[] {
+    return [...this.#listed.keys()];
+  }
+
   /** UIDs of the pods of that name that the runtime showed when it was last listed or looked at. */
   podsNamed(namespace: string, name: string): PodUid[] {
     return [...this.#listed].filter(([, pod]) => pod.namespace === namespace && pod.name === name).map(([uid]) => uid);

@@ -207,6 +207,23 @@ describe("the end of a pod", () => {
     assert.equal(scene.world.containers.size, 0);
   });
 
+  test("that an earlier life began is known to be under way before the node says that it knows all its pods", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [deaf("c")], terminationGracePeriodSeconds: 20 }));
+    await scene.pass(5000);
+    scene.node.kill();
+    scene.node.desired.clear();
+    scene.node.start();
+    await scene.pass(100);
+    assert.deepEqual([scene.node.knowsAllPods, scene.node.pods().length], [false, 0]);
+    await scene.pass(5000);
+    assert.equal(scene.node.knowsAllPods, true);
+    assert.deepEqual(
+      scene.node.pods().map(({ view }) => view.state.kind),
+      ["terminating"],
+    );
+  });
+
   test("comes when its regular containers are done: sidecars are stopped then, and have no say in how it ended", async () => {
     const scene = new Scene();
     const side = deaf("side", { restartPolicy: "Always" });

@@ -54,9 +54,18 @@ export interface Leftovers {
  */
 export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
+  #knowsAll = false;
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
+  }
+
+  /**
+   * True once every pod that an earlier life left in the runtime has a worker, also one that nobody wants any more.
+   * Before that, a pod without a worker may run.
+   */
+  get knowsAll(): boolean {
+    return this.#knowsAll;
   }
 
   /** Takes a change of what is wanted. */
@@ -131,6 +140,7 @@ export class SyncLoop {
         cache.delete(uid);
       }
     }
+    this.#knowsAll ||= pleg.listed.every((uid) => cache.uids().includes(uid));
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.

@@ -143,6 +143,8 @@ export interface Health {
   readonly startedAt: number;
   /** Sequence number of the newest journal entry, so that a client can follow what comes after; 0 when there is none. */
   readonly journalSeq: number;
+  /** True once pods that an earlier life left behind are listed too: before that, one that is not may run. */
+  readonly knowsAllPods: boolean;
   /** One line for each subsystem: last success and the oldest outstanding call. */
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }

@@ -48,6 +48,7 @@ export class FakeEngine implements Engine {
       runtimeEndpoint: "unix:///fake.sock",
       startedAt: 0,
       journalSeq: this.journal.length,
+      knowsAllPods: true,
       checks: [{ name: "relist", ok: true, detail: "0.1 s ago" }],
     };
   }

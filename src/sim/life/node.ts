@@ -191,6 +191,11 @@ export class SimNode {
     return this.#incarnation?.kubelet.pods() ?? [];
   }
 
+  /** Whether {@link pods} has what earlier lives left behind. */
+  get knowsAllPods(): boolean {
+    return this.#incarnation?.kubelet.knowsAllPods() ?? false;
+  }
+
   #build(): Incarnation {
     const { world, files, random, faults, onFault } = this.#settings;
     const clock = this.#settings.clock.incarnation();
