@@ -80,8 +80,9 @@ make_project_disk "$@"
 say "starting the machine"
 console=$cache/console.log
 output=$cache/output.log
+# One thread emulates both processors: with a thread each, V8 aborts now and then when it checks its compiled code.
 # The second serial line is for the tests; `systemd.run` is what the machine is for, and it ends with that.
-timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu Nehalem -smp 2 -m 3G -no-reboot -nic none \
+timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem -smp 2 -m 3G -no-reboot -nic none \
   -display none -monitor none -serial "file:$console" -serial stdio -snapshot \
   -drive "file=$cache/system.img,format=raw,if=virtio" -drive "file=$work/project.img,format=raw,if=virtio" \
   -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
