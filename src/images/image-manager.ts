@@ -199,11 +199,8 @@ export class ImageManager {
     this.#backOff.next(backOffKey, nowMs, nowMs);
     const { reason, message } = judgePullFailure(request.image, errorMessage(error));
     this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
-    return new ImageError(reason, message, {
-      entry,
-      retryAtMs: this.#backOff.endsAtSinceUpdate(backOffKey, nowMs),
-      cause: error,
-    });
+    // Without a time of its own: a try that comes before the back-off is over says ImagePullBackOff, as people expect it.
+    return new ImageError(reason, message, { entry, cause: error });
   }
 
   #refused(

@@ -113,6 +113,27 @@ describe("the start of a pod", () => {
     assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
   });
 
+  test("whose image can't be pulled says ErrImagePull at first, then ImagePullBackOff until the next pull", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [runs("c", { image: "missing" })] }));
+    const reasons: (string | undefined)[] = [];
+    for (let second = 0; second < 100; second++) {
+      await scene.pass(1000);
+      const reason = scene.status()?.containerStatuses?.[0]?.state.waiting?.reason;
+      if (reason !== reasons.at(-1)) reasons.push(reason);
+    }
+    const [creating, first, second, third, fourth] = reasons;
+    assert.deepEqual(
+      [creating, first, second, third, fourth],
+      ["ContainerCreating", "ErrImagePull", "ImagePullBackOff", "ErrImagePull", "ImagePullBackOff"],
+    );
+    const pulls = scene.entries("PullImage").filter(({ kind }) => kind === "action");
+    const failures = scene.entries("PullImage").filter(({ kind }) => kind === "outcome");
+    const waits = pulls.slice(1).map(({ atMs }, index) => Math.floor((atMs - (failures[index]?.atMs ?? 0)) / 1000));
+    assert.ok((waits[0] ?? 0) >= 10 && (waits[0] ?? 0) <= 15, String(waits));
+    assert.deepEqual(waits.slice(1, 3), [20, 40]);
+  });
+
   test("waits with the runtime's own words while no sandbox can be made", async () => {
     const scene = new Scene();
     const runSandbox = scene.world.runSandbox.bind(scene.world);
