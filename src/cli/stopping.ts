@@ -1,5 +1,5 @@
 import type { PodRef } from "../journal/entry.ts";
-import type { PodView } from "../server/engine.ts";
+import type { Health, PodView } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { formatDuration } from "../journal/text.ts";
@@ -44,7 +44,9 @@ export async function waitUntilGone(
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
     // In this order: an engine that has just been started again may list less than runs.
-    const { knowsAllPods } = await session.call((engine) => engine.health());
+    const health: Partial<Health> = await session.call((engine) => engine.health());
+    // An engine that was started before an update of podwright does not say.
+    const knowsAllPods = health.knowsAllPods ?? true;
     const views = await session.call((engine) => engine.pods());
     const byUid = new Map(views.map((view) => [view.uid, view]));
     const gone = new Set(gonePods(remaining, views, knowsAllPods));
