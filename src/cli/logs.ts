@@ -51,13 +51,22 @@ export async function logsCommand(
     }
   } catch (error) {
     if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
-    throw new PodwrightError(ExitCode.failed, `container ${target.container} has written no log yet`, {
-      remedy: "-f waits for it; 'podwright why' tells what the container waits for",
-    });
+    throw noLog(target.container, options.previous === true);
   } finally {
     await output.flush();
   }
   return ExitCode.done;
+}
+
+function noLog(container: string, previous: boolean): PodwrightError {
+  if (previous) {
+    return new PodwrightError(ExitCode.failed, `the log of container ${container}'s previous instance is gone`, {
+      remedy: "of a container that has ended only the last instance is kept; 'podwright timeline' tells how each ended",
+    });
+  }
+  return new PodwrightError(ExitCode.failed, `container ${container} has written no log yet`, {
+    remedy: "-f waits for it; 'podwright why' tells what the container waits for",
+  });
 }
 
 /** Writes lines as a person or a program wants them. */

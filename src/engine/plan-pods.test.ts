@@ -119,7 +119,7 @@ test("a manifest that names the UID of the running pod changes it in place", () 
   const [plan, ...others] = planPods([running], { pods: [{ pod, change: "updated", replaces: ref.uid }] }, [], 0);
   assert.deepEqual(others, []);
   assert.deepEqual([plan?.change, plan?.steps], ["updated", []]);
-  assert.match(plan?.note ?? "", /changes in place/u);
+  assert.match(plan?.note ?? "", /changes in place: cpu and memory are resized/u);
 });
 
 test("a pod whose name another source has does not run", () => {

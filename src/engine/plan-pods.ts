@@ -80,7 +80,9 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
 }
 
 function updatedPlan({ ref, underWay }: WorkerPlan): PodPlan {
-  const note = "it changes in place: containers whose definition differs are restarted, new ephemeral ones started";
+  const note =
+    "it changes in place: cpu and memory are resized as resizePolicy says, containers that differ otherwise are " +
+    "restarted, new ephemeral ones started";
   return { ...ref, change: "updated", steps: [], waits: [], underWay, note };
 }
 
