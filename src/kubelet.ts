@@ -12,6 +12,7 @@ import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { reportAdoption } from "./pods/adoption.ts";
 import type { ClusterHooks } from "./pods/cluster-hooks.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
+import type { DecisionRecorder } from "./pods/decision-recorder.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
 import { resizeNow } from "./pods/pod-resize.ts";
@@ -79,6 +80,7 @@ export interface KubeletDependencies {
   readonly features: RuntimeFeatures;
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterHooks;
+  readonly recorder?: DecisionRecorder | undefined;
 }
 
 export interface RuntimeFeatures {
@@ -255,12 +257,11 @@ export class Kubelet {
     const probes = this.#probes.states.bind(this.#probes);
     const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
-      const { recursiveReadOnlyMounts } = this.#deps.features;
       publishStatus(this.statuses, view, cause, {
         clock: this.#deps.ports.clock,
         runtimeName: config.runtimeName,
         probes,
-        recursiveReadOnlyMounts,
+        recursiveReadOnlyMounts: this.#deps.features.recursiveReadOnlyMounts,
         hostIPs: this.#deps.cluster === undefined ? [] : config.node.hostIPs,
       });
       if (view.state.kind === "terminated" && view.state.released) this.#deps.cluster?.podReleased(view.ref.uid);
@@ -280,6 +281,7 @@ export class Kubelet {
         config: config.worker,
         rivals,
         publish,
+        recorder: this.#deps.recorder,
       },
       (worker) => this.#gone(worker.uid),
     );

@@ -16,6 +16,8 @@ const LOG_TAIL_BYTES = 4096;
 export interface EngineStart {
   /** CRI endpoint to be used instead of the private containerd. */
   readonly runtimeEndpoint?: string;
+  /** The file to which the engine records decisions, absolute. */
+  readonly record?: string;
 }
 
 /** Where the engine of this state directory writes what it has to say. */
@@ -45,17 +47,17 @@ export async function findEngine(context: Pick<CommandContext, "engine" | "clock
  */
 export async function ensureEngine(context: CommandContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
   const running = await findEngine(context);
-  if (running !== undefined) return checkEndpoint(running, start);
+  if (running !== undefined) return checkFits(running, start);
   if (start.runtimeEndpoint === undefined) await checkMachine(context);
   else if (process.getuid?.() !== 0) throw needsRoot();
   signal.throwIfAborted();
   const deadline = context.clock.monotonic() + START_TIMEOUT_MS;
   for (;;) {
     const met = await passOtherEngines(context, deadline, signal);
-    if (met !== undefined) return checkEndpoint(met, start);
+    if (met !== undefined) return checkFits(met, start);
     const { pid, failure } = await startEngine(context, start);
     const health = await waitForEngine(context, pid, deadline, signal);
-    if (health !== undefined) return checkEndpoint(health, start);
+    if (health !== undefined) return checkFits(health, start);
     // Another client started one at the same moment, and that one was first.
     if (!(await anotherEngineLives(context))) throw await failure();
   }
@@ -106,7 +108,8 @@ function engineArguments(context: CommandContext, start: EngineStart): string[] 
   const [, script] = process.argv;
   if (script === undefined) throw new Error("podwright does not know its own program");
   const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
-  return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...endpoint];
+  const record = start.record === undefined ? [] : ["--record", start.record];
+  return [...process.execArgv, script, "engine", "--state-dir", context.layout.stateDirectory, ...endpoint, ...record];
 }
 
 function needsRoot(): PodwrightError {
@@ -142,7 +145,13 @@ async function waitForEngine(
   return undefined;
 }
 
-function checkEndpoint(health: Health, start: EngineStart): Health {
+function checkFits(health: Health, start: EngineStart): Health {
+  if (start.record !== undefined && start.record !== health.record) {
+    const does = health.record === undefined ? "does not record" : `records to ${health.record}`;
+    throw new PodwrightError(ExitCode.badInput, `the engine that runs here ${does}, and goes on so until it ends`, {
+      remedy: "leave --record out, stop its pods first, or choose another --state-dir",
+    });
+  }
   if (start.runtimeEndpoint === undefined || start.runtimeEndpoint === health.runtimeEndpoint) return health;
   throw new PodwrightError(
     ExitCode.badInput,

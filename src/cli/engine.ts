@@ -33,6 +33,8 @@ export interface EngineOptions {
   readonly runtimeEndpoint?: string;
   /** Goes on when the last pod is gone. */
   readonly stay?: true;
+  /** The file to which decisions are recorded. */
+  readonly record?: string;
 }
 
 /**
@@ -49,7 +51,7 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true }, log);
+  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, record: options.record }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -93,12 +95,19 @@ async function removeCgroup(
   });
 }
 
+interface Serving {
+  /** Undefined: in somebody else's runtime. */
+  readonly machine: MachineFacts | undefined;
+  readonly endsWhenIdle: boolean;
+  readonly record: string | undefined;
+}
+
 /** Serves until idle or told to end. */
 async function serve(
   ports: Ports,
   layout: RuntimeLayout,
   endpoint: string,
-  { machine, endsWhenIdle }: { readonly machine: MachineFacts | undefined; readonly endsWhenIdle: boolean },
+  { machine, endsWhenIdle, record }: Serving,
   log: Logger,
 ): Promise<void> {
   const { clock, files, cgroups, network } = ports;
@@ -134,6 +143,7 @@ async function serve(
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     told,
     endsWhenIdle,
+    record,
     beside: async (_node, signal) => {
       if (machine === undefined) return;
       const ensure = (ensuring: AbortSignal): Promise<unknown> =>

@@ -117,6 +117,7 @@ async function operate(daemon: Daemon): Promise<void> {
     owns: async () => true,
     told: lockFile.told,
     endsWhenIdle: false,
+    record: flags.record ? resolve(process.cwd(), flags.record) : undefined,
     beside: async (node, signal) => {
       const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
       const api = { ...daemon, ...where, cri, apiClient: cluster?.client };

@@ -23,6 +23,7 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
+import { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { engineRoutes } from "../server/routes.ts";
 
@@ -81,6 +82,8 @@ export interface NodeProcess {
   readonly told: AbortSignal;
   /** Whether it ends by itself once it has had no pod for a while. */
   readonly endsWhenIdle: boolean;
+  /** The file to which decisions are recorded (`--record`), absolute. */
+  readonly record: string | undefined;
   /** What else runs while the node does, until the signal aborts. */
   readonly beside?: (node: Node, signal: AbortSignal) => Promise<void>;
 }
@@ -94,6 +97,9 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const { clock, files } = ports;
   const ended = Promise.withResolvers<"idle" | "told">();
   using _told = onAbort(parts.told, () => ended.resolve("told"));
+  const { record } = parts;
+  const recorder =
+    record === undefined ? undefined : await FlightRecorder.open({ files, clock, log, path: record, version });
   const journal = await Journal.open({ files, clock, directory: layout.journal });
   const idle = new IdleExit(
     clock,
@@ -104,6 +110,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     {
       ...parts,
       journal,
+      recorder,
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
@@ -127,6 +134,6 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   await server.close();
   await work;
   if (reason === "idle") await node.removeCgroups();
-  await journal.close();
+  await Promise.all([journal.close(), recorder?.close()]);
   return reason;
 }

@@ -2,6 +2,7 @@ import { version } from "../base/version.ts";
 import { Argument, Command, Option } from "commander";
 import type { ExitCode } from "../base/errors.ts";
 import type { CommandContext, StateOptions } from "./context.ts";
+import type { EngineOptions } from "./engine.ts";
 import type { DebugOptions } from "./debug.ts";
 import type { LogsOptions } from "./logs.ts";
 import { parseDuration, parseEndpoint, parseSeconds, parseTail } from "./options.ts";
@@ -46,6 +47,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addTimeline(define);
   addBlame(define);
   addPlan(define);
+  addReplay(define);
   addDoctor(define);
   addKubelet(define);
   addEngine(define);
@@ -89,6 +91,9 @@ const endpointOption = (): Option => {
     "use this CRI runtime (unix://…) instead of a containerd of podwright's own",
   ).argParser(parseEndpoint);
 };
+const recordOption = (): Option => {
+  return new Option("--record <file>", "record what is decided and from what, for 'podwright replay'");
+};
 const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
 
 function addRun(define: Define): void {
@@ -109,6 +114,7 @@ function addRun(define: Define): void {
       new Option("--timeout <duration>", "how long --detach waits").argParser(parseDuration).default(60_000, "60s"),
     )
     .option("--keep", "leave the pods running on Ctrl-C, and keep those that have ended")
+    .addOption(recordOption())
     .addOption(endpointOption())
     .addOption(stateOption())
     .addOption(jsonOption().implies({ detach: true }))
@@ -286,6 +292,24 @@ function addPlan(define: Define): void {
     );
 }
 
+function addReplay({ program, terminal, setExitCode }: Define): void {
+  program
+    .command("replay")
+    .summary("decide again what a recorded node decided, and compare")
+    .description(
+      "Runs the decisions of a recording (--record) again, without a runtime, and shows the first one that would be " +
+        "another today. Exit code 1 when there is one.",
+    )
+    .argument("<file>", "what --record wrote")
+    .option("--pod <pod>", "only this pod: its name, namespace/name or UID")
+    .addOption(jsonOption())
+    .addHelpText("after", "\n  podwright replay node.rec --pod web")
+    .action(async (file: string, options: { readonly pod?: string; readonly json?: true }) => {
+      const { replayCommand } = await import("./replay.ts");
+      setExitCode(await replayCommand(terminal, file, options));
+    });
+}
+
 function addDoctor(define: Define): void {
   define.program
     .command("doctor")
@@ -324,8 +348,9 @@ function addEngine(define: Define): void {
     .description("Runs the engine of a state directory in the foreground; 'podwright run' starts it.")
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
     .option("--stay", "go on when the last pod is gone: for developing podwright")
+    .addOption(recordOption())
     .addOption(endpointOption())
-    .action(async (options: { readonly stateDir: string; readonly runtimeEndpoint?: string; readonly stay?: true }) => {
+    .action(async (options: EngineOptions) => {
       define.setExitCode(await (await import("./engine.ts")).runEngine(options));
     });
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
@@ -25,6 +26,7 @@ export interface RunOptions {
   readonly timeout: number;
   readonly keep?: true;
   readonly runtimeEndpoint?: string;
+  readonly record?: string;
   readonly json?: true;
 }
 
@@ -61,7 +63,7 @@ export async function runCommand(
     });
   }
   const startedAt = clock.now();
-  const start: EngineStart = options.runtimeEndpoint === undefined ? {} : { runtimeEndpoint: options.runtimeEndpoint };
+  const start = engineStart(options);
   terminal.live([terminal.paint.faint("starting the engine …")]);
   const health = await ensureEngine(context, start, interrupts.first).finally(() => terminal.live([]));
   const session = new EngineSession(context, start, interrupts.first);
@@ -220,10 +222,17 @@ async function interrupted(run: Run): Promise<ExitCode> {
   return ExitCode.done;
 }
 
+function engineStart({ runtimeEndpoint, record }: RunOptions): EngineStart {
+  return {
+    ...(runtimeEndpoint !== undefined && { runtimeEndpoint }),
+    ...(record !== undefined && { record: resolve(process.cwd(), record) }),
+  };
+}
+
 async function stopAll(run: Run, graceSeconds: number | undefined): Promise<void> {
   const { context, options, pods, interrupts } = run;
   const { terminal } = context;
-  const start = options.runtimeEndpoint === undefined ? {} : { runtimeEndpoint: options.runtimeEndpoint };
+  const start = engineStart(options);
   const leave = new AbortController();
   const session = new EngineSession(context, start, leave.signal);
   interrupts.onInterrupt = (count) => {

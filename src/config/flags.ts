@@ -31,6 +31,7 @@ export interface NodeFlagValues {
   readonly seccompDefault?: boolean;
   readonly certDir?: string;
   readonly tokenAuthFile?: string;
+  readonly record?: string;
 }
 
 /**

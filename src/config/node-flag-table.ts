@@ -37,6 +37,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "bootstrap-kubeconfig": refused("string", "asks for no client certificate yet; give --kubeconfig", ""),
   "cert-dir": honoured("string", "where the serving certificate is that podwright makes; /var/lib/kubelet/pki"),
   "token-auth-file": honoured("string", "podwright's own: clients' tokens, a line token,user,uid[,\"groups\"] each"),
+  record: honoured("string", "podwright's own: decisions are recorded to this file, for podwright replay"),
   "cloud-provider": ignored("string", "knows no cloud providers yet", ""),
   "runtime-cgroups": ignored("string", noCadvisor, ""),
   "image-credential-provider-config": ignored("string", noCredentials, ""),

@@ -27,6 +27,7 @@ export interface EngineIdentity {
   /** `containerd 2.1.9` */
   readonly runtime: string;
   readonly runtimeEndpoint: string;
+  readonly record: string | undefined;
   readonly nodeName: string;
   readonly podLogsRoot: string;
 }
@@ -59,13 +60,14 @@ export class NodeEngine implements Engine {
 
   health(): Health {
     const checks = [...this.#deps.kubelet.health(), ...this.#deps.clusterHealth(), this.#journalCheck()];
-    const { version, pid, runtime, runtimeEndpoint } = this.#identity;
+    const { version, pid, runtime, runtimeEndpoint, record } = this.#identity;
     return {
       healthy: checks.every(({ ok }) => ok),
       version,
       pid,
       runtime,
       runtimeEndpoint,
+      ...(record !== undefined && { record }),
       startedAt: this.#startedAt,
       journalSeq: this.#deps.journal.entries({ limit: 1 }).at(-1)?.seq ?? 0,
       knowsAllPods: this.#deps.kubelet.knowsAllPods(),

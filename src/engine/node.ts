@@ -2,6 +2,7 @@ import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { Kubelet, type KubeletConfig } from "../kubelet.ts";
+import type { DecisionRecorder } from "../pods/decision-recorder.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
@@ -37,6 +38,8 @@ export interface NodeDependencies {
   readonly onPodGone: () => void;
   /** Ends the process, after its answer has gone out. */
   readonly exit: () => void;
+  /** Keeps what pods' workers decide, and from what. */
+  readonly recorder: DecisionRecorder | undefined;
 }
 
 export interface NodeSetup {
@@ -44,6 +47,8 @@ export interface NodeSetup {
   readonly config: KubeletConfig;
   readonly runtime: RuntimeInfo;
   readonly runtimeEndpoint: string;
+  /** The file to which decisions are recorded. */
+  readonly record: string | undefined;
   readonly sources: NodeSources;
   /** Undefined: the node stands alone. */
   readonly cluster?: ClusterSetup;
@@ -125,6 +130,7 @@ export class Node {
         pid: ports.processes.ownPid,
         runtime: `${runtime.name} ${runtime.version}`,
         runtimeEndpoint: setup.runtimeEndpoint,
+        record: setup.record,
         nodeName,
         podLogsRoot,
       },

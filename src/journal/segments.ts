@@ -2,15 +2,10 @@ import { errorMessage } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import { decodeLine } from "./codec.ts";
 import type { JournalEntry } from "./entry.ts";
+import type { LineLog, WrittenLine } from "./writer.ts";
 
 /** The part of the file system that the journal needs. */
 export type JournalFiles = Pick<Files, "append" | "list" | "makeDirectory" | "read" | "remove" | "stat">;
-
-/** One line to be written: the sequence number of its entry and the text with its line feed. */
-export interface SegmentLine {
-  readonly seq: number;
-  readonly text: string;
-}
 
 export interface SegmentLimits {
   readonly maxSegmentBytes: number;
@@ -41,7 +36,8 @@ const shortestLineBytes = 40;
  * The journal's files: `journal-<first sequence number>.jsonl`, mode 0600, appended to and never rewritten. A line
  * whose number came before replaces that entry (a folded entry's count has grown, or a failed write was repeated).
  */
-export class SegmentLog {
+export class SegmentLog implements LineLog {
+  readonly name = "journal";
   readonly #files: JournalFiles;
   readonly #directory: string;
   readonly #limits: SegmentLimits;
@@ -91,7 +87,7 @@ export class SegmentLog {
    * Appends the lines, opening a new segment where the current one is full and removing the oldest beyond the bound.
    * After a rejection (FileError) any part of the lines may be on disk; the caller may simply append them again.
    */
-  async append(lines: readonly SegmentLine[]): Promise<void> {
+  async append(lines: readonly WrittenLine[]): Promise<void> {
     for (const chunk of chunksOf(lines)) {
       const text = chunk.map((line) => line.text).join("");
       const bytes = Buffer.byteLength(text);
@@ -158,9 +154,9 @@ export class SegmentLog {
   }
 }
 
-function chunksOf(lines: readonly SegmentLine[]): SegmentLine[][] {
-  const chunks: SegmentLine[][] = [];
-  let chunk: SegmentLine[] = [];
+function chunksOf(lines: readonly WrittenLine[]): WrittenLine[][] {
+  const chunks: WrittenLine[][] = [];
+  let chunk: WrittenLine[] = [];
   let length = 0;
   for (const line of lines) {
     if (chunk.length > 0 && length + line.text.length > chunkBytes) {

@@ -1,7 +1,22 @@
 import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { SegmentLine, SegmentLog } from "./segments.ts";
+
+/** One line to be written: the sequence number of its entry and the text with its line feed. */
+export interface WrittenLine {
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** Where a {@link JournalWriter} writes to. */
+export interface LineLog {
+  /** For the names of waits. */
+  readonly name: string;
+  /** After a rejection any part of the lines may be written; they are appended again. */
+  append(lines: readonly WrittenLine[]): Promise<void>;
+  /** Called before the next try after one that failed. */
+  repair(): Promise<void>;
+}
 
 export interface WriterLimits {
   /** How long lines are gathered before they are written together. */
@@ -30,11 +45,11 @@ export interface WriterHealth {
  * are given up; `onRecovered` is called once when writing works again.
  */
 export class JournalWriter {
-  readonly #log: SegmentLog;
+  readonly #log: LineLog;
   readonly #clock: Clock;
   readonly #limits: WriterLimits;
   readonly #onRecovered: (outage: WriterHealth) => void;
-  #pending: SegmentLine[] = [];
+  #pending: WrittenLine[] = [];
   #pendingCharacters = 0;
   #lostLines = 0;
   #error: string | undefined;
@@ -43,7 +58,7 @@ export class JournalWriter {
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(log: SegmentLog, clock: Clock, limits: WriterLimits, onRecovered: (outage: WriterHealth) => void) {
+  constructor(log: LineLog, clock: Clock, limits: WriterLimits, onRecovered: (outage: WriterHealth) => void) {
     this.#log = log;
     this.#clock = clock;
     this.#limits = limits;
@@ -60,7 +75,7 @@ export class JournalWriter {
   }
 
   /** Queues a line; it is on disk soon, when the disk lets it. Does nothing once closed. */
-  push(line: SegmentLine): void {
+  push(line: WrittenLine): void {
     if (this.#closed) return;
     this.#queue([line]);
     this.#schedule();
@@ -72,18 +87,24 @@ export class JournalWriter {
     this.#closed = true;
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    await withDeadline(this.#clock, "journal: last write", this.#limits.closeDeadlineMs, undefined, async () => {
-      await this.#running;
-      await this.#write();
-    }).catch(() => {});
+    await withDeadline(
+      this.#clock,
+      `${this.#log.name}: last write`,
+      this.#limits.closeDeadlineMs,
+      undefined,
+      async () => {
+        await this.#running;
+        await this.#write();
+      },
+    ).catch(() => {});
   }
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#running !== undefined || this.#closed || this.#pending.length === 0) return;
     const [name, delayMs] =
       this.#error === undefined
-        ? (["journal: write", this.#limits.flushDelayMs] as const)
-        : (["journal: retry after a failed write", this.#limits.retryDelayMs] as const);
+        ? ([`${this.#log.name}: write`, this.#limits.flushDelayMs] as const)
+        : ([`${this.#log.name}: retry after a failed write`, this.#limits.retryDelayMs] as const);
     this.#timer = this.#clock.timer(name, delayMs, () => {
       this.#timer = undefined;
       this.#running = this.#write().finally(() => {
@@ -118,7 +139,7 @@ export class JournalWriter {
     this.#onRecovered(outage);
   }
 
-  #queue(lines: readonly SegmentLine[]): void {
+  #queue(lines: readonly WrittenLine[]): void {
     for (const line of lines) {
       this.#pending.push(line);
       this.#pendingCharacters += line.text.length;

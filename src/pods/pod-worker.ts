@@ -213,12 +213,8 @@ export class PodWorker {
     for (;;) {
       const effects = this.#effects;
       const status = await cache.getNewerThan(this.uid, effects, config.observeLimitMs, signal);
-      this.#messages = await readTerminationMessages(
-        { logs: runtime, node: runtime.node },
-        this.ref,
-        status,
-        this.#messages,
-      );
+      const from = { logs: runtime, node: runtime.node };
+      this.#messages = await readTerminationMessages(from, this.ref, status, this.#messages);
       if (effects === this.#effects) return status;
     }
   }
@@ -234,8 +230,10 @@ export class PodWorker {
     this.#restarts.observe(status);
     this.#resizing.observe(pod, status);
     for (const id of this.#evidence.keys()) if (!hasInstance(status, id)) this.#evidence.delete(id);
-    const actions = computePodActions(pod, status, this.#context());
+    const context = this.#context();
+    const actions = computePodActions(pod, status, context);
     this.#actions = actions;
+    this.#deps.recorder?.record({ pod, status, context, actions });
     this.#decisions.record(actions, cause);
     if (actions.killPod !== undefined && this.#operations.count > 0) {
       // The sandbox went away under them: they can't come to anything.

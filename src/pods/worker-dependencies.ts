@@ -8,6 +8,7 @@ import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { GarbagePolicy } from "../runtime/garbage.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import type { DecisionRecorder } from "./decision-recorder.ts";
 import type { ResizeView } from "./pod-resize.ts";
 import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -51,4 +52,6 @@ export interface WorkerDependencies {
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */
   readonly publish: (view: WorkerView, cause: Cause) => void;
+  /** Undefined: decisions are not recorded. */
+  readonly recorder: DecisionRecorder | undefined;
 }

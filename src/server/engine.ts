@@ -140,6 +140,8 @@ export interface Health {
   /** `containerd 2.1.9` */
   readonly runtime: string;
   readonly runtimeEndpoint: string;
+  /** The file to which decisions are recorded; left out when they are not. */
+  readonly record?: string;
   readonly startedAt: number;
   /** Sequence number of the newest journal entry, so that a client can follow what comes after; 0 when there is none. */
   readonly journalSeq: number;

@@ -1,3 +1,4 @@
+import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import { SimClock } from "../clock.ts";
 import { MemoryFiles } from "../files.ts";
 import { SimRandom } from "../random.ts";
@@ -20,6 +21,7 @@ export interface LifeOptions {
   readonly steps?: readonly number[];
   /** Features that pods go without ({@link podFeatures}). */
   readonly without?: readonly string[];
+  readonly recorder?: DecisionRecorder;
 }
 
 /** How one simulated life of a node and its pods went. */
@@ -70,7 +72,7 @@ class Life {
   readonly #struck = new Map<string, number>();
   readonly #actions = new Map<string, number>();
 
-  constructor(seed: number, { steps, resizes, without = [] }: LifeOptions) {
+  constructor(seed: number, { steps, resizes, without = [], recorder }: LifeOptions) {
     this.#seed = seed;
     const plan = resizes === true ? withResizes(drawPlan(seed), seed) : drawPlan(seed);
     this.#plan = plan.filter(({ index }) => steps?.includes(index) ?? true);
@@ -90,6 +92,7 @@ class Life {
       faults: this.#faults,
       onFault: strike,
       onEntry: (entry) => this.#judge(entry),
+      recorder,
     });
     this.#referee = new Referee({ clock: this.#clock, world: this.#world, node: this.#node });
     playWorstMoments(this.#world, this.#random.fork(), () => this.#faults.current, strike);

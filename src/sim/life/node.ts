@@ -2,6 +2,7 @@ import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../../kubelet.ts";
+import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/sync-loop.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
 import { simCompression } from "../compression.ts";
@@ -42,6 +43,7 @@ export interface SimNodeSettings {
   readonly onFault?: (kind: string) => void;
   /** Told of each entry of the journal. */
   readonly onEntry?: (entry: SimEntry) => void;
+  readonly recorder?: DecisionRecorder | undefined;
 }
 
 /** How long a supervisor waits before it starts podwright again that ended by itself. */
@@ -78,6 +80,7 @@ export class SimNode {
       onFault: () => {},
       onEntry: () => {},
       config: usualConfig,
+      recorder: undefined,
       ...settings,
       files: this.files,
     };
@@ -225,6 +228,7 @@ export class SimNode {
         features: { recursiveReadOnlyMounts: false, userNamespaces: true },
         sourcesReady: () => true,
         owns: async () => true,
+        recorder: this.#settings.recorder,
       },
       this.#settings.config,
       () => {},

@@ -1,0 +1,40 @@
+import { resolve } from "node:path/posix";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { systemFiles } from "../linux/files.ts";
+import { replayText } from "../replay/describe.ts";
+import { RecordingError, replay, type Replay } from "../replay/replay.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Several times what one recording grows to. */
+const maxFileBytes = 256 * 1024 * 1024;
+
+/**
+ * `podwright replay FILE`: decides everything in a recording again and shows the first decision that differs. Exit code
+ * 1 when one does, 2 when the file is no recording.
+ */
+export async function replayCommand(
+  terminal: Terminal,
+  file: string,
+  { pod, json }: { readonly pod?: string; readonly json?: true },
+): Promise<ExitCode> {
+  const result = await replayFile(file, pod);
+  if (pod !== undefined && result.decisions === 0) {
+    throw new PodwrightError(ExitCode.badInput, `${file} holds no decision about a pod ${pod}`);
+  }
+  if (json === true) terminal.print(JSON.stringify({ ...result, first: result.first ?? null }, undefined, 2));
+  else terminal.print(replayText(result, terminal.paint).join("\n"));
+  return result.different === 0 ? ExitCode.done : ExitCode.failed;
+}
+
+async function replayFile(file: string, pod: string | undefined): Promise<Replay> {
+  try {
+    const bytes = await systemFiles.read(resolve(process.cwd(), file), maxFileBytes);
+    return replay(new TextDecoder().decode(bytes), pod);
+  } catch (error) {
+    if (error instanceof RecordingError) {
+      const remedy = "give a file that --record wrote";
+      throw new PodwrightError(ExitCode.badInput, `${file}: ${error.message}`, { cause: error, remedy });
+    }
+    throw new PodwrightError(ExitCode.badInput, `${file} can't be read: ${errorMessage(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runLife } from "../sim/life/life.ts";
+import { recordingHeader, recordingLine } from "./flight-recorder.ts";
+import type { Decided } from "./format.ts";
+import { replay } from "./replay.ts";
+
+/** What a decision has in it, by name. */
+function kindsOf(decided: Decided): string[] {
+  const named = Object.entries(decided).filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return named.map(([name]) => name);
+}
+
+test("every decision of simulated nodes is decided the same from its recording", async () => {
+  const kinds = new Set<string>();
+  for (let seed = 1; seed <= 10; seed++) {
+    const lines = [recordingHeader("test", 0)];
+    await runLife(seed, {
+      resizes: seed % 2 === 0,
+      recorder: { record: (decision) => void lines.push(recordingLine(decision, 0)) },
+    });
+    for (const line of lines.slice(1)) {
+      for (const kind of kindsOf((JSON.parse(line) as { decided: Decided }).decided)) kinds.add(kind);
+    }
+    const { decisions, different, first } = replay(lines.join(""));
+    assert.ok(decisions > 0 && decisions === lines.length - 1, `seed ${seed}`);
+    assert.deepEqual([different, first], [0, undefined], `seed ${seed}`);
+  }
+  const missed = ["killPod", "createSandbox", "sandbox", "stop", "start", "wait", "resize"].filter(
+    (kind) => !kinds.has(kind),
+  );
+  assert.deepEqual(missed, [], "the lives decided all there is to decide");
+});
