@@ -25,8 +25,9 @@ import { type MachineFacts, preflight, requireReady } from "../private-runtime/p
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
 import { watchPrivateRuntime } from "../private-runtime/watch.ts";
 import { defaultPodIds } from "../runtime/id-ranges.ts";
+import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
-import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
+import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 
 export interface EngineOptions {
   readonly stateDir: string;
@@ -48,10 +49,11 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   await ports.files.makeDirectory(layout.stateDirectory, 0o711);
   await ports.files.makeDirectory(layout.runDirectory, 0o755);
   using _engineLock = await lockStateDirectory(ports, layout);
+  const recorder = await openRecorder(ports, log, options.record);
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
-  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, record: options.record }, log);
+  await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, recorder }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.
   if (machine !== undefined) await stopRuntime(ports, layout, machine, log);
   return ExitCode.done;
@@ -99,7 +101,7 @@ interface Serving {
   /** Undefined: in somebody else's runtime. */
   readonly machine: MachineFacts | undefined;
   readonly endsWhenIdle: boolean;
-  readonly record: string | undefined;
+  readonly recorder: FlightRecorder | undefined;
 }
 
 /** Serves until idle or told to end. */
@@ -107,7 +109,7 @@ async function serve(
   ports: Ports,
   layout: RuntimeLayout,
   endpoint: string,
-  { machine, endsWhenIdle, record }: Serving,
+  { machine, endsWhenIdle, recorder }: Serving,
   log: Logger,
 ): Promise<void> {
   const { clock, files, cgroups, network } = ports;
@@ -143,7 +145,7 @@ async function serve(
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
     told,
     endsWhenIdle,
-    record,
+    recorder,
     beside: async (_node, signal) => {
       if (machine === undefined) return;
       const ensure = (ensuring: AbortSignal): Promise<unknown> =>

@@ -29,7 +29,7 @@ import { healthzRoutes } from "../server/healthz.ts";
 import { canonicalPath } from "./context.ts";
 import { clusterAccess, openCluster } from "./kubelet-cluster.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
-import { lockStateDirectory, openPorts, runNode, terminationSignal } from "./node-process.ts";
+import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** From this `-v` on upstream logs what helps to find a fault. */
@@ -83,6 +83,7 @@ async function operate(daemon: Daemon): Promise<void> {
   using lockFile = await openLockFile(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout);
+  const recorder = await openRecorder(ports, log, flags.record);
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
   const access = await clusterAccess(ports, flags);
   if (access === undefined) log.info("standalone mode, no API client");
@@ -117,7 +118,7 @@ async function operate(daemon: Daemon): Promise<void> {
     owns: async () => true,
     told: lockFile.told,
     endsWhenIdle: false,
-    record: flags.record ? resolve(process.cwd(), flags.record) : undefined,
+    recorder,
     beside: async (node, signal) => {
       const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
       const api = { ...daemon, ...where, cri, apiClient: cluster?.client };

@@ -1,3 +1,4 @@
+import { resolve } from "node:path/posix";
 import { onAbort } from "../base/abort.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
@@ -43,6 +44,19 @@ export async function openPorts(): Promise<Ports> {
   };
 }
 
+/**
+ * `--record`: undefined without it. To be opened before anything is started: a wrong path is told at once.
+ * @throws PodwrightError when the file can't be written, or is something else than a recording
+ */
+export async function openRecorder(
+  { files, clock }: Ports,
+  log: Logger,
+  path: string | undefined,
+): Promise<FlightRecorder | undefined> {
+  if (path === undefined || path === "") return undefined;
+  return await FlightRecorder.open({ files, clock, log, path: resolve(process.cwd(), path), version });
+}
+
 /** Two nodes on one state directory would fight over its manifests and its journal. */
 export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
   const lock = await systemLocks.tryLock(layout.lockFile);
@@ -82,8 +96,7 @@ export interface NodeProcess {
   readonly told: AbortSignal;
   /** Whether it ends by itself once it has had no pod for a while. */
   readonly endsWhenIdle: boolean;
-  /** The file to which decisions are recorded (`--record`), absolute. */
-  readonly record: string | undefined;
+  readonly recorder: FlightRecorder | undefined;
   /** What else runs while the node does, until the signal aborts. */
   readonly beside?: (node: Node, signal: AbortSignal) => Promise<void>;
 }
@@ -97,9 +110,6 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const { clock, files } = ports;
   const ended = Promise.withResolvers<"idle" | "told">();
   using _told = onAbort(parts.told, () => ended.resolve("told"));
-  const { record } = parts;
-  const recorder =
-    record === undefined ? undefined : await FlightRecorder.open({ files, clock, log, path: record, version });
   const journal = await Journal.open({ files, clock, directory: layout.journal });
   const idle = new IdleExit(
     clock,
@@ -110,11 +120,10 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     {
       ...parts,
       journal,
-      recorder,
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
-    { ...parts, version },
+    { ...parts, version, record: parts.recorder?.path },
   );
   await node.load();
   const server = await serveUnix(layout.engineSocket, engineRoutes(node.engine), {
@@ -134,6 +143,6 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   await server.close();
   await work;
   if (reason === "idle") await node.removeCgroups();
-  await Promise.all([journal.close(), recorder?.close()]);
+  await Promise.all([journal.close(), parts.recorder?.close()]);
   return reason;
 }

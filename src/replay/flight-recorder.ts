@@ -44,13 +44,15 @@ export function recordingHeader(podwright: string, time: number): string {
 
 /** Writes every decision of a node to a file, for `podwright replay`. What goes wrong with it disturbs nothing else. */
 export class FlightRecorder implements DecisionRecorder {
+  readonly path: string;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #writer: JournalWriter;
   #seq = 0;
   #failed = false;
 
-  private constructor(clock: Clock, log: Logger, writer: JournalWriter) {
+  private constructor(path: string, clock: Clock, log: Logger, writer: JournalWriter) {
+    this.path = path;
     this.#clock = clock;
     this.#log = log;
     this.#writer = writer;
@@ -70,7 +72,7 @@ export class FlightRecorder implements DecisionRecorder {
     const file = await RecordingFile.open(files, log, path, { header, maxFileBytes });
     const onRecovered = ({ lostLines }: WriterHealth): void =>
       log.info("decisions are recorded again", { path, lostLines });
-    return new FlightRecorder(clock, log, new JournalWriter(file, clock, limits, onRecovered));
+    return new FlightRecorder(path, clock, log, new JournalWriter(file, clock, limits, onRecovered));
   }
 
   record(decision: Decision): void {

@@ -20,6 +20,9 @@ function podWith(name: string, script: string, fields: object): string {
 test("what a node decided while a pod crashed and a probe failed is decided the same from its recording, and a changed one shows where", async () => {
   await withPodwright(async (podwright) => {
     const recording = podwright.path("node.rec");
+    const nowhere = await podwright.run(["run", "--detach", "--record", "/none/node.rec"]);
+    assert.match(nowhere.stderr, /the engine did not start: --record \/none\/node\.rec: /);
+    assert.equal(await podwright.containerdPid(), undefined, "a wrong path is told before anything is started");
     const env = { env: [{ name: "PASSWORD", value: secret }] };
     const liveness = { exec: { command: ["test", "-e", `/${secret}`] }, periodSeconds: 1, failureThreshold: 1 };
     await podwright.succeed(
