@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { test } from "node:test";
-import { podObject, politeSleep } from "../support/manifests.ts";
+import { withKubeletNode } from "../support/kubelet-node.ts";
+import { podManifest, podObject, politeSleep } from "../support/manifests.ts";
 import { withPodwright } from "../support/podwright.ts";
 
 interface Manifest {
@@ -69,5 +70,24 @@ test("what a node decided while a pod crashed and a probe failed is decided the 
     const broken = await podwright.run(["replay", podwright.path("crash.json")]);
     assert.equal(broken.exitCode, 2);
     assert.match(broken.stderr, /line 1: this is no recording of podwright/);
+  });
+});
+
+test("a kubelet records what it decides about its static pods", async () => {
+  await withKubeletNode(async (node) => {
+    await node.startContainerd();
+    const recording = node.podwright.path("node.rec");
+    const kubelet = node.startKubelet("--record", recording);
+    await node.answers();
+    const running = (ready: boolean): Promise<unknown> =>
+      node.podwright.waitFor("the static pod", (pods) => (ready ? pods.some((pod) => pod.ready) : pods.length === 0));
+    await node.write("static.json", podManifest("static", politeSleep));
+    await running(true);
+    assert.match(await node.podwright.succeed("replay", recording, "--pod", "static-node1"), /each the same today/);
+    await node.remove("static.json");
+    await running(false);
+    kubelet.child.kill("SIGTERM");
+    assert.equal((await kubelet.ended).exitCode, 0);
+    await node.expectNothingLeft();
   });
 });
