@@ -62,8 +62,7 @@ function skip(t: TestContext, podwright: Podwright, why: string): void {
 test("a pod asks in vain for users of its own where the runtime can't give them", async (t) => {
   await withPodwright(async (podwright) => {
     if (await canMakeUserNamespaces(podwright)) return skip(t, podwright, "makes user namespaces");
-    // It would wait for the pod to run.
-    podwright.start(["run", "--detach", await podwright.manifest("apart.yaml", manifest)]);
+    await podwright.succeed("run", "--detach", "--wait", "none", await podwright.manifest("apart.yaml", manifest));
     const refused = (text: string): boolean => /hostUsers: false.*runtime does not support user namespaces/.test(text);
     await podwright.waitFor("the refusal to be shown", (pods) =>
       pods.some((pod) => pod.name === "apart" && pod.containers.every(({ message }) => refused(message))),
