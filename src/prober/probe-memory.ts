@@ -18,6 +18,8 @@ const maxFileBytes = 4 << 20;
 const maxPods = 4096;
 /** Between two writes: changes that come closer together are written together. */
 const pauseMs = 250;
+/** From a write that failed to the next try. */
+const retryMs = 10_000;
 /** What an earlier life knew of pods that this one has not met is kept so long. */
 const strangersMs = 10 * 60_000;
 
@@ -38,6 +40,8 @@ export class ProbeMemory {
   readonly #beganMs: number;
   #changed = false;
   #writing: Promise<void> | undefined;
+  /** Set after a write that failed: a disk is full for a while only. */
+  #retry: Disposable | undefined;
 
   constructor(files: Files, clock: Clock, log: Logger, path: string) {
     this.#files = files;
@@ -86,13 +90,15 @@ export class ProbeMemory {
     if (this.#pods.delete(uid)) this.#touch();
   }
 
-  /** Resolves when everything noted so far is on disk, or could not be written. */
+  /** Resolves when everything noted so far is on disk, or could not be written; that is not tried again afterwards. */
   async flush(): Promise<void> {
     await this.#writing;
+    this.#retry?.[Symbol.dispose]();
   }
 
   #touch(): void {
     this.#changed = true;
+    this.#retry?.[Symbol.dispose]();
     this.#writing ??= this.#write();
   }
 
@@ -106,6 +112,8 @@ export class ProbeMemory {
         await this.#files.writeAtomic(this.#path, encode(this.#pods), 0o600);
       } catch (error) {
         this.#log.warn("probe results could not be written", { path: this.#path, error: errorMessage(error) });
+        if (this.#pods.size === 0) continue;
+        this.#retry = this.#clock.timer("probe results to be written again", retryMs, () => this.#touch());
       }
       if (this.#changed) await this.#clock.sleep("probe results to be written", pauseMs);
     }

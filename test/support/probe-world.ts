@@ -55,6 +55,7 @@ export class ProbeWorld {
   /** @param files of an earlier life */
   constructor(files?: MemoryFiles) {
     this.files = files ?? new MemoryFiles(this.clock);
+    void this.files.makeDirectory("/var/lib/kubelet/podwright", 0o700);
     this.manager = new ProbeManager({
       clock: this.clock,
       random: { uniform: () => 0.5, bytes: () => new Uint8Array() },
