@@ -133,9 +133,23 @@ function decideInit(
             : unfinishedCause(container, current, context),
         );
       }
-      const message = `init container ${container.name} failed and is not restarted`;
-      const because: Cause = { code: "RestartPolicy", message: "its restart policy allows no other try" };
-      return { failed: { code: "InitContainerFailed", message, because: exitCause(current, context, because) } };
+      return { failed: failedCause(current, context) };
     }
   }
+}
+
+/** Why the pod is over because of an init container that failed for good, in whichever sandbox; undefined: none has. */
+export function initFailure(pod: Pod, status: PodStatus, context: PodActionsContext): Cause | undefined {
+  for (const container of pod.spec.initContainers ?? []) {
+    const last = findContainer(status, container.name);
+    if (last?.state !== "exited" || last.exitCode === 0 || initKind(container) === "sidecar") continue;
+    if (!restartsAfter(pod, container, last.exitCode)) return failedCause(last, context);
+  }
+  return undefined;
+}
+
+function failedCause(last: ContainerStatus, context: PodActionsContext): Cause {
+  const message = `init container ${last.name} failed and is not restarted`;
+  const because: Cause = { code: "RestartPolicy", message: "its restart policy allows no other try" };
+  return { code: "InitContainerFailed", message, because: exitCause(last, context, because) };
 }

@@ -12,7 +12,7 @@ import {
   startOf,
   unfinishedCause,
 } from "./container-actions.ts";
-import { decideInitContainers, initKind } from "./init-actions.ts";
+import { decideInitContainers, initFailure, initKind } from "./init-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "./pod-status.ts";
 import { decideResize, type PodResize } from "./resize-actions.ts";
 import { decideSandbox } from "./sandbox-actions.ts";
@@ -75,6 +75,8 @@ const nothingToDo: PodActions = {
 export function computePodActions(pod: Pod, status: PodStatus, context: PodActionsContext): PodActions {
   const sandbox = decideSandbox(pod, status);
   if (sandbox.recreate !== undefined) {
+    const failed = initFailure(pod, status, context);
+    if (failed !== undefined) return { ...nothingToDo, killPod: failed };
     const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
     const waits = actions.createSandbox !== undefined && (context.sandboxRetryAt ?? 0) > context.nowMs;
     return waits ? { ...nothingToDo, sandboxWaitUntilMs: context.sandboxRetryAt } : actions;
