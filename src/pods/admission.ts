@@ -53,6 +53,11 @@ export function admitHugePages(
   return undefined;
 }
 
+/** Whether the pod contends with others for ports of the node. */
+export function hasHostPorts(pod: Pod): boolean {
+  return hostPorts(pod).length > 0;
+}
+
 interface HostPort {
   readonly protocol: string;
   readonly ip: string;

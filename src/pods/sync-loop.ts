@@ -9,7 +9,8 @@ import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { admit, admitHugePages, type Rejection, unsupportedReason } from "./admission.ts";
+import { admit, admitHugePages, hasHostPorts, type Rejection, unsupportedReason } from "./admission.ts";
+import { AfterListing } from "./after-listing.ts";
 import { admitToNode, type NodeAdmission } from "./node-admission.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
@@ -54,10 +55,12 @@ export interface Leftovers {
  */
 export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
+  readonly #afterListing: AfterListing;
   #knowsAll = false;
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
+    this.#afterListing = new AfterListing(deps.pleg, (change) => this.#take(change));
   }
 
   /**
@@ -70,6 +73,10 @@ export class SyncLoop {
 
   /** Takes a change of what is wanted. */
   handle(change: PodChange): void {
+    if (!this.#afterListing.holds(change, hasHostPorts(change.pod))) this.#take(change);
+  }
+
+  #take(change: PodChange): void {
     const { workers } = this.#deps;
     const { pod, cause } = change;
     if (change.op === "remove") {
@@ -157,8 +164,9 @@ export class SyncLoop {
     return admitToNode(pod, this.#deps.admission) ?? admit(pod, active) ?? admitHugePages(pod, active, allocatable);
   }
 
+  /** The runtime has something of it: it was admitted, in this life or an earlier one. */
   #runs(uid: PodUid): boolean {
-    return this.#deps.cache.get(uid).status.sandboxes.some((sandbox) => sandbox.ready);
+    return this.#deps.pleg.isListed(uid);
   }
 
   /** Pods that hold resources of the node. One of the same full name is on its way out: the new one waits for it. */
