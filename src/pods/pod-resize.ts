@@ -23,7 +23,7 @@ export interface ResizeView {
 
 interface ResizeDependencies {
   readonly allocations: AllocationManager;
-  readonly runtime: Pick<RuntimeDependencies, "actuated" | "podCgroups">;
+  readonly runtime: Pick<RuntimeDependencies, "actuated" | "clock" | "podCgroups">;
   readonly journal: Recorder;
   readonly log: Logger;
 }
@@ -73,9 +73,10 @@ export class PodResizing {
     return { actuated, underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
   }
 
-  /** Monotonic ms of the next try of a resize that failed. */
+  /** Monotonic ms of the next try of a resize that failed; undefined when that is due, and waits for a container. */
   get retryAtMs(): number | undefined {
-    return this.#retryAtMs;
+    const isToCome = (this.#retryAtMs ?? 0) > this.#deps.runtime.clock.monotonic();
+    return isToCome ? this.#retryAtMs : undefined;
   }
 
   /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
