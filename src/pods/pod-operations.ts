@@ -76,9 +76,13 @@ export class PodOperations {
     void this.#run(running, signal);
   }
 
-  /** Calls everything off. What has no effect yet will have none; a call that is on its way may still be carried out. */
-  abort(reason: Error): void {
+  /**
+   * Calls everything off and tells how much that was. What has no effect yet will have none; a call that is on its way
+   * may still be carried out.
+   */
+  abort(reason: Error): number {
     for (const { controller } of this.#running) controller.abort(reason);
+    return this.#running.size;
   }
 
   /** Resolves when nothing is under way. */

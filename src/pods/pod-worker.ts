@@ -110,9 +110,9 @@ export class PodWorker {
     const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic());
     if (to === this.#state) return;
     this.#enter(to);
-    const calledOff = new CalledOff(cause);
-    this.#step.abort(calledOff);
-    this.#operations.abort(calledOff);
+    this.#step.abort(new CalledOff(cause));
+    // What they started is not in the last look, and has its place in the order of the stops.
+    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#acted();
     this.wake(cause);
   }
 
@@ -204,7 +204,7 @@ export class PodWorker {
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(state, status, signal);
-    this.#deps.publish(this.#view(status), cause);
+    if (this.#state.kind !== "finished") this.#deps.publish(this.#view(status), cause);
   }
 
   /** What the runtime shows, seen after all that this worker has done: also what came to an end while it waited. */
@@ -235,9 +235,10 @@ export class PodWorker {
     this.#actions = actions;
     this.#deps.recorder?.record({ pod, status, context, actions });
     this.#decisions.record(actions, cause);
-    if (actions.killPod !== undefined && this.#operations.count > 0) {
-      // The sandbox went away under them: they can't come to anything.
-      this.#operations.abort(new CalledOff(actions.killPod));
+    const upsets = actions.killPod ?? actions.restartAll?.cause;
+    if (upsets !== undefined && this.#operations.count > 0) {
+      // What they work on goes away under them: they can't come to anything.
+      this.#operations.abort(new CalledOff(upsets));
       return;
     }
     if (actions.killPod !== undefined && actions.createSandbox === undefined) {
@@ -382,7 +383,7 @@ export class PodWorker {
       this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
     const terminationMessages = this.#messages;
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
-    const { startedAt } = this.#activeDeadline;
+    const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
     return { ref: this.ref, pod, state: this.#state, status, waiting, terminationMessages, startedAt, resize };
   }
 
