@@ -1,4 +1,4 @@
-import type { Container } from "../api/container.ts";
+import type { Container, ResourceRequirements } from "../api/container.ts";
 import { BackOff } from "../base/back-off.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -117,7 +117,9 @@ export class RestartTimes {
   }
 }
 
-/** An image or resize change starts the back-off over, as upstream's key has it. */
-function key(container: Container): string {
-  return JSON.stringify([container.name, container.image, container.resources ?? {}]);
+/** An image or resize change starts the back-off over, as upstream's key has it; the order of what is asked for does not. */
+function key({ name, image, resources = {} }: Container): string {
+  const amounts = (list: ResourceRequirements["limits"] = {}): unknown =>
+    Object.entries(list).toSorted(([a], [b]) => a.localeCompare(b));
+  return JSON.stringify([name, image, amounts(resources.limits), amounts(resources.requests)]);
 }
