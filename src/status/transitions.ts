@@ -31,10 +31,12 @@ function firstRevived(
   after: readonly ContainerStatus[] = [],
 ): string | undefined {
   return containers.find((container) => {
-    const exitCode = before.find(({ name }) => name === container.name)?.state.terminated?.exitCode;
+    const last = before.find(({ name }) => name === container.name);
+    const exitCode = last?.state.terminated?.exitCode;
     if (exitCode === undefined || restartsAfter(pod, container, exitCode)) return false;
     const now = after.find(({ name }) => name === container.name);
-    return now !== undefined && now.state.terminated === undefined;
+    // One whose image was changed was stopped for that, and runs anew whatever its policy says.
+    return now !== undefined && now.state.terminated === undefined && now.image === last?.image;
   })?.name;
 }
 
