@@ -381,7 +381,6 @@ export class PodWorker {
   #view(status: PodStatus): WorkerView {
     const waiting =
       this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
-    const terminationMessages = this.#messages;
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
     const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
     return { ref: this.ref, pod, state: this.#state, status, waiting, terminationMessages, startedAt, resize };

@@ -65,7 +65,7 @@ export class NodeGarbage {
     const { maxContainers } = this.#config;
     const cause: Cause = { code: "ContainerGC", message: `the node keeps ${maxContainers} dead containers at most` };
     for (const { status, container } of nodeGarbage(pods(), this.#config, runtime.clock.now())) {
-      await removeDead(runtime, status, container, cause, signal);
+      await removeDead(runtime, refOf(status), container, cause, signal);
     }
   }
 

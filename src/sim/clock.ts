@@ -15,6 +15,10 @@ export interface IncarnationClock extends Clock {
   pending(): string[];
 }
 
+/** More steps than these within so many milliseconds are a loop that waits for nothing. */
+const manySteps = 50_000;
+const standstillMs = 1;
+
 /**
  * Virtual time. Nothing happens by itself: `run` fires what is due, one timer after the other in the order of their
  * times, lets everything that follows from one settle, and jumps to the next. Same timers, same order, on any machine.
@@ -61,6 +65,7 @@ export class SimClock {
   /** Runs until `untilMs` or until `done` says so; true when it did. Checks `done` after every step. */
   async run(untilMs: number, done: () => boolean = () => false): Promise<boolean> {
     await settle();
+    let [stepsAtOnce, sinceMs] = [0, this.#nowMs];
     while (!done()) {
       const timer = this.#timers[0];
       if (timer === undefined || timer.atMs > untilMs) {
@@ -69,6 +74,8 @@ export class SimClock {
       }
       this.#timers.shift();
       this.#nowMs = timer.atMs;
+      if (timer.atMs > sinceMs + standstillMs) [stepsAtOnce, sinceMs] = [0, timer.atMs];
+      if (++stepsAtOnce > manySteps) throw new Error(`time stands still at ${timer.atMs} ms: ${timer.name}`);
       timer.callback();
       await settle();
     }

@@ -1,4 +1,4 @@
-import { create, type DescService } from "@bufbuild/protobuf";
+import { create, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
 import { onAbort } from "../base/abort.ts";
 import {
   type Cri,
@@ -90,6 +90,8 @@ export class SimConnection {
   readonly #clock: Clock;
   readonly #random: SimRandom;
   readonly #watcher: ConnectionWatcher;
+  /** Ends calls that hang and have no deadline. */
+  readonly #hanging = new Set<() => void>();
   #faults: CriFaults;
   #alive = true;
 
@@ -108,9 +110,12 @@ export class SimConnection {
     this.cri = { runtime: this.#runtimeService(), images: this.#imageService() };
   }
 
-  /** Faults from now on. */
+  /** Faults from now on. A runtime that hangs no more lets go of the calls that nobody limits. */
   setFaults(faults: CriFaults): void {
     this.#faults = faults;
+    if (faults.hang > 0) return;
+    for (const letGo of this.#hanging) letGo();
+    this.#hanging.clear();
   }
 
   /** The node was killed: calls under way never settle, and none has an effect that it had not had yet. */
@@ -127,6 +132,8 @@ export class SimConnection {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const unavailable = (problem: string): void => reject(new CriError("Unavailable", method, `${method}: ${problem}`));
     const fate = this.#drawFate();
+    const hangs = fate === "hangBefore" || fate === "hangAfter";
+    if (hangs && options?.timeoutMs === undefined) this.#hanging.add(() => unavailable("connection reset"));
     let gone = false;
     let begun = false;
     // Who gives up on a call does not know whether the runtime still carries it out.
@@ -190,6 +197,7 @@ export class SimConnection {
       ...unimplemented<CriRuntimeService>(pb.RuntimeService),
       ...this.#sandboxCalls(),
       ...this.#containerCalls(),
+      updateContainerResources: (request, options) => this.#updateResources(request, options),
       version: (_request, options) => this.#call("version", options, () => create(pb.VersionResponseSchema, version)),
       getContainerEvents: (_request, options) => {
         const { noEvents } = this.#faults;
@@ -249,7 +257,6 @@ export class SimConnection {
     | "containerStatus"
     | "execSync"
     | "reopenContainerLog"
-    | "updateContainerResources"
     | "containerStats"
   > {
     const world = this.#world;
@@ -267,8 +274,8 @@ export class SimConnection {
         }),
       stopContainer: (request, options) =>
         this.#call("stopContainer", options, async (gone) => {
-          const { promise, resolve } = Promise.withResolvers<void>();
           const timeoutMs = Number(request.timeout ?? 0n) * 1000;
+          const { promise, resolve } = Promise.withResolvers<void>();
           world.stopContainer(request.containerId ?? "", timeoutMs, () => !gone(), resolve);
           await promise;
           return create(pb.StopContainerResponseSchema);
@@ -291,12 +298,6 @@ export class SimConnection {
           world.reopenLog(request.containerId ?? "");
           return create(pb.ReopenContainerLogResponseSchema);
         }),
-      updateContainerResources: (request, options) =>
-        this.#call("updateContainerResources", options, () => {
-          const resources = create(pb.LinuxContainerResourcesSchema, request.linux);
-          world.updateResources(request.containerId ?? "", resources);
-          return create(pb.UpdateContainerResourcesResponseSchema);
-        }),
       containerStats: (_request, options) =>
         this.#call("containerStats", options, () => {
           const memory = { usageBytes: { value: usedMemoryBytes } };
@@ -315,6 +316,17 @@ export class SimConnection {
           return create(pb.ContainerStatusResponseSchema, { status: containerStatus(container) });
         }),
     };
+  }
+
+  #updateResources(
+    request: MessageInitShape<typeof pb.UpdateContainerResourcesRequestSchema>,
+    options?: CriCallOptions,
+  ) {
+    return this.#call("updateContainerResources", options, () => {
+      const resources = create(pb.LinuxContainerResourcesSchema, request.linux);
+      this.#world.updateResources(request.containerId ?? "", resources);
+      return create(pb.UpdateContainerResourcesResponseSchema);
+    });
   }
 
   #imageService(): CriImageService {

@@ -62,7 +62,9 @@ export class RuntimeWorld {
     this.#down = false;
     this.#life++;
     for (const container of this.containers.values()) {
-      if (container.state === "running" && loses(container)) container.state = "unknown";
+      if (container.state !== "running" || !loses(container)) continue;
+      container.state = "unknown";
+      container.wasLost = true;
     }
   }
 
@@ -154,6 +156,7 @@ export class RuntimeWorld {
       resources: config.linux?.resources,
       createdAt: this.#nowNs(),
       state: "created",
+      wasLost: false,
       startedAt: 0n,
       startedMs: 0,
       finishedAt: 0n,

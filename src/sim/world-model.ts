@@ -23,6 +23,8 @@ export interface SimContainer {
   readonly createdAt: bigint;
   /** unknown: the runtime lost track of it, its process may run. */
   state: "created" | "running" | "exited" | "unknown";
+  /** It was unknown to the runtime once. */
+  wasLost: boolean;
   startedAt: bigint;
   /** Simulated ms of its start, which no jump of the wall clock moves. */
   startedMs: number;

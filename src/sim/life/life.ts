@@ -7,16 +7,14 @@ import { RuntimeWorld } from "../runtime-world.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
 import { drawConfig } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
-import { drawPlan, type Step, withResizes } from "./plan.ts";
+import { drawPlan, type Step } from "./plan.ts";
 import { drawPod } from "./pods.ts";
 import type { Problem } from "./problem.ts";
-import { act, type Stage, type StepKind } from "./steps.ts";
+import { act, type Stage } from "./steps.ts";
 import { playWorstMoments } from "./worst-moments.ts";
 
 /** What of a seed's life is to be played. */
 export interface LifeOptions {
-  /** Resizes among what is done. */
-  readonly resizes?: boolean;
   /** Indices of the steps that are done; all without it. */
   readonly steps?: readonly number[];
   /** Features that pods go without ({@link podFeatures}). */
@@ -72,10 +70,9 @@ class Life {
   readonly #struck = new Map<string, number>();
   readonly #actions = new Map<string, number>();
 
-  constructor(seed: number, { steps, resizes, without = [], recorder }: LifeOptions) {
+  constructor(seed: number, { steps, without = [], recorder }: LifeOptions) {
     this.#seed = seed;
-    const plan = resizes === true ? withResizes(drawPlan(seed), seed) : drawPlan(seed);
-    this.#plan = plan.filter(({ index }) => steps?.includes(index) ?? true);
+    this.#plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
     this.#random = new SimRandom(~seed);
     this.#without = new Set(without);
     const files = new MemoryFiles(this.#clock.incarnation());
@@ -194,6 +191,6 @@ function drawNoise(random: SimRandom): Partial<Faults> {
   };
 }
 
-function count(counts: Map<string, number>, what: StepKind | string): void {
+function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }

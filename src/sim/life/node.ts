@@ -247,9 +247,9 @@ export class SimNode {
     const at = this.#settings.clock.nowMs;
     const message = `podwright ended by itself at ${at} ms: ${errorMessage(error)}`;
     // A disk that can't be written to is a reason to end, and to be started again.
-    if (at - this.#settings.faults.diskFaultEndedMs > 60_000 && !this.#settings.faults.current.diskFull) {
-      this.crashes.push(message);
-    }
+    const { current, diskFaultEndedMs } = this.#settings.faults;
+    const isSound = !current.diskFull && current.diskErrors === 0 && at - diskFaultEndedMs > 60_000;
+    if (isSound) this.crashes.push(message);
     this.#settings.onFault("podwright ended by itself");
     this.kill();
     this.#settings.clock.schedule("the supervisor to start podwright again", supervisorMs, () => this.start());

@@ -17,8 +17,7 @@ export interface Step {
 export function drawPlan(seed: number): Step[] {
   const random = new SimRandom(seed);
   const likely = random.pick([0.3, 0.6, 1]);
-  const usual = stepKinds.filter((kind) => weights[kind] > 0);
-  const kinds = usual.filter((kind) => kind === "addPod" || random.chance(likely));
+  const kinds = stepKinds.filter((kind) => kind === "addPod" || random.chance(likely));
   const total = kinds.reduce((sum, kind) => sum + weights[kind], 0);
   const drawKind = (): StepKind => {
     let draw = random.uniform() * total;
@@ -32,15 +31,4 @@ export function drawPlan(seed: number): Step[] {
     const kind = index === 0 ? "addPod" : drawKind();
     return { index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
-}
-
-/** The plan with resizes among its steps, which are what they are without. */
-export function withResizes(plan: readonly Step[], seed: number): Step[] {
-  const random = new SimRandom(seed);
-  const resizes = plan.flatMap(({ atMs }, position): Step[] => {
-    const own = random.integer(0, 0xffff_ffff);
-    const index = plan.length + position;
-    return random.chance(0.6) ? [{ index, atMs: atMs + random.integer(0, 5000), kind: "resizePod", seed: own }] : [];
-  });
-  return [...plan, ...resizes].toSorted((a, b) => a.atMs - b.atMs);
 }

@@ -17,7 +17,7 @@ export interface Stage {
   readonly want: (pod: Pod) => void;
   readonly change: (pod: Pod) => void;
   readonly unwant: (uid: string) => void;
-  /** Told when somebody else than podwright changes what is in the runtime of a pod. */
+  /** Told when what the runtime knows of a pod is not what it was: nobody can tell any more how its containers ended. */
   readonly tamper: (uid: string) => void;
   /** Noted for who wants to know what has gone wrong. */
   readonly strike: (fault: string) => void;
@@ -47,6 +47,9 @@ const workload = {
   changeImage: (stage, random) =>
     onPod(stage, random, (pod) => {
       const chosen = random.integer(0, pod.spec.containers.length - 1);
+      // What may never run again ends its pod when it is stopped for that, and its phase with it.
+      const policy = pod.spec.containers[chosen]?.restartPolicy ?? pod.spec.restartPolicy;
+      if (policy === "Never") return;
       const image = random.pick(["busybox", "busybox:2", "pulled:2", "missing:2"]);
       const containers = pod.spec.containers.map((container, index) =>
         index === chosen ? { ...container, image } : container,
@@ -80,9 +83,10 @@ const blows = {
     world.goDown();
     const losing = random.chance(0.2) ? 0.3 : 0;
     const up = (): void =>
-      world.comeUp(() => {
+      world.comeUp(({ config }) => {
         if (!random.chance(losing)) return false;
         stage.strike("container unknown to the runtime");
+        stage.tamper(config.labels["io.kubernetes.pod.uid"] ?? "");
         return true;
       });
     clock.schedule("the runtime to be started again", random.integer(100, 30_000), up);
@@ -140,7 +144,7 @@ const windows = {
   },
   registry: ({ faults }, random) => {
     const pullFails = random.pick([0, 0.5, 1]);
-    faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 50]) }, random.integer(5000, 120_000));
+    faults.begin({ pullFails, pullSlowness: random.pick([1, 10, 20]) }, random.integer(5000, 120_000));
   },
   noAddress: ({ faults }, random) => faults.begin({ noAddress: 0.7 }, random.integer(1000, 30_000)),
   diskFull: ({ faults }, random) => faults.begin({ diskFull: true }, random.integer(1000, 60_000)),
@@ -158,14 +162,14 @@ export type StepKind = keyof typeof acts;
 
 export const stepKinds = Object.keys(acts) as StepKind[];
 
-/** How often each kind comes, compared with the others. Resizes come in lives of their own (plan.ts). */
+/** How often each kind comes, compared with the others. */
 export const weights: Readonly<Record<StepKind, number>> = {
   addPod: 20,
   removePod: 6,
   replacePod: 6,
   returnPod: 3,
   changeImage: 4,
-  resizePod: 0,
+  resizePod: 4,
   changeLabels: 1,
   changeObjects: 4,
   lateObjects: 1,

@@ -1,68 +1,121 @@
+import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
+import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
-import { attemptOf, type SimContainer, type SimSandbox } from "../world-model.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 /** Longer than it takes to be noticed. */
 const collectedWithinMs = 30_000;
 const directories = ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"];
+/** The longest grace that is drawn, and a little. */
+const longestStopMs = 60_000;
+const maxLogFiles = 5;
+/** As many dead instances as a drawn configuration keeps at most, and one more. */
+const maxDead = 4;
 
 /** Once nothing goes wrong any more, what is wanted runs and nothing else is left (design invariant 7). */
-export const agreement: RuleMaker = ({ clock, world, node, pods }, broken): Rule => {
+export class Agreement implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
   /** Pods of which a container has ended or that were stopped: under Never they are over, rightly. */
-  const everEnded = new Set<string>();
-  const rejected = new Set<string>();
-  const exitedMs = new WeakMap<SimContainer, number>();
+  readonly #everEnded = new Set<string>();
+  /** Simulated ms at which pods were last told to stop. */
+  readonly #endingMs = new Map<string, number>();
+  readonly #rejected = new Set<string>();
+  readonly #exitedMs = new WeakMap<SimContainer, number>();
 
-  async function leftovers(): Promise<string[]> {
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  change({ type, container, podUid }: WorldChange): void {
+    if (type !== "exited" || container === undefined) return;
+    this.#exitedMs.set(container, this.#scene.clock.nowMs);
+    this.#everEnded.add(podUid);
+  }
+
+  entry({ what, pod, atMs }: SimEntry): void {
+    if (what === "NodePorts" && pod !== undefined) this.#rejected.add(pod.uid);
+    if (what !== "PodTerminating" || pod === undefined) return;
+    this.#everEnded.add(pod.uid);
+    this.#endingMs.set(pod.uid, atMs);
+  }
+
+  reborn(uid: string): void {
+    this.#everEnded.delete(uid);
+    this.#rejected.delete(uid);
+  }
+
+  async disagreements(): Promise<string[]> {
+    const own = [...this.#scene.node.desired.values()].flatMap((pod) => [
+      ...pod.spec.containers.flatMap((container) => this.#disagreementsOf(pod, container)),
+      ...this.#staleSandboxes(pod.metadata.uid),
+    ]);
+    return [...(await this.#leftovers()), ...own];
+  }
+
+  async atRest(): Promise<void> {
+    for (const pod of this.#scene.pods.values()) {
+      for (const { name } of pod.spec.containers) await this.#judgeLogs(pod, name);
+    }
+  }
+
+  async #leftovers(): Promise<string[]> {
+    const { world, node } = this.#scene;
+    const { desired, cgroups, files } = node;
     const problems: string[] = [];
     for (const { id, config } of world.sandboxes.values()) {
       const uid = config.metadata?.uid ?? "";
-      if (!node.desired.has(uid)) problems.push(`sandbox ${id} of unwanted pod ${uid} is still there`);
+      if (!desired.has(uid)) problems.push(`sandbox ${id} of unwanted pod ${uid} is still there`);
     }
-    for (const [path] of node.cgroups.applied) {
+    for (const [path] of cgroups.applied) {
       const uid = /\/pod(uid-\d+)$/.exec(path)?.[1];
-      if (uid !== undefined && !node.desired.has(uid)) problems.push(`cgroup ${path} is still there`);
+      if (uid !== undefined && !desired.has(uid)) problems.push(`cgroup ${path} is still there`);
     }
     for (const directory of directories) {
-      for (const { name } of await node.files.list(directory)) {
+      for (const { name } of await files.list(directory)) {
         const uid = /uid-\d+/.exec(name)?.[0];
-        if (uid !== undefined && !node.desired.has(uid)) problems.push(`${directory}/${name} is still there`);
+        if (uid !== undefined && !desired.has(uid)) problems.push(`${directory}/${name} is still there`);
       }
     }
     for (const { view } of node.pods()) {
-      if (!node.desired.has(view.ref.uid)) problems.push(`podwright still works on pod ${view.ref.uid}`);
+      if (!desired.has(view.ref.uid)) problems.push(`podwright still works on pod ${view.ref.uid}`);
     }
     return problems;
   }
 
-  function disagreementsOf(pod: Pod): string[] {
+  #disagreementsOf(pod: Pod, container: Container): string[] {
     const { uid } = pod.metadata;
-    return pod.spec.containers.flatMap((container) => {
-      const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
-      const all = instances(uid, container.name);
-      const running = all.filter((instance) => instance.state === "running").length;
-      const isLive = all.some((instance) => instance.state === "unknown");
-      if (isLive) return [`${uid}/${container.name} is still unknown to the runtime`];
-      if (pod.spec.activeDeadlineSeconds !== undefined) {
-        return running === 0 ? [] : [`${uid}/${container.name} runs after the pod's deadline`];
-      }
-      const hookFails = parseHook(container.lifecycle?.postStart?.exec?.command ?? [])?.exitCode === 1;
-      const canRun = !unstartable && !hookFails && !mayBeKilled(container) && hasAll(pod, container);
-      const policy = container.restartPolicy ?? pod.spec.restartPolicy ?? "Always";
-      const mayRest = policy !== "Always" && everEnded.has(uid);
-      const excused = mayRest || rejected.has(uid) || !canInitialize(pod) || isWaiting(pod);
-      if (exitAfterMs === undefined && canRun && !excused && running !== 1) {
-        return [`${uid}/${container.name} should run, and ${running} instances do`];
-      }
-      const longDead = all.filter((instance) => instance.state === "exited" && isLongDead(instance));
-      return longDead.length > 4 ? [`${uid}/${container.name} has ${longDead.length} dead instances`] : [];
-    });
+    const where = `${uid}/${container.name}`;
+    const all = this.#instances(uid, container.name);
+    const running = all.filter((instance) => instance.state === "running").length;
+    if (all.some((instance) => instance.state === "unknown")) return [`${where} is still unknown to the runtime`];
+    if (pod.spec.activeDeadlineSeconds !== undefined) {
+      const endsMs = (this.#endingMs.get(uid) ?? 0) + longestStopMs;
+      return running === 0 || this.#scene.clock.nowMs < endsMs ? [] : [`${where} runs after the pod's deadline`];
+    }
+    if (this.#shouldRun(pod, container) && running !== 1) return [`${where} should run, and ${running} instances do`];
+    const longDead = all.filter((instance) => instance.state === "exited" && this.#isLongDead(instance));
+    return longDead.length > maxDead ? [`${where} has ${longDead.length} dead instances`] : [];
+  }
+
+  /** True for a container that never ends by itself and that nothing keeps from running. */
+  #shouldRun(pod: Pod, container: Container): boolean {
+    const { uid } = pod.metadata;
+    const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
+    if (exitAfterMs !== undefined || unstartable || mayBeKilled(container) || hookExit(container) === 1) return false;
+    const policy = container.restartPolicy ?? pod.spec.restartPolicy ?? "Always";
+    const mayRest = policy !== "Always" && this.#everEnded.has(uid);
+    if (mayRest || this.#rejected.has(uid) || this.#isWaiting(pod)) return false;
+    return this.#hasAll(pod, container) && canInitialize(pod);
   }
 
   /** What it takes to be made is there. */
-  function hasAll(pod: Pod, { image = "", imagePullPolicy, env }: Pod["spec"]["containers"][number]): boolean {
+  #hasAll(pod: Pod, { image = "", imagePullPolicy, env }: Container): boolean {
+    const { node, world } = this.#scene;
     const needsLate =
       (pod.spec.volumes ?? []).some(({ name }) => name === "late") ||
       (env ?? []).some(({ valueFrom }) => valueFrom?.configMapKeyRef?.name === "late");
@@ -71,26 +124,20 @@ export const agreement: RuleMaker = ({ clock, world, node, pods }, broken): Rule
   }
 
   /** Behind another pod of its name, which is wanted too. */
-  function isWaiting({ metadata }: Pod): boolean {
-    return [...node.desired.values()].some((other) => {
+  #isWaiting({ metadata }: Pod): boolean {
+    return [...this.#scene.node.desired.values()].some((other) => {
       return other.metadata.name === metadata.name && other.metadata.uid !== metadata.uid;
     });
   }
 
-  /** Whether every init container ends well; sidecars only have to start. */
-  function canInitialize(pod: Pod): boolean {
-    return (pod.spec.initContainers ?? []).every((init) => {
-      if (init.restartPolicy !== "Always") return parseBehaviour(init.command ?? []).exitCode === 0;
-      return !mayBeKilled(init) && init.startupProbe === undefined && hookOf(init) !== 1;
-    });
-  }
-
-  function isLongDead(container: SimContainer): boolean {
-    return (exitedMs.get(container) ?? clock.nowMs) + collectedWithinMs < clock.nowMs;
+  #isLongDead(container: SimContainer): boolean {
+    const { nowMs } = this.#scene.clock;
+    return (this.#exitedMs.get(container) ?? nowMs) + collectedWithinMs < nowMs;
   }
 
   /** Of a pod's dead and empty sandboxes only the newest stays. */
-  function staleSandboxes(uid: string): string[] {
+  #staleSandboxes(uid: string): string[] {
+    const { world } = this.#scene;
     const sandboxes = [...world.sandboxes.values()].filter(({ config }) => config.metadata?.uid === uid);
     const newest = Math.max(...sandboxes.map(attemptOf));
     const used = new Set([...world.containers.values()].map(({ sandboxId }) => sandboxId));
@@ -103,59 +150,42 @@ export const agreement: RuleMaker = ({ clock, world, node, pods }, broken): Rule
     ];
   }
 
-  function instances(uid: string, name: string): SimContainer[] {
-    return [...world.containers.values()].filter(({ config }) => {
+  #instances(uid: string, name: string): SimContainer[] {
+    return [...this.#scene.world.containers.values()].filter(({ config }) => {
       return config.labels["io.kubernetes.pod.uid"] === uid && config.metadata?.name === name;
     });
   }
 
-  const forget = (uid: string): void => {
-    everEnded.delete(uid);
-    rejected.delete(uid);
-  };
-
-  return {
-    change: ({ type, container, podUid }) => {
-      if (type !== "exited" || container === undefined) return;
-      exitedMs.set(container, clock.nowMs);
-      everEnded.add(podUid);
-    },
-    entry: ({ what, pod }) => {
-      if (what === "NodePorts" && pod !== undefined) rejected.add(pod.uid);
-      if (what === "PodTerminating" && pod !== undefined) everEnded.add(pod.uid);
-    },
-    reborn: forget,
-    tampered: forget,
-    disagreements: async () => {
-      const own = [...node.desired.values()].flatMap((pod) => [
-        ...disagreementsOf(pod),
-        ...staleSandboxes(pod.metadata.uid),
-      ]);
-      return [...(await leftovers()), ...own];
-    },
-    atRest: async () => {
-      for (const pod of pods.values()) {
-        for (const { name } of pod.spec.containers) await judgeLogs(pod, name);
-      }
-    },
-  };
-
   /** A running container has its log where it says, and no more rotated ones than there may be. */
-  async function judgeLogs({ metadata: { namespace, name, uid } }: Pod, container: string): Promise<void> {
+  async #judgeLogs({ metadata: { namespace, name, uid } }: Pod, container: string): Promise<void> {
+    const { world, node } = this.#scene;
     const running = world.running(uid, container);
     if (running === undefined) return;
-    const directory = `/var/log/pods/${namespace}_${name}_${uid}/${container}`;
-    if ((await node.files.stat(running.logPath)) === undefined) {
-      broken("logs are kept", `${uid}/${container} writes to no file`);
-    }
+    const where = `${uid}/${container}`;
+    const log = await node.files.stat(running.logPath);
+    if (log === undefined) this.#broken("logs are kept", `${where} writes to no file`);
     const own = `${attemptOf(running)}.log`;
-    const rotated = (await node.files.list(directory)).filter((entry) => entry.name.startsWith(own));
-    if (rotated.length > maxLogFiles + 1) broken("logs are rotated", `${uid}/${container} has ${rotated.length} logs`);
+    const logs = await node.files.list(`/var/log/pods/${namespace}_${name}_${uid}/${container}`);
+    const rotated = logs.filter((file) => file.name.startsWith(own)).length;
+    if (rotated > maxLogFiles + 1) this.#broken("logs are rotated", `${where} has ${rotated} logs`);
+    const size = log?.size ?? 0;
+    if (size > maxLogBytes) this.#broken("logs are rotated", `${where} has a log of ${size} bytes`);
   }
-};
+}
 
-const maxLogFiles = 5;
+/** What a container writes between two looks at its size, beyond what it may have. */
+const maxLogBytes = 20_000;
 
-function hookOf({ lifecycle }: Pod["spec"]["containers"][number]): number | undefined {
+/** Whether every init container ends well; sidecars only have to start. */
+function canInitialize(pod: Pod): boolean {
+  return (pod.spec.initContainers ?? []).every((init) => {
+    if (init.restartPolicy !== "Always") return parseBehaviour(init.command ?? []).exitCode === 0;
+    // Its hook fails when it ends before that.
+    const hookMayFail = hookExit(init) === 1 || (hookExit(init) !== undefined && init.command?.[1] === "exit");
+    return !mayBeKilled(init) && init.startupProbe === undefined && !hookMayFail;
+  });
+}
+
+function hookExit({ lifecycle }: Container): number | undefined {
   return parseHook(lifecycle?.postStart?.exec?.command ?? [])?.exitCode;
 }

@@ -1,6 +1,6 @@
 import { mayBeKilled, mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf } from "./probes.ts";
+import { idOf } from "./entry-data.ts";
 import type { Break, Scene } from "./rule.ts";
 
 /**
@@ -24,9 +24,9 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
     const pod = pods.get(uid);
     const all = [...(pod?.spec.initContainers ?? []), ...(pod?.spec.containers ?? [])];
     const mayEnd = pod?.spec.activeDeadlineSeconds !== undefined || all.some(mayBeKilled);
-    const isOwn = container === undefined || container.behaviour.exitAfterMs === undefined;
+    const mayExit = container?.behaviour.exitAfterMs !== undefined;
     const hasHooks = all.some(({ lifecycle }) => lifecycle?.postStart !== undefined);
-    if (mayEnd || hasHooks || !isOwn || (container === undefined && ended.has(uid))) continue;
+    if (mayEnd || hasHooks || mayExit || (container === undefined && ended.has(uid))) continue;
     if (endedByItself(scene, uid)) continue;
     broken("a restart disturbs nothing", `${uid}/${container === undefined ? "sandbox" : nameOf(container)} ${type}`);
   }

@@ -1,7 +1,7 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayRun, type SimContainer } from "../world-model.ts";
-import { idOf } from "./probes.ts";
+import { dataText, idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** Where podwright has said that a container is in its life. */
@@ -56,10 +56,10 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
     else stages.set(id, to);
     if (entry.what === "ContainerDied") {
       const truth = exits.get(id);
-      const said = entry.data?.["exitCode"];
+      const said = dataText(entry, "exitCode");
       // What was removed before it was looked at has no exit code to tell.
-      if (truth !== undefined && said !== undefined && said !== truth.exitCode) {
-        broken("status is true", `${where} ended with ${truth.exitCode}, and the journal says ${String(said)}`);
+      if (truth !== undefined && said !== "" && said !== String(truth.exitCode)) {
+        broken("status is true", `${where} ended with ${truth.exitCode}, and the journal says ${said}`);
       }
     }
     const container = world.containers.get(id);
@@ -72,6 +72,7 @@ export const history: RuleMaker = ({ world }, broken): Rule => {
     change: ({ type, container }) => {
       if (type === "exited" && container !== undefined) exits.set(container.id, container);
     },
+    reborn: (uid) => void ending.delete(uid),
     entry: (entry) => {
       const uid = entry.pod?.uid ?? "";
       if (entry.what === lifeStarted) {

@@ -1,5 +1,6 @@
-import { attemptOf, nameOf, type SimContainer } from "../world-model.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import type { SimEntry } from "../life/node.ts";
+import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 interface Hooked {
   readonly life: number;
@@ -14,72 +15,94 @@ const callMs = 500;
  * before the stop signal, no SIGKILL before the grace is over, sidecars after what they serve, and a first start that
  * waits for postStart.
  */
-export const hooks: RuleMaker = ({ clock, world, node, pods, unwanted }, broken): Rule => {
-  const preStops = new WeakMap<SimContainer, number>();
-  const postStarts = new WeakMap<SimContainer, Hooked>();
+export class HookRules implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** The node's life in which the preStop hook ran. */
+  readonly #preStops = new WeakMap<SimContainer, number>();
+  readonly #postStarts = new WeakMap<SimContainer, Hooked>();
   /** The node's life in which the container was last sent its stop signal. */
-  const stopped = new WeakMap<SimContainer, number>();
+  readonly #stopped = new WeakMap<SimContainer, number>();
+  /** Simulated ms at which podwright first did something for a container, by `uid/name`. */
+  readonly #begun = new Map<string, number>();
 
-  function preStop(container: SimContainer, uid: string): void {
-    const what = `${uid}/${nameOf(container)}`;
-    if (preStops.get(container) === node.lives) broken("preStop once", `${what} ran its preStop hook again`);
-    if (stopped.get(container) === node.lives) broken("preStop before SIGTERM", `${what} ran it after that`);
-    preStops.set(container, node.lives);
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
   }
 
-  function stopping(container: SimContainer, uid: string, timeoutMs: number): void {
-    stopped.set(container, node.lives);
+  change({ type, podUid: uid, container, hook, timeoutMs = 0 }: WorldChange): void {
+    if (container === undefined) return;
+    const { clock, node } = this.#scene;
+    if (type === "hook" && hook?.kind === "preStop") this.#preStop(container, uid);
+    if (type === "hook" && hook?.kind === "postStart") {
+      this.#postStarts.set(container, { life: node.lives, endsAtMs: clock.nowMs + hook.durationMs });
+    }
+    if (type === "stopping") this.#stopping(container, uid, timeoutMs);
+    if (type === "started") this.#started(container, uid);
+  }
+
+  entry({ kind, pod, container, atMs }: SimEntry): void {
+    const key = `${pod?.uid}/${container}`;
+    if (kind === "action" && !this.#begun.has(key)) this.#begun.set(key, atMs);
+  }
+
+  reborn(uid: string): void {
+    for (const key of [...this.#begun.keys()]) if (key.startsWith(`${uid}/`)) this.#begun.delete(key);
+  }
+
+  #preStop(container: SimContainer, uid: string): void {
+    const { lives } = this.#scene.node;
+    const what = `${uid}/${nameOf(container)}`;
+    if (this.#preStops.get(container) === lives) this.#broken("preStop once", `${what} ran its preStop hook again`);
+    if (this.#stopped.get(container) === lives) this.#broken("preStop before SIGTERM", `${what} ran it after that`);
+    this.#preStops.set(container, lives);
+  }
+
+  #stopping(container: SimContainer, uid: string, timeoutMs: number): void {
+    const { clock, node, pods, unwanted } = this.#scene;
+    this.#stopped.set(container, node.lives);
     const gone = unwanted.get(uid);
     const graceSeconds = pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
     if (gone === undefined || gone.isEnding || !gone.told || gone.life !== node.lives) return;
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;
     if (killMs < graceEndMs - callMs) {
-      broken("the whole grace", `${uid} is killed ${graceEndMs - killMs} ms before its grace ends`);
+      this.#broken("the whole grace", `${uid} is killed ${graceEndMs - killMs} ms before its grace ends`);
     }
     const latestMs = Math.max(graceEndMs, clock.nowMs) + 3000;
-    if (killMs > latestMs) broken("no more than the grace", `${uid} is killed ${killMs - graceEndMs} ms late`);
-    if (clock.nowMs < graceEndMs) sidecarOrder(container, uid);
+    if (killMs > latestMs) this.#broken("no more than the grace", `${uid} is killed ${killMs - graceEndMs} ms late`);
+    if (clock.nowMs < graceEndMs) this.#sidecarOrder(container, uid);
   }
 
   /** Within the grace a sidecar is stopped after every regular container of its pod. */
-  function sidecarOrder(container: SimContainer, uid: string): void {
-    const pod = pods.get(uid);
+  #sidecarOrder(container: SimContainer, uid: string): void {
+    const pod = this.#scene.pods.get(uid);
     const index = pod?.spec.initContainers?.findIndex(({ name }) => name === nameOf(container)) ?? -1;
     if (pod?.spec.initContainers?.[index]?.restartPolicy !== "Always") return;
     const later = pod.spec.initContainers.slice(index + 1).filter(({ restartPolicy }) => restartPolicy === "Always");
     const first = [...pod.spec.containers, ...later].find(({ name }) => {
-      return world.running(uid, name)?.sandboxId === container.sandboxId;
+      return this.#scene.world.running(uid, name)?.sandboxId === container.sandboxId;
     });
-    if (first !== undefined) {
-      broken("sidecars end last", `${uid}/${nameOf(container)} was stopped while ${first.name} ran`);
-    }
+    if (first === undefined) return;
+    this.#broken("sidecars end last", `${uid}/${nameOf(container)} was stopped while ${first.name} ran`);
   }
 
-  function started(container: SimContainer, uid: string): void {
+  #started(container: SimContainer, uid: string): void {
+    const { clock, world, node, pods } = this.#scene;
     if (attemptOf(container) > 0) return;
     const names = (pods.get(uid)?.spec.containers ?? []).map(({ name }) => name);
     const before = new Set(names.slice(0, Math.max(0, names.indexOf(nameOf(container)))));
+    const begunMs = this.#begun.get(`${uid}/${nameOf(container)}`) ?? 0;
     for (const other of world.containers.values()) {
       if (other.sandboxId !== container.sandboxId || other.state !== "running") continue;
-      const hooked = postStarts.get(other);
+      const hooked = this.#postStarts.get(other);
       if (hooked?.life !== node.lives || !before.has(nameOf(other))) continue;
+      // One that could not be started in its turn holds up no other, and comes when it can.
+      if (attemptOf(other) > 0 || begunMs < other.startedMs) continue;
       // A call that is told to have failed ends the wait, though the hook goes on.
-      if (attemptOf(other) === 0 && hooked.endsAtMs > clock.nowMs + callMs) {
-        broken("postStart is waited for", `${uid}: started while the hook of ${nameOf(other)} ran`);
-      }
+      if (hooked.endsAtMs <= clock.nowMs + callMs) continue;
+      this.#broken("postStart is waited for", `${uid}: started while the hook of ${nameOf(other)} ran`);
     }
   }
-
-  return {
-    change: ({ type, podUid: uid, container, hook, timeoutMs = 0 }) => {
-      if (container === undefined) return;
-      if (type === "hook" && hook?.kind === "preStop") preStop(container, uid);
-      if (type === "hook" && hook?.kind === "postStart") {
-        postStarts.set(container, { life: node.lives, endsAtMs: clock.nowMs + hook.durationMs });
-      }
-      if (type === "stopping") stopping(container, uid, timeoutMs);
-      if (type === "started") started(container, uid);
-    },
-  };
-};
+}

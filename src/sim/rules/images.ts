@@ -1,6 +1,7 @@
 import type { Container } from "../../api/container.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
+import { dataText } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 interface Failed {
@@ -12,7 +13,7 @@ const firstDelayMs = 10_000;
 const longestDelayMs = 300_000;
 
 /** Images come as the pull policy says, and failed pulls are repeated later and later. */
-export const images: RuleMaker = ({ clock, node, pods }, broken): Rule => {
+export const images: RuleMaker = ({ clock, pods }, broken): Rule => {
   /** By pod and image. */
   const failures = new Map<string, Failed>();
   /** Action entries of pulls under way. */
@@ -29,7 +30,7 @@ export const images: RuleMaker = ({ clock, node, pods }, broken): Rule => {
     const spec = specOf(entry);
     const where = `${entry.pod?.uid}/${entry.container}`;
     if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
-    const key = `${entry.pod?.uid} ${String(entry.data?.["image"])}`;
+    const key = `${entry.pod?.uid} ${dataText(entry, "image")}`;
     const failed = failures.get(key);
     if (failed !== undefined && clock.nowMs < failed.atMs + failed.delayMs - 1) {
       broken("pull back-off", `${where} pulled ${clock.nowMs - failed.atMs} ms after a failure, not ${failed.delayMs}`);
@@ -65,7 +66,6 @@ export const images: RuleMaker = ({ clock, node, pods }, broken): Rule => {
       if (specOf(entry)?.imagePullPolicy === "Always" && !isPulled) {
         broken("pull policy", `${key} was created without a pull under Always`);
       }
-      if (!node.desired.has(entry.pod?.uid ?? "")) return;
     },
   };
 };

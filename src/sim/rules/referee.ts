@@ -16,6 +16,8 @@ export class Referee {
   readonly #scene: Scene;
   readonly #pods = new Map<string, Pod>();
   readonly #unwanted = new Map<string, Unwanted>();
+  /** Those of them that podwright has begun to stop in its present life. */
+  readonly #ending = new Set<string>();
   readonly #rules: readonly Rule[];
 
   constructor(scene: Pick<Scene, "clock" | "world" | "node">) {
@@ -32,12 +34,10 @@ export class Referee {
   wanted(pod: Pod): void {
     const { uid } = pod.metadata;
     this.#pods.set(uid, pod);
-    const before = this.#unwanted.get(uid);
-    if (before === undefined) return;
-    const { isUp, lives } = this.#scene.node;
+    if (!this.#unwanted.has(uid)) return;
+    if (!this.#isThere(uid)) this.#reborn(uid);
     // Podwright never learned that it was not wanted in between.
-    if (!before.told && !isUp && lives === before.life) this.#unwanted.delete(uid);
-    else if (!this.#isThere(uid)) this.#reborn(uid);
+    else if (!this.#ending.has(uid)) this.#unwanted.delete(uid);
   }
 
   /** A wanted pod is to be different. */
@@ -68,6 +68,8 @@ export class Referee {
         else this.#reborn(uid);
       }
     }
+    if (entry.what === lifeStarted) this.#ending.clear();
+    if (entry.what === "PodTerminating" && entry.pod !== undefined) this.#ending.add(entry.pod.uid);
     for (const rule of this.#rules) rule.entry?.(entry);
   }
 
@@ -96,6 +98,7 @@ export class Referee {
 
   #reborn(uid: string): void {
     this.#unwanted.delete(uid);
+    this.#ending.delete(uid);
     for (const rule of this.#rules) rule.reborn?.(uid);
   }
 

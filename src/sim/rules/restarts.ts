@@ -1,12 +1,15 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import { attemptOf, nameOf, type SimContainer } from "../world-model.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import type { SimEntry } from "../life/node.ts";
+import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 interface Exit {
   readonly container: SimContainer;
   readonly atMs: number;
+  /** The node's life in which it was. */
+  readonly life: number;
   readonly wallOffsetMs: number;
   /** Podwright told it to stop. */
   readonly stopped: boolean;
@@ -22,115 +25,145 @@ const longestDelayMs = 300_000;
 const forgottenMs = 2 * longestDelayMs;
 /** The runtime's times are rounded. */
 const roundingMs = 5;
+/** From the end of a back-off to the start. */
+const startMs = 30_000;
 
 /** A container runs again only as its policy allows, later and later, and is counted (design invariant 2). */
-export const restarts: RuleMaker = ({ clock, world, pods }, broken): Rule => {
-  const lastExit = new Map<string, Exit>();
-  const backOffs = new Map<string, BackOff>();
-  const stopping = new WeakSet<SimContainer>();
-  /** Containers whose next start needs no reason of their own: all of the pod is started over. */
-  const startedOver = new Set<string>();
+export class Restarts implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** By `uid/name`. */
+  readonly #lastExit = new Map<string, Exit>();
+  /** By `uid/name image`. */
+  readonly #backOffs = new Map<string, BackOff>();
+  readonly #stopping = new WeakSet<SimContainer>();
+  /** Pods of which one container has started all over: from then on none needs a reason of its own. */
+  readonly #startedOver = new Set<string>();
+  /** What containers were first given, by `uid/name`. */
+  readonly #resources = new Map<string, string>();
 
-  function exited(container: SimContainer, uid: string): void {
-    const atMs = clock.nowMs;
-    const wallOffsetMs = clock.wallMs - atMs;
-    const key = `${uid}/${nameOf(container)}`;
-    // One that never ran has not ended.
-    if (container.startedAt === 0n) return;
-    lastExit.set(key, { container, atMs, wallOffsetMs, stopped: stopping.has(container) });
-    const pod = pods.get(uid);
-    if (pod === undefined || !restartsAll(specOf(pod, nameOf(container)), container.exitCode)) return;
-    for (const { name } of allOf(pod)) startedOver.add(`${uid}/${name}`);
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
   }
 
-  function started(container: SimContainer, uid: string): void {
+  change({ type, podUid: uid, container }: WorldChange): void {
+    if (container === undefined) return;
+    if (type === "stopping") this.#stopping.add(container);
+    if (type === "exited") this.#exited(container, uid);
+    if (type === "started") this.#started(container, uid);
+  }
+
+  entry({ what }: SimEntry): void {
+    // How much of them a new life remembers is its own affair.
+    if (what === lifeStarted) this.#backOffs.clear();
+  }
+
+  reborn(uid: string): void {
+    for (const known of [this.#lastExit, this.#backOffs]) {
+      for (const key of [...known.keys()]) if (key.startsWith(`${uid}/`)) known.delete(key);
+    }
+  }
+
+  tampered(uid: string): void {
+    this.reborn(uid);
+  }
+
+  /** What may run again and does not, although the longest back-off is over. */
+  disagreements(): string[] {
+    const { clock, world, node } = this.#scene;
+    return [...this.#lastExit].flatMap(([key, { container, atMs }]) => {
+      const [uid = "", name = ""] = key.split("/");
+      const pod = node.desired.get(uid);
+      const isRecent = clock.nowMs - atMs < longestDelayMs + startMs;
+      if (isRecent || pod === undefined || !world.containers.has(container.id)) return [];
+      if (world.running(uid, name) !== undefined || !mayAlwaysRestart(pod, name)) return [];
+      return [`${key} ended ${Math.round((clock.nowMs - atMs) / 1000)} s ago and was not restarted`];
+    });
+  }
+
+  #exited(container: SimContainer, uid: string): void {
+    const { clock, pods, node } = this.#scene;
+    // One that never ran has not ended.
+    if (container.startedAt === 0n) return;
+    const name = nameOf(container);
+    // What the runtime lost track of is made anew at once, whatever its policy says.
+    if (container.wasLost) return void this.#lastExit.delete(`${uid}/${name}`);
+    const wallOffsetMs = clock.wallMs - clock.nowMs;
+    const stopped = this.#stopping.has(container);
+    this.#lastExit.set(`${uid}/${name}`, {
+      container,
+      atMs: clock.nowMs,
+      life: node.lives,
+      wallOffsetMs,
+      stopped,
+    });
+    const pod = pods.get(uid);
+    if (pod !== undefined && restartsAll(specOf(pod, name), container.exitCode)) this.#startedOver.add(uid);
+  }
+
+  #started(container: SimContainer, uid: string): void {
     const name = nameOf(container);
     const key = `${uid}/${name}`;
-    const last = lastExit.get(key);
-    const pod = pods.get(uid);
+    const last = this.#lastExit.get(key);
+    const pod = this.#scene.pods.get(uid);
     if (last === undefined || pod === undefined) return;
     const [before, now] = [attemptOf(last.container), attemptOf(container)];
-    if (now <= before) broken("restart counts grow", `${key} went from ${before} to ${now}`);
+    if (now <= before) this.#broken("restart counts grow", `${key} went from ${before} to ${now}`);
     const spec = specOf(pod, name);
     const isNewSandbox = last.container.sandboxId !== container.sandboxId;
     const isOther = last.container.config.image?.image !== container.config.image?.image;
-    const isFree = startedOver.delete(key);
+    const isFree = this.#startedOver.has(uid);
     if (isFree || isOther || spec === undefined) return;
-    judgePolicy(pod, spec, last, isNewSandbox, key);
-    if (!isNewSandbox) judgeBackOff(key, last, container);
+    this.#judgePolicy(pod, spec, last, isNewSandbox);
+    if (!isNewSandbox) this.#judgeBackOff(key, last, spec);
   }
 
-  function judgePolicy(pod: Pod, spec: Container, last: Exit, isNewSandbox: boolean, key: string): void {
+  #judgePolicy(pod: Pod, spec: Container, last: Exit, isNewSandbox: boolean): void {
     const { exitCode, reason } = last.container;
+    const key = `${pod.metadata.uid}/${spec.name}`;
     const isInit = pod.spec.initContainers?.includes(spec) === true;
     // In a new sandbox init containers run again.
     if (isInit && (isNewSandbox || spec.restartPolicy === "Always")) return;
     if (spec.restartPolicyRules?.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode)) === true) return;
     const policy = spec.restartPolicy ?? pod.spec.restartPolicy ?? "Always";
-    if (policy === "Never") broken("restart policy", `${key} restarted under Never`);
+    if (policy === "Never") this.#broken("restart policy", `${key} restarted under Never`);
     const succeeded = exitCode === 0 && reason === "Completed" && !last.stopped;
-    if (policy === "OnFailure" && succeeded) broken("restart policy", `${key} succeeded and restarted`);
+    if (policy === "OnFailure" && succeeded) this.#broken("restart policy", `${key} succeeded and restarted`);
   }
 
-  function judgeBackOff(key: string, last: Exit, container: SimContainer): void {
-    const known = backOffs.get(`${key} ${identityOf(container)}`);
+  #judgeBackOff(key: string, last: Exit, spec: Container): void {
+    const { clock, node } = this.#scene;
+    const identity = `${key} ${spec.image}`;
+    // Other resources start the back-off over, whenever the node has room for them.
+    const resources = JSON.stringify(spec.resources ?? {});
+    if ((this.#resources.get(key) ?? resources) !== resources) return;
+    this.#resources.set(key, resources);
+    const known = this.#backOffs.get(identity);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
     // An exit is dated by the wall clock, which is read when the exit is first seen.
     const clockJumped = clock.wallMs - clock.nowMs !== last.wallOffsetMs;
     if (live !== undefined && !clockJumped && waitedMs < live.delayMs - roundingMs) {
-      broken("back-off", `${key} restarted ${waitedMs} ms after its exit instead of ${live.delayMs}`);
+      this.#broken("back-off", `${key} restarted ${waitedMs} ms after its exit instead of ${live.delayMs}`);
     }
+    // One that an earlier life had begun to restart is not counted again.
+    if (last.life !== node.lives) return;
     const delayMs = live === undefined ? firstDelayMs : Math.min(2 * live.delayMs, longestDelayMs);
-    backOffs.set(`${key} ${identityOf(container)}`, { delayMs, sinceMs: clock.nowMs });
+    this.#backOffs.set(identity, { delayMs, sinceMs: clock.nowMs });
   }
+}
 
-  const forget = (uid: string): void => {
-    for (const known of [lastExit, backOffs]) {
-      for (const key of [...known.keys()]) if (key.startsWith(`${uid}/`)) known.delete(key);
-    }
-  };
-
-  return {
-    change: ({ type, podUid: uid, container }) => {
-      if (container === undefined) return;
-      if (type === "stopping") stopping.add(container);
-      if (type === "exited") exited(container, uid);
-      if (type === "started") started(container, uid);
-    },
-    // Back-offs are kept in memory alone.
-    entry: ({ what }) => {
-      if (what === lifeStarted) backOffs.clear();
-    },
-    reborn: forget,
-    tampered: forget,
-    disagreements: () => [...lastExit].flatMap(([key, { container, atMs }]) => overdue(key, container, atMs)),
-  };
-
-  /** What may run again and does not, although the longest back-off is over. */
-  function overdue(key: string, container: SimContainer, atMs: number): string[] {
-    if (clock.nowMs - atMs < longestDelayMs + 30_000 || !world.containers.has(container.id)) return [];
-    const [uid = "", name = ""] = key.split("/");
-    const pod = pods.get(uid);
-    const policy = pod && (specOf(pod, name)?.restartPolicy ?? pod.spec.restartPolicy);
-    const isRegular = pod?.spec.containers.some((own) => own.name === name) === true;
-    if (policy !== "Always" || !isRegular || !canStart(pod, name) || lives(uid, name)) return [];
-    return [`${key} ended ${Math.round((clock.nowMs - atMs) / 1000)} s ago and was not restarted`];
-  }
-
-  function lives(uid: string, name: string): boolean {
-    return world.running(uid, name) !== undefined;
-  }
-
-  /** Nothing but time keeps the container from running. */
-  function canStart(pod: Pod, name: string): boolean {
-    const spec = specOf(pod, name);
-    const hasEnded = pod.spec.activeDeadlineSeconds !== undefined;
-    const hasInit = (pod.spec.initContainers ?? []).length > 0;
-    const needsMore = spec?.env !== undefined || spec?.ports !== undefined || spec?.image !== "busybox";
-    return !hasEnded && !hasInit && !needsMore && !(pod.spec.volumes ?? []).some((volume) => volume.name === "late");
-  }
-};
+/** Nothing but time keeps the container from running again. */
+function mayAlwaysRestart(pod: Pod, name: string): boolean {
+  const spec = pod.spec.containers.find((container) => container.name === name);
+  if (spec === undefined || (spec.restartPolicy ?? pod.spec.restartPolicy) !== "Always") return false;
+  const hasEnded = pod.spec.activeDeadlineSeconds !== undefined;
+  const needsOthers = (pod.spec.initContainers ?? []).length > 0 || spec.env !== undefined;
+  const needsPort = pod.spec.containers.some(({ ports }) => ports !== undefined);
+  const isLate = (pod.spec.volumes ?? []).some((volume) => volume.name === "late");
+  return !hasEnded && !needsOthers && !needsPort && !isLate && spec.image === "busybox";
+}
 
 function allOf(pod: Pod): Container[] {
   return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
@@ -146,10 +179,4 @@ function restartsAll(spec: Container | undefined, exitCode: number): boolean {
       return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
     }) === true
   );
-}
-
-/** Other resources start the back-off over as another image does. */
-function identityOf({ config: { image, linux } }: SimContainer): string {
-  const { cpuShares, cpuQuota, memoryLimitInBytes, oomScoreAdj } = linux?.resources ?? {};
-  return [image?.image, cpuShares, cpuQuota, memoryLimitInBytes, oomScoreAdj].join(" ");
 }

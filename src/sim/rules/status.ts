@@ -1,8 +1,9 @@
 import { lifeStarted } from "../../journal/entry.ts";
+import type { KnownPod } from "../../kubelet.ts";
 import type { SimEntry } from "../life/node.ts";
-import { nameOf, type SimContainer } from "../world-model.ts";
-import { idOf } from "./probes.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import { dataText, idOf, whereOf } from "./entry-data.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
 
@@ -10,85 +11,111 @@ const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succee
 const noticedMs = 15_000;
 
 /** What podwright says of pods is true, and goes forwards (design invariants 4 and 6). */
-export const status: RuleMaker = ({ clock, world, node }, broken): Rule => {
-  const phases = new Map<string, { readonly to: string; readonly reason: unknown }>();
-  const counts = new Map<string, number>();
-  const ever = new Map<string, SimContainer>();
+export class StatusRules implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  readonly #phases = new Map<string, { readonly to: string; readonly reason: string }>();
+  /** Restart counts as last said, by `uid/name`. */
+  readonly #counts = new Map<string, number>();
+  /** Every container that was ever created, by id. */
+  readonly #ever = new Map<string, SimContainer>();
   /** Simulated ms of each container's last change, by `uid/name`. */
-  const changed = new Map<string, number>();
+  readonly #changed = new Map<string, number>();
   /** Pods whose containers others took away: those that have ended for good may run again. */
-  const forgotten = new Set<string>();
+  readonly #tampered = new Set<string>();
 
-  function phase(uid: string, to: string, reason: unknown): void {
-    const from = phases.get(uid)?.to;
-    phases.set(uid, { to, reason });
-    if (from === undefined) return;
-    const isBack = (order[to] ?? 0) < (order[from] ?? 0);
-    if (isBack || (order[from] === 2 && to !== from)) broken("phases go forwards", `${uid} went from ${from} to ${to}`);
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
   }
 
-  function container(entry: SimEntry): void {
-    const { data = {} } = entry;
-    const where = `${entry.pod?.uid}/${entry.container}`;
-    const count = Number(data["restartCount"]);
-    if (count < (counts.get(where) ?? 0)) broken("restart counts grow", `${where} is said to have ${count} again`);
-    counts.set(where, count);
-    const truth = ever.get(idOf(entry));
-    if (data["state"] === "running" && truth?.startedAt === 0n) broken("status is true", `${where} never ran`);
-    if (data["state"] === "running" && truth === undefined) broken("status is true", `${where} runs as nothing known`);
-    if (data["state"] !== "terminated" || truth?.state !== "exited") return;
-    if (data["exitCode"] !== truth.exitCode) {
-      broken("status is true", `${where} ended with ${truth.exitCode}, not ${String(data["exitCode"])}`);
+  change({ type, container, podUid }: WorldChange): void {
+    if (container === undefined) return;
+    if (type === "created") this.#ever.set(container.id, container);
+    if (type !== "probed") this.#changed.set(`${podUid}/${nameOf(container)}`, this.#scene.clock.nowMs);
+  }
+
+  entry(entry: SimEntry): void {
+    const uid = entry.pod?.uid ?? "";
+    if (this.#tampered.has(uid)) return;
+    if (entry.what === lifeStarted) this.#begin();
+    if (entry.what === "PodPhaseChanged") this.#phase(uid, dataText(entry, "to"), dataText(entry, "reason"));
+    if (entry.what === "ContainerStateChanged") this.#container(entry);
+    if (entry.what === "StatusRefused") this.#broken("phases go forwards", entry.message);
+  }
+
+  reborn(uid: string): void {
+    this.#tampered.delete(uid);
+    this.#phases.delete(uid);
+    for (const key of [...this.#counts.keys()]) if (key.startsWith(`${uid}/`)) this.#counts.delete(key);
+  }
+
+  tampered(uid: string): void {
+    this.#tampered.add(uid);
+  }
+
+  disagreements(): string[] {
+    return this.#scene.node.pods().flatMap((known) => this.#problemsOf(known));
+  }
+
+  /** What the node itself decided, and of what the runtime has no instance, podwright keeps in memory alone. */
+  #begin(): void {
+    this.#counts.clear();
+    const { desired } = this.#scene.node;
+    for (const [uid, { to, reason }] of this.#phases) {
+      if (order[to] !== 2 || reason !== "" || !desired.has(uid)) this.#phases.delete(uid);
     }
   }
 
-  return {
-    change: ({ type, container: about, podUid }) => {
-      if (about === undefined) return;
-      if (type === "created") ever.set(about.id, about);
-      changed.set(`${podUid}/${nameOf(about)}`, clock.nowMs);
-    },
-    entry: (entry) => {
-      const uid = entry.pod?.uid ?? "";
-      if (forgotten.has(uid)) return;
-      if (entry.what === lifeStarted) {
-        // What the node itself decided, and what the runtime has no instance of, podwright keeps in memory alone.
-        counts.clear();
-        for (const [pod, { to, reason }] of phases) if (order[to] !== 2 || reason !== undefined) phases.delete(pod);
-      }
-      if (entry.what === "PodPhaseChanged") phase(uid, String(entry.data?.["to"]), entry.data?.["reason"]);
-      if (entry.what === "ContainerStateChanged") container(entry);
-      if (entry.what === "StatusRefused") broken("phases go forwards", entry.message);
-    },
-    reborn: (uid) => {
-      forgotten.delete(uid);
-      phases.delete(uid);
-      for (const key of [...counts.keys()]) if (key.startsWith(`${uid}/`)) counts.delete(key);
-    },
-    tampered: (uid) => void forgotten.add(uid),
-    disagreements: () => node.pods().flatMap((known) => statusProblems(known)),
-  };
+  #phase(uid: string, to: string, reason: string): void {
+    const from = this.#phases.get(uid)?.to;
+    this.#phases.set(uid, { to, reason });
+    if (from === undefined) return;
+    const isBack = (order[to] ?? 0) < (order[from] ?? 0);
+    const isRevived = order[from] === 2 && to !== from;
+    if (isBack || isRevived) this.#broken("phases go forwards", `${uid} went from ${from} to ${to}`);
+  }
+
+  #container(entry: SimEntry): void {
+    const where = whereOf(entry);
+    const count = Number(dataText(entry, "restartCount"));
+    const before = this.#counts.get(where) ?? 0;
+    this.#counts.set(where, count);
+    if (count < before) this.#broken("restart counts grow", `${where} is said to have ${count} again`);
+    const truth = this.#ever.get(idOf(entry));
+    const state = dataText(entry, "state");
+    if (state === "running" && (truth === undefined || truth.startedAt === 0n)) {
+      this.#broken("status is true", `${where} is said to run, and never did`);
+    }
+    if (state !== "terminated" || truth?.state !== "exited") return;
+    const exitCode = dataText(entry, "exitCode");
+    if (exitCode === String(truth.exitCode)) return;
+    this.#broken("status is true", `${where} ended with ${truth.exitCode}, not ${exitCode}`);
+  }
 
   /** What the status does not show as the runtime has it. */
-  function statusProblems({ view, status: shown }: ReturnType<typeof node.pods>[number]): string[] {
+  #problemsOf({ view, status: shown }: KnownPod): string[] {
+    const { clock, world, node } = this.#scene;
     const { uid } = view.ref;
-    if (view.pod === undefined || !node.desired.has(uid) || forgotten.has(uid)) return [];
+    // While a pod is being stopped its status waits for the end of that.
+    const isSteady = view.state.kind === "syncing" && node.desired.has(uid);
+    if (view.pod === undefined || !isSteady || this.#tampered.has(uid)) return [];
     const all = view.pod.spec.containers;
+    // One that never ran keeps the whole pod pending.
     const isComplete = all.every(({ name }) => world.running(uid, name) !== undefined);
     return all.flatMap(({ name }) => {
-      if (clock.nowMs - (changed.get(`${uid}/${name}`) ?? 0) < noticedMs) return [];
+      const where = `${uid}/${name}`;
+      if (clock.nowMs - (this.#changed.get(where) ?? 0) < noticedMs) return [];
       const running = world.running(uid, name);
       const said = shown?.containerStatuses?.find((own) => own.name === name);
-      const saysRunning = said?.state.running !== undefined;
-      if (saysRunning !== (running !== undefined)) {
-        return [`${uid}/${name} ${running ? "runs" : "does not run"} and its status says otherwise`];
+      if ((said?.state.running !== undefined) !== (running !== undefined)) {
+        return [`${where} ${running ? "runs" : "does not run"} and its status says otherwise`];
       }
       if (running === undefined) return [];
-      if (!(said?.containerID ?? "").endsWith(running.id)) return [`${uid}/${name} runs as ${running.id}, not as said`];
-      // One that never ran keeps the whole pod pending.
-      return !isComplete || shown?.phase === "Running"
-        ? []
-        : [`${uid} runs and is said to be ${shown?.phase ?? "nothing"}`];
+      if (said?.containerID?.endsWith(running.id) !== true) return [`${where} runs as ${running.id}, not as said`];
+      if (said.restartCount < attemptOf(running)) return [`${where} was restarted more often than is said`];
+      const isSaid = !isComplete || shown?.phase === "Running";
+      return isSaid ? [] : [`${uid} runs and is said to be ${shown?.phase ?? "nothing"}`];
     });
   }
-};
+}

@@ -1,0 +1,147 @@
+/**
+ * Plays random lives of a whole node in the simulator.
+ *
+ *   sim.ts [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps 0,3] [--without probes,hooks]
+ *
+ * Without arguments the seeds 1 to 1000. `--minutes`: as many seeds as that time allows. `--trace`: the whole timeline of
+ * each life. `--steps` and `--without`: only these steps of the plan, pods without these features, as a failure's
+ * command says. A failure is shrunk and told with its timeline. Exit code 1 when a life broke a rule.
+ */
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { type LifeOptions, runLife } from "../src/sim/life/life.ts";
+import { podFeatures } from "../src/sim/life/pods.ts";
+import { shrink } from "../src/sim/life/shrink.ts";
+import { stepKinds } from "../src/sim/life/steps.ts";
+import { timeline } from "../src/sim/life/timeline.ts";
+import { SimPool } from "./sim-pool.ts";
+import type { Report } from "./sim-worker.ts";
+
+/** More failures than these are only named. */
+const shownFailures = 3;
+const shrinkTries = 150;
+const progressMs = 5000;
+
+function usage(problem: string): never {
+  console.error(
+    `${problem}\nusage: sim [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps LIST]`,
+  );
+  process.exit(2);
+}
+
+function wholeNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return /^\d+$/.test(text) && Number(text) > 0 ? Number(text) : usage(`--${name} takes a whole number above 0`);
+}
+
+interface Totals {
+  lives: number;
+  simulatedMs: number;
+  readonly failures: Report[];
+  readonly steps: Map<string, number>;
+  readonly faults: Map<string, number>;
+  readonly actions: Map<string, number>;
+}
+
+function add(totals: Totals, report: Report): void {
+  totals.lives++;
+  totals.simulatedMs += report.simulatedMs;
+  if (report.problems.length > 0) totals.failures.push(report);
+  for (const kind of ["steps", "faults", "actions"] as const) {
+    for (const [what, count] of report.coverage[kind]) totals[kind].set(what, (totals[kind].get(what) ?? 0) + count);
+  }
+}
+
+function figures(totals: Totals, beganMs: number): string {
+  const seconds = (performance.now() - beganMs) / 1000;
+  const hours = totals.simulatedMs / 3_600_000;
+  return [
+    `${totals.lives} lives in ${seconds.toFixed(1)} s`,
+    `${(totals.lives / seconds).toFixed(1)} seeds/s`,
+    `${((hours / seconds) * 60).toFixed(0)} simulated hours/min`,
+    `${totals.failures.length} failed`,
+  ].join(", ");
+}
+
+function printCoverage({ steps, faults, actions }: Totals): void {
+  const list = (counts: ReadonlyMap<string, number>): string =>
+    [...counts]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([what, count]) => `${what} ${count}`)
+      .join(", ");
+  console.log(`steps: ${list(steps)}\nfaults: ${list(faults)}\nactions and decisions: ${list(actions)}`);
+  const missing = stepKinds.filter((kind) => !steps.has(kind));
+  if (missing.length > 0) console.log(`steps never taken: ${missing.join(", ")}`);
+}
+
+async function printFailure({ seed, problems, plan }: Report, options: LifeOptions): Promise<void> {
+  const [first] = problems;
+  if (first === undefined) return;
+  const fails = async (smaller: LifeOptions): Promise<boolean> =>
+    (await runLife(seed, smaller)).problems.some(({ rule }) => rule === first.rule);
+  const found = await shrink(
+    plan.map(({ index }) => index),
+    podFeatures.filter((feature) => options.without?.includes(feature) !== true),
+    async ({ steps, without }) => await fails({ steps, without: [...(options.without ?? []), ...without] }),
+    shrinkTries,
+  );
+  const shrunk = { steps: found.steps, without: [...(options.without ?? []), ...found.without] };
+  const result = await runLife(seed, shrunk);
+  const problem = result.problems.find(({ rule }) => rule === first.rule) ?? first;
+  const without = shrunk.without.length > 0 ? ` --without ${shrunk.without.join(",")}` : "";
+  console.log(`\nseed ${seed}: ${problem.rule}, at ${problem.atMs.toFixed(0)} ms\n  ${problem.detail}`);
+  console.log(`  ${found.steps.length} of ${plan.length} steps are left after ${found.tries} tries`);
+  console.log(timeline(result, problem).replaceAll(/^/gm, "  "));
+  console.log(`  again: npm run sim -- --seed ${seed} --steps ${found.steps.join(",")}${without} --trace`);
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string" },
+      seed: { type: "string" },
+      minutes: { type: "string" },
+      threads: { type: "string" },
+      trace: { type: "boolean", default: false },
+      steps: { type: "string" },
+      without: { type: "string" },
+    },
+  });
+  const from = wholeNumber("seed", values.seed) ?? 1;
+  const minutes = wholeNumber("minutes", values.minutes);
+  const count = wholeNumber("seeds", values.seeds) ?? (values.seed === undefined ? 1000 : 1);
+  const options: LifeOptions = {
+    ...(values.steps !== undefined && { steps: values.steps.split(",").map(Number) }),
+    ...(values.without !== undefined && { without: values.without.split(",") }),
+  };
+  if (values.trace) {
+    for (let seed = from; seed < from + count; seed++) console.log(timeline(await runLife(seed, options), undefined));
+  }
+  const totals: Totals = {
+    lives: 0,
+    simulatedMs: 0,
+    failures: [],
+    steps: new Map(),
+    faults: new Map(),
+    actions: new Map(),
+  };
+  const beganMs = performance.now();
+  await using pool = new SimPool(wholeNumber("threads", values.threads));
+  const progress = setInterval(() => console.error(figures(totals, beganMs)), progressMs);
+  let next = from;
+  const isOver = (): boolean =>
+    minutes === undefined ? next >= from + count : performance.now() - beganMs > minutes * 60_000;
+  const work = async (): Promise<void> => {
+    while (!isOver()) add(totals, await pool.play(next++, options));
+  };
+  await Promise.all(Array.from({ length: pool.size }, work));
+  clearInterval(progress);
+  console.log(figures(totals, beganMs));
+  printCoverage(totals);
+  const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);
+  for (const failure of failures.slice(0, shownFailures)) await printFailure(failure, options);
+  if (failures.length > 0) console.log(`\nfailed: seeds ${failures.map(({ seed }) => seed).join(" ")}`);
+  return failures.length > 0 ? 1 : 0;
+}
+
+process.exitCode = await main();

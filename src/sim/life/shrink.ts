@@ -1,0 +1,43 @@
+/** What of a life is played: steps by their indices, and the features that its pods go without. */
+interface SmallerLife {
+  readonly steps: readonly number[];
+  readonly without: readonly string[];
+}
+
+/** A smaller life that fails in the same way. */
+export interface Shrunk extends SmallerLife {
+  /** Lives that were played to find it. */
+  readonly tries: number;
+}
+
+/**
+ * Makes a life that fails smaller: leaves out halves of its steps, quarters and so on down to single ones, then features
+ * of pods, whatever still fails without. At most `maxTries` lives are played.
+ */
+export async function shrink(
+  all: readonly number[],
+  features: readonly string[],
+  fails: (options: SmallerLife) => Promise<boolean>,
+  maxTries: number,
+): Promise<Shrunk> {
+  let steps = all;
+  let without: readonly string[] = [];
+  let tries = 0;
+  const stillFails = async (options: SmallerLife): Promise<boolean> => {
+    tries++;
+    return await fails(options);
+  };
+  for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < steps.length && tries < maxTries;) {
+      const rest = steps.toSpliced(from, size);
+      if (rest.length > 0 && (await stillFails({ steps: rest, without }))) steps = rest;
+      else from += size;
+    }
+  }
+  for (const feature of features) {
+    if (tries >= maxTries) break;
+    const more = [...without, feature];
+    if (await stillFails({ steps, without: more })) without = more;
+  }
+  return { steps, without, tries };
+}
