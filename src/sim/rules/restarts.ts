@@ -107,6 +107,8 @@ export class Restarts implements Rule {
     const key = `${uid}/${name}`;
     const last = this.#lastExit.get(key);
     const pod = this.#scene.pods.get(uid);
+    const resources = JSON.stringify((pod && specOf(pod, name))?.resources ?? {});
+    if (!this.#resources.has(key)) this.#resources.set(key, resources);
     if (last === undefined || pod === undefined) return;
     const [before, now] = [attemptOf(last.container), attemptOf(container)];
     if (now <= before) this.#broken("restart counts grow", `${key} went from ${before} to ${now}`);
@@ -136,9 +138,7 @@ export class Restarts implements Rule {
     const { clock, node } = this.#scene;
     const identity = `${key} ${spec.image}`;
     // Other resources start the back-off over, whenever the node has room for them.
-    const resources = JSON.stringify(spec.resources ?? {});
-    if ((this.#resources.get(key) ?? resources) !== resources) return;
-    this.#resources.set(key, resources);
+    if (this.#resources.get(key) !== JSON.stringify(spec.resources ?? {})) return;
     const known = this.#backOffs.get(identity);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
