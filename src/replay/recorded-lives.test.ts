@@ -13,10 +13,9 @@ function kindsOf(decided: Decided): string[] {
 
 test("every decision of simulated nodes is decided the same from its recording", async () => {
   const kinds = new Set<string>();
-  for (let seed = 1; seed <= 10; seed++) {
+  for (let seed = 1; seed <= 20; seed++) {
     const lines = [recordingHeader("test", 0)];
     await runLife(seed, {
-      resizes: seed % 2 === 0,
       recorder: { record: (decision) => void lines.push(recordingLine(decision, 0)) },
     });
     for (const line of lines.slice(1)) {

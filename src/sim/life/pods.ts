@@ -107,7 +107,7 @@ function withHooks(pod: Pod, random: SimRandom): Pod {
       ? random.pick([
           exec("preStop", 50_000),
           exec("preStop", 5000),
-          { sleep: { seconds: random.integer(1, 40) } },
+          sleepWithin(random.integer(1, 40), pod.spec.terminationGracePeriodSeconds ?? 0),
           { httpGet: { port: 80 } },
         ])
       : undefined;
@@ -117,6 +117,11 @@ function withHooks(pod: Pod, random: SimRandom): Pod {
   const hooked = withContainers(pod, draw);
   const withSidecars = initContainers?.map((init) => (init.restartPolicy === "Always" ? draw(init) : init));
   return withSidecars === undefined ? hooked : withSpec(hooked, { initContainers: withSidecars });
+}
+
+/** A sleep has to be shorter than the grace. */
+function sleepWithin(seconds: number, graceSeconds: number): Handler {
+  return graceSeconds < 1 ? { httpGet: { port: 80 } } : { sleep: { seconds: Math.min(seconds, graceSeconds - 1) } };
 }
 
 /** Few ports, so that pods contend for them. */
