@@ -1,6 +1,6 @@
 import { podUid } from "../base/ids.ts";
 import type { Pleg } from "../pleg/pleg.ts";
-import type { PodChange } from "./sync-loop.ts";
+import type { PodChange } from "./pod-change.ts";
 
 /**
  * Holds back changes of pods that contend with others for something of the node until the runtime has been listed once;

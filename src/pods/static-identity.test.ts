@@ -10,7 +10,7 @@ import { silentLog } from "../sim/machine.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
 import { StartedStaticPods } from "./started-static-pods.ts";
 import { StaticIdentity } from "./static-identity.ts";
-import type { PodChange } from "./sync-loop.ts";
+import type { PodChange } from "./pod-change.ts";
 
 const cause = { code: "Test", message: "a test" };
 const computed = "0123456789abcdef0123456789abcdef";

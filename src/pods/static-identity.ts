@@ -9,7 +9,7 @@ import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import type { StartedStaticPods } from "./started-static-pods.ts";
-import type { PodChange } from "./sync-loop.ts";
+import type { PodChange } from "./pod-change.ts";
 
 export interface StaticIdentityDependencies {
   readonly pleg: Pick<Pleg, "firstListing" | "podsNamed" | "isListed">;

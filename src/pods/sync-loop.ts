@@ -12,18 +12,9 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { admit, admitHugePages, hasHostPorts, type Rejection, unsupportedReason } from "./admission.ts";
 import { AfterListing } from "./after-listing.ts";
 import { admitToNode, type NodeAdmission } from "./node-admission.ts";
+import type { PodChange } from "./pod-change.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
-
-/** A change of what is wanted, from the merged sources. */
-export interface PodChange {
-  /** update: the same UID with other content. */
-  readonly op: "add" | "update" | "remove";
-  readonly pod: Pod;
-  readonly cause: Cause;
-  /** remove: a shorter grace than the pod's own. */
-  readonly graceSeconds?: number;
-}
 
 export interface SyncLoopDependencies {
   readonly runtime: RuntimeDependencies;

@@ -3,7 +3,7 @@ import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import { Kubelet, type KnownPod, type KubeletConfig } from "../../kubelet.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
-import type { PodChange } from "../../pods/sync-loop.ts";
+import type { PodChange } from "../../pods/pod-change.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
 import { simCompression } from "../compression.ts";
 import { SimConnection } from "../cri.ts";
