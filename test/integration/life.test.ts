@@ -133,9 +133,9 @@ describe("the life of a pod", { concurrency: 2 }, () => {
     });
   });
 
-  test("a container that was well for a while is restarted when its liveness fails, and readiness gates without a restart", async () => {
+  test("a container that was well for a minute is restarted when its liveness fails, and readiness gates without a restart", async () => {
     await withPodwright(async (podwright) => {
-      const wellMs = 12_000;
+      const wellMs = 60_000;
       const serve = "mkdir /tmp/w; touch /tmp/w/live /tmp/w/ready; httpd -p 8080 -h /tmp/w";
       const get = (path: string): object => ({ httpGet: { path, port: 8080 } });
       const often = { periodSeconds: 1, timeoutSeconds: 5 };
@@ -162,7 +162,7 @@ describe("the life of a pod", { concurrency: 2 }, () => {
       await gated(false);
       await gated(true);
       await gated(false);
-      await podwright.waitFor("the restart", ([pod]) => pod?.containers[0]?.restartCount === 1, 40_000);
+      await podwright.waitFor("the restart", ([pod]) => pod?.containers[0]?.restartCount === 1, 100_000);
       assert.equal((await podwright.container("well", "gated")).restartCount, 0, "readiness restarts nothing");
       const entries = await podwright.journal();
       const of = (what: string): JournalEntry | undefined =>

@@ -136,6 +136,7 @@ test("the kubelet's API: strangers get nothing; who is known sees pods, logs and
 test("the kubelet's API: logs are followed, commands and ports are streamed through the runtime", async () => {
   await withKubeletNode(async (node) => {
     const { stranger, known } = await startNode(node);
+    await until("the last line", async () => (await known.ask(`/containerLogs/${pod}/app`)).endsWith("three\n"));
     const following = await known.open(`/containerLogs/${pod}/app?follow=true&tailLines=0`);
     assert.equal(await known.ask(`/run/${pod}/app?cmd=sh%20-c%20echo>/proc/1/fd/1`, "POST"), "200 ");
     const [line] = (await once(following, "data")) as [string];
