@@ -195,10 +195,8 @@ export class Podwright {
   /** Stops what still runs, waits for the engine and containerd to end by themselves, and fails if anything is left. */
   async expectNothingLeft(): Promise<void> {
     const uids = await journaledUids(this.layout);
-    if ((await this.enginePid()) !== undefined) {
-      const left = (await this.pods()).map((pod) => pod.uid);
-      if (left.length > 0) await this.succeed("stop", "--grace", "0", ...left);
-    }
+    const left = await this.#podsOfEngine();
+    if (left.length > 0) await this.succeed("stop", "--grace", "0", ...left.map(({ uid }) => uid));
     await until(
       () => "the engine and containerd to end by themselves",
       async () => (await this.enginePid()) === undefined && (await this.containerdPid()) === undefined,
@@ -206,6 +204,18 @@ export class Podwright {
     );
     const traces = await tracesOf(this.layout, new Set([...uids, ...(await journaledUids(this.layout))]));
     if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
+  }
+
+  /** None of an engine that is ending by itself at this moment, or has. */
+  async #podsOfEngine(): Promise<readonly PodView[]> {
+    let pods: readonly PodView[] = [];
+    await until("the engine to answer or to be gone", async () => {
+      if ((await this.enginePid()) === undefined) return true;
+      const { exitCode, stdout } = await this.run(["ps", "--json"]);
+      if (exitCode === 0) ({ pods } = JSON.parse(stdout) as { readonly pods: readonly PodView[] });
+      return exitCode === 0;
+    });
+    return pods;
   }
 
   /** Whatever happened: ends what was started and takes away what it made. */
