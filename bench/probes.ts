@@ -113,6 +113,7 @@ async function measure(
     journal: { record: () => ++unexpected },
     log: silentLog,
     node: { hostIPs: ["127.0.0.1"], rootDirectory: "/nonexistent" },
+    said: () => undefined,
   });
   const pods = Math.round(rate / probesPerContainer);
   for (let index = 0; index < pods; index++) {

@@ -9,49 +9,22 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../src/ports/cri.ts";
-import { ContainerState } from "../src/ports/gen/runtime/v1/api_pb.js";
 import { Label } from "../src/runtime/labels.ts";
-import { Floor, type FloorPod, watchExits } from "./support/floor.ts";
+import { Floor, watchExits } from "./support/floor.ts";
 import { BenchNode, podManifest } from "./support/node.ts";
 import { benchOptions } from "./support/options.ts";
+import { killContainer, limitMs, look, Restarter, type Container } from "./support/restarts.ts";
 import { type Goal, printReport, progress } from "./support/report.ts";
 import { summarize } from "./support/statistics.ts";
 
 const goalRatio = 1.3;
 /** Without runtime events podwright lists the runtime this often. */
 const relistPeriodMs = 1_000;
-const limitMs = 30_000;
 const pollMs = 50;
 /** Before anybody looks for the next instance, so that looking does not slow it down. */
 const quietMs = 400;
 /** Between two restarts: a second, more or less, so that relists are met at any phase. */
 const settleMs = { least: 300, most: 1_300 };
-
-interface Container {
-  readonly id: string;
-  /** Wall clock, milliseconds. */
-  readonly startedAt: number;
-  readonly running: boolean;
-}
-
-async function look(cri: Cri, containerId: string): Promise<Container> {
-  const { status } = await cri.runtime.containerStatus({ containerId });
-  return {
-    id: containerId,
-    startedAt: Number((status?.startedAt ?? 0n) / 1_000n) / 1_000,
-    running: status?.state === ContainerState.CONTAINER_RUNNING,
-  };
-}
-
-/** Kills the container's first process and returns the wall clock of that moment, milliseconds. */
-async function killContainer(cri: Cri, containerId: string): Promise<number> {
-  const { info } = await cri.runtime.containerStatus({ containerId, verbose: true });
-  const { pid } = JSON.parse(info["info"] ?? "{}") as { readonly pid?: number };
-  if (pid === undefined || pid <= 1) throw new Error(`the runtime does not tell the process of ${containerId}`);
-  const at = performance.timeOrigin + performance.now();
-  process.kill(pid, "SIGKILL");
-  return at;
-}
 
 /** Waits until the pod has another running container than that one. */
 async function nextInstance(cri: Cri, find: () => Promise<readonly string[]>, former: string): Promise<Container> {
@@ -76,32 +49,6 @@ async function restartByPodwright(cri: Cri, uid: string): Promise<number> {
   const killedAt = await killContainer(cri, former);
   await sleep(quietMs);
   return (await nextInstance(cri, find, former)).startedAt - killedAt;
-}
-
-/** The bare client: for each container that it waits for, what to do when it has ended. */
-class Restarter {
-  readonly #cri: Cri;
-  readonly #floor: Floor;
-  readonly #waits = new Map<string, () => void>();
-
-  constructor(cri: Cri, floor: Floor) {
-    this.#cri = cri;
-    this.#floor = floor;
-  }
-
-  exited(containerId: string): void {
-    this.#waits.get(containerId)?.();
-  }
-
-  async restart(pod: FloorPod): Promise<number> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waits.set(pod.containerId, resolve);
-    const killedAt = await killContainer(this.#cri, pod.containerId);
-    const timeout = sleep(limitMs, "no exit event", { ref: false });
-    if ((await Promise.race([promise, timeout])) !== undefined) throw new Error(`no exit event within ${limitMs} ms`);
-    await this.#floor.startContainer(pod, 1);
-    return (await look(this.#cri, pod.containerId)).startedAt - killedAt;
-  }
 }
 
 /**

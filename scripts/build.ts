@@ -4,7 +4,7 @@
  *   build.ts [DIRECTORY]   where it goes (default: dist)
  */
 import { execFile } from "node:child_process";
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
@@ -26,6 +26,26 @@ async function gitCommit(): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** The node page's files, by name: `web/` with its modules in one script. */
+async function pageFiles(): Promise<Record<string, string>> {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: ["web/main.ts", "web/style.css"],
+    outdir: "web",
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    write: false,
+    logLevel: "warning",
+  });
+  const texts = outputFiles.map(({ path, text }) => [basename(path), text] as const);
+  const copied = ["index.html", "icon.svg"].map(async (name) => {
+    return [name, await readFile(join(root, "web", name), "utf8")] as const;
+  });
+  return Object.fromEntries([...texts, ...(await Promise.all(copied))]);
 }
 
 /** Puts a file in place in one step, so that a podwright that starts meanwhile reads the old or the new one whole. */
@@ -68,7 +88,10 @@ async function bundle(): Promise<OutputFile[]> {
     sourcemap: "linked",
     sourcesContent: false,
     legalComments: "linked",
-    define: { PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined" },
+    define: {
+      PODWRIGHT_COMMIT: JSON.stringify(await gitCommit()) ?? "undefined",
+      PODWRIGHT_PAGE: JSON.stringify(await pageFiles()),
+    },
     banner: { js: banner },
     write: false,
     metafile: true,

@@ -19,6 +19,7 @@ const shellScripts = globSync(["scripts/*.sh", "scripts/hooks/*", "bin/podwright
 
 const checks: readonly Check[] = [
   { name: "types", command: bin("tsc"), args: ["-p", "."], remedy: "" },
+  { name: "page types", command: bin("tsc"), args: ["-p", "web"], remedy: "" },
   { name: "lint", command: bin("oxlint"), args: ["--deny-warnings"], remedy: "many of these: npx oxlint --fix" },
   { name: "format", command: bin("oxfmt"), args: ["--check"], remedy: "npm run format" },
   { name: "dead code", command: bin("knip"), args: ["--no-progress"], remedy: "remove what nobody uses" },

@@ -52,6 +52,9 @@ missing_packages() {
   has_static_busybox || echo busybox-static
   if [ "$for_tests" = true ]; then
     has_program docker-registry || echo docker-registry
+    has_program chromium || echo chromium
+    # A browser without any font shows nothing.
+    [ -n "$(find /usr/share/fonts -name '*.ttf' -o -name '*.otf' 2>/dev/null | head -n 1)" ] || echo fonts-dejavu-core
     has_program unshare || echo util-linux
   fi
 }
@@ -135,7 +138,7 @@ set_up_node_modules() {
 set_up_bundle() {
   if [ -f dist/podwright.js ]; then
     # Folders too: a removed file changes nothing but its folder.
-    newer=$(find src package.json package-lock.json scripts/build.ts ! -name '*.test.ts' -newer dist/podwright.js | head -n 1)
+    newer=$(find src web package.json package-lock.json scripts/build.ts ! -name '*.test.ts' -newer dist/podwright.js | head -n 1)
     [ -n "$newer" ] || return 0
   fi
   say "building dist/podwright.js"

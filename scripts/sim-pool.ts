@@ -1,10 +1,13 @@
 /** Threads that play simulated lives side by side. */
 import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { LifeOptions } from "../src/sim/life/life.ts";
 import type { Mutant } from "./sim-mutant-list.ts";
 import type { Order, Report } from "./sim-worker.ts";
 
+/** What type stripping and compiling found out: each thread would do it again. */
+const compileCache = join(dirname(import.meta.dirname), ".cache/compile");
 /** Real time after which a life is taken to hang. */
 const lifeLimitMs = 120_000;
 
@@ -60,7 +63,10 @@ export class SimPool implements AsyncDisposable {
   }
 
   #start(): void {
-    const worker = new Worker(new URL("sim-worker.ts", import.meta.url), { workerData: { mutant: this.#mutant } });
+    const worker = new Worker(new URL("sim-worker.ts", import.meta.url), {
+      workerData: { mutant: this.#mutant },
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+    });
     const thread: Thread = { worker, busy: undefined };
     this.#all.add(thread);
     worker.on("message", (message: Report | "ready") => {

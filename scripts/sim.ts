@@ -10,16 +10,14 @@
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { type LifeOptions, runLife } from "../src/sim/life/life.ts";
-import { podFeatures } from "../src/sim/life/pods.ts";
-import { shrink } from "../src/sim/life/shrink.ts";
 import { stepKinds } from "../src/sim/life/steps.ts";
 import { timeline } from "../src/sim/life/timeline.ts";
+import { tellFailure } from "./sim-failure.ts";
 import { SimPool } from "./sim-pool.ts";
 import type { Report } from "./sim-worker.ts";
 
 /** More failures than these are only named. */
 const shownFailures = 3;
-const shrinkTries = 150;
 const progressMs = 5000;
 
 function usage(problem: string): never {
@@ -63,6 +61,15 @@ function figures(totals: Totals, beganMs: number): string {
   ].join(", ");
 }
 
+/** How much a life holds, so that none gets faster by doing less. */
+function average({ lives, simulatedMs, steps, actions }: Totals): string {
+  const sum = (counts: ReadonlyMap<string, number>): number =>
+    counts.values().reduce((total, count) => total + count, 0);
+  const each = (count: number): string => (count / lives).toFixed(0);
+  const minutes = (simulatedMs / lives / 60_000).toFixed(1);
+  return `each life on average: ${minutes} simulated minutes, ${each(sum(steps))} steps, ${each(sum(actions))} actions and decisions`;
+}
+
 function printCoverage({ steps, faults, actions }: Totals): void {
   const list = (counts: ReadonlyMap<string, number>): string =>
     [...counts]
@@ -72,27 +79,6 @@ function printCoverage({ steps, faults, actions }: Totals): void {
   console.log(`steps: ${list(steps)}\nfaults: ${list(faults)}\nactions and decisions: ${list(actions)}`);
   const missing = stepKinds.filter((kind) => !steps.has(kind));
   if (missing.length > 0) console.log(`steps never taken: ${missing.join(", ")}`);
-}
-
-async function printFailure({ seed, problems, plan }: Report, options: LifeOptions): Promise<void> {
-  const [first] = problems;
-  if (first === undefined) return;
-  const fails = async (smaller: LifeOptions): Promise<boolean> =>
-    (await runLife(seed, smaller)).problems.some(({ rule }) => rule === first.rule);
-  const found = await shrink(
-    plan.map(({ index }) => index),
-    podFeatures.filter((feature) => options.without?.includes(feature) !== true),
-    async ({ steps, without }) => await fails({ steps, without: [...(options.without ?? []), ...without] }),
-    shrinkTries,
-  );
-  const shrunk = { steps: found.steps, without: [...(options.without ?? []), ...found.without] };
-  const result = await runLife(seed, shrunk);
-  const problem = result.problems.find(({ rule }) => rule === first.rule) ?? first;
-  const without = shrunk.without.length > 0 ? ` --without ${shrunk.without.join(",")}` : "";
-  console.log(`\nseed ${seed}: ${problem.rule}, at ${problem.atMs.toFixed(0)} ms\n  ${problem.detail}`);
-  console.log(`  ${found.steps.length} of ${plan.length} steps are left after ${found.tries} tries`);
-  console.log(timeline(result, problem).replaceAll(/^/gm, "  "));
-  console.log(`  again: npm run sim -- --seed ${seed} --steps ${found.steps.join(",")}${without} --trace`);
 }
 
 async function main(): Promise<number> {
@@ -137,9 +123,10 @@ async function main(): Promise<number> {
   await Promise.all(Array.from({ length: pool.size }, work));
   clearInterval(progress);
   console.log(figures(totals, beganMs));
+  console.log(average(totals));
   printCoverage(totals);
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);
-  for (const failure of failures.slice(0, shownFailures)) await printFailure(failure, options);
+  for (const failure of failures.slice(0, shownFailures)) console.log(`\n${await tellFailure(failure, options)}`);
   if (failures.length > 0) console.log(`\nfailed: seeds ${failures.map(({ seed }) => seed).join(" ")}`);
   return failures.length > 0 ? 1 : 0;
 }

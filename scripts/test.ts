@@ -1,13 +1,16 @@
 /**
- * The test runner: every file in a process of its own, unit tests two at a time, integration tests one after the other.
+ * The test runner: every file in a process of its own, unit and integration tests two at a time, the others one after
+ * the other.
  *
  *   test.ts [--unit] [--long] [--vm] [PATH…]
  *
- * Without arguments unit tests, then integration tests. `--unit`: only those that need neither root nor a runtime.
+ * Without arguments unit tests, then simulated lives, then integration tests. `--unit`: only those that need neither root nor a runtime.
  * `--long`: also the long ones. `--vm`: only those for the machine of test/vm/run.sh, with what they print. PATH: only
- * test files at, under or containing it. The last line is `N passed, N failed`; the exit code 1 when a test failed, a
+ * test files at, under or containing it. What tests draw at random is the same each time, except with `--long`, which
+ * says its seed; PODWRIGHT_TEST_SEED chooses one. The last line is `N passed, N failed`; the exit code 1 when a test failed, a
  * file crashed or nothing ran.
  */
+import { randomInt } from "node:crypto";
 import { existsSync, globSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -50,15 +53,18 @@ function plan(options: {
   const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
   const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
   const unit = [
-    ...find("src/**/*.test.ts", "test/*.test.ts", "test/apiserver/*.test.ts"),
+    ...find("src/**/*.test.ts", "test/*.test.ts", "web/*.test.ts", "test/apiserver/*.test.ts"),
     ...foreign.map((path) => resolve(path)),
   ];
   const groups: Group[] = [
     { files: unit, atOnce: Math.max(2, availableParallelism()), timeoutMs: 3 * minuteMs, needsRoot: false },
   ];
   if (!options.unit) {
+    // Uses all cores by itself.
+    groups.push({ files: find("test/sim/*.test.ts"), atOnce: 1, timeoutMs: 20 * minuteMs, needsRoot: false });
+    // Mostly they wait; each has a node of its own.
     const files = find("test/integration/**/*.test.ts");
-    groups.push({ files, atOnce: 1, timeoutMs: 10 * minuteMs, needsRoot: true });
+    groups.push({ files, atOnce: 2, timeoutMs: 10 * minuteMs, needsRoot: true });
   }
   if (options.long) {
     groups.push({ files: find("test/long/**/*.test.ts"), atOnce: 1, timeoutMs: 60 * minuteMs, needsRoot: true });
@@ -134,6 +140,8 @@ async function main(): Promise<number> {
   const interrupted = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort(name));
 
+  process.env["PODWRIGHT_TEST_SEED"] ??= values.long ? String(randomInt(2 ** 31)) : "1";
+  console.log(`seed ${process.env["PODWRIGHT_TEST_SEED"]}`);
   const started = performance.now();
   const scratch = await mkdtemp(join(tmpdir(), "podwright-test-"));
   const results: FileResult[] = [];

@@ -3,13 +3,15 @@ import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import { onAbort } from "./base/abort.ts";
 import { type PodUid, podUid } from "./base/ids.ts";
 import { Semaphore } from "./base/semaphore.ts";
-import { ImageManager, type ImageManagerLimits } from "./images/image-manager.ts";
+import { type ImageConfig, makeImageManager } from "./images/make-image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
+import { measureStep, type Observer } from "./journal/observer.ts";
 import { LogRotation, type LogRotationConfig, type RunningLog } from "./logs/rotation.ts";
 import { runEvented } from "./pleg/evented.ts";
 import { PodCache } from "./pleg/pod-cache.ts";
 import { Pleg, type PlegConfig } from "./pleg/pleg.ts";
 import { reportAdoption } from "./pods/adoption.ts";
+import { firstView, waitingView } from "./pods/waiting-pod.ts";
 import type { ClusterHooks } from "./pods/cluster-hooks.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
 import type { DecisionRecorder } from "./pods/decision-recorder.ts";
@@ -22,6 +24,7 @@ import { PodWorkers } from "./pods/pod-workers.ts";
 import { StartedStaticPods } from "./pods/started-static-pods.ts";
 import { StaticIdentity } from "./pods/static-identity.ts";
 import type { PodChange } from "./pods/pod-change.ts";
+import type { NodePressure } from "./eviction/pressure-monitor.ts";
 import { SyncLoop } from "./pods/sync-loop.ts";
 import { matchesRunning } from "./sources/static-pod.ts";
 import type { Cri } from "./ports/cri.ts";
@@ -32,6 +35,7 @@ import { AllocationManager } from "./resources/allocation-manager.ts";
 import { ResourceRecord } from "./resources/resource-record.ts";
 import { PodCgroups, type PodCgroupsConfig } from "./resources/pod-cgroups.ts";
 import { type TrackedCri, withDeadlines } from "./runtime-service/deadlines.ts";
+import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { PodIds } from "./runtime/id-ranges.ts";
 import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
@@ -52,7 +56,7 @@ export interface KubeletConfig {
   readonly cgroups: Omit<PodCgroupsConfig, "hugePageSizes">;
   readonly pleg: PlegConfig;
   readonly worker: WorkerConfig;
-  readonly images: ImageManagerLimits;
+  readonly images: ImageConfig;
   /** For pods with user namespaces of their own. */
   readonly podIds: PodIds;
   /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
@@ -78,17 +82,13 @@ export interface KubeletDependencies {
   /** Which pods of the runtime may be removed when no source wants them. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** What the runtime can do beyond what every runtime can. */
-  readonly features: RuntimeFeatures;
+  readonly features: UsedFeatures;
   /** Undefined on a node that is in no cluster. */
   readonly cluster?: ClusterHooks;
+  /** Undefined: nobody looks at the machine. */
+  readonly pressure?: NodePressure | undefined;
   readonly recorder?: DecisionRecorder | undefined;
-}
-
-export interface RuntimeFeatures {
-  /** Makes what is mounted below a read-only mount read-only as well. */
-  readonly recursiveReadOnlyMounts: boolean;
-  /** Makes user namespaces, and mounts with ids mapped into them. */
-  readonly userNamespaces: boolean;
+  readonly observer?: Observer | undefined;
 }
 
 /** One pod with everything that is known of it. */
@@ -110,7 +110,7 @@ export class Kubelet {
   readonly #syncLoop: SyncLoop;
   readonly #identity: StaticIdentity;
   readonly #cgroups: PodCgroups;
-  readonly #probes: ProbeManager;
+  readonly probes: ProbeManager;
   readonly #allocations: AllocationManager;
   readonly #actuated: ResourceRecord;
   readonly #views = new Map<string, WorkerView>();
@@ -121,13 +121,14 @@ export class Kubelet {
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
     const { ports, journal, log } = deps;
-    const { clock, random, files, networkProbes, processes, cgroups } = ports;
-    const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs);
+    const { clock, files, processes, cgroups } = ports;
+    const cri = withDeadlines(deps.cri, clock, config.runtimeRequestTimeoutMs, deps.observer);
     this.#deps = deps;
     this.#cri = cri;
     this.#onPodGone = onPodGone;
     this.#cache = new PodCache(clock);
-    this.#pleg = new Pleg({ clock, cri, cache: this.#cache, journal, log: log.child({ room: "pleg" }) }, config.pleg);
+    const looking = { clock, cri, cache: this.#cache, journal, observer: deps.observer };
+    this.#pleg = new Pleg({ ...looking, log: log.child({ room: "pleg" }) }, config.pleg);
     const tree = { ...config.cgroups, hugePageSizes: config.node.resources.hugePageSizes };
     this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), tree);
     this.statuses = new StatusManager(journal);
@@ -135,18 +136,13 @@ export class Kubelet {
     this.#allocations = this.#makeAllocations(config);
     const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated };
     const runtime = runtimeDependencies(deps, config, own, this.#preStops);
-    this.#probes = new ProbeManager({
-      clock,
-      random,
-      files,
-      commands: cri.runtime,
-      networkProbes,
-      journal,
+    this.probes = new ProbeManager({
+      ...{ ...ports, journal, observer: deps.observer, node: config.node },
+      ...{ commands: cri.runtime, said: (uid) => this.statuses.get(uid) },
       log: log.child({ room: "prober" }),
-      node: config.node,
     });
     this.#workers = this.#makeWorkers(runtime, config);
-    this.#probes.results.onChange(({ pod, result, cause }) => {
+    this.probes.results.onChange(({ pod, result, cause }) => {
       this.#workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
     });
     this.#syncLoop = new SyncLoop({
@@ -159,8 +155,8 @@ export class Kubelet {
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
-      admission: config.admission,
-      unsupported: deps.cluster?.unsupported ?? (() => ""),
+      ...{ admission: config.admission, cluster: deps.cluster, pressure: deps.pressure },
+      hadEnded: (uid) => this.statuses.hadEnded(uid),
     });
     this.#logRotation = this.#makeLogRotation(config);
     this.#garbage = this.#makeGarbage(runtime, config.garbage);
@@ -200,7 +196,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
     using _hooks = onAbort(signal, () => this.#preStops.close());
-    await Promise.all([this.#probes.load(), this.#allocations.load()]);
+    await Promise.all([this.probes.load(), this.#allocations.load()]);
     this.#workers.start(signal);
     void reportAdoption({ ...this.#deps, clock: ports.clock, pleg: this.#pleg, workers: this.#workers });
     await Promise.all([
@@ -211,23 +207,20 @@ export class Kubelet {
       this.#garbage.run(signal),
       this.#allocations.run(signal),
     ]);
-    await this.#probes.close();
+    await this.probes.close();
   }
 
   /** Pods that are wanted or not yet gone. */
   pods(): KnownPod[] {
-    return this.#workers.list().map((worker) => {
-      const view = this.#views.get(worker.uid) ?? {
-        ref: worker.ref,
-        pod: worker.pod,
-        state: worker.state,
-        status: this.#cache.get(worker.uid).status,
-        waiting: new Map(),
-        terminationMessages: new Map(),
-      };
+    const waiting = this.#syncLoop.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
+    const known = this.#workers.list().map((worker) => {
+      const { ref, pod, state } = worker;
+      const view =
+        this.#views.get(worker.uid) ?? firstView({ ref, pod, state, status: this.#cache.get(worker.uid).status });
       const resize = resizeNow({ allocations: this.#allocations, actuated: this.#actuated }, worker.pod, view);
       return { view: { ...view, state: worker.state, resize }, status: this.statuses.get(worker.uid) };
     });
+    return [...known, ...waiting];
   }
 
   /** True once pods that an earlier life left behind are among them. */
@@ -245,7 +238,7 @@ export class Kubelet {
   /** What each subsystem last managed to do and what it waits for. */
   health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
     const outstanding = this.#cri.outstanding();
-    return kubeletHealth(this.#deps.ports.clock.monotonic(), this.#pleg, outstanding, this.#probes.activity);
+    return kubeletHealth(this.#deps.ports.clock.monotonic(), this.#pleg, outstanding, this.probes.activity);
   }
 
   /** Removes this node's cgroups when no pod is left in them. */
@@ -254,7 +247,7 @@ export class Kubelet {
   }
 
   #makeWorkers(runtime: RuntimeDependencies, config: KubeletConfig): PodWorkers {
-    const probes = this.#probes.states.bind(this.#probes);
+    const probes = this.probes.states.bind(this.probes);
     const publish = (view: WorkerView, cause: Cause): void => {
       this.#views.set(view.ref.uid, view);
       publishStatus(this.statuses, view, cause, {
@@ -264,6 +257,7 @@ export class Kubelet {
         recursiveReadOnlyMounts: this.#deps.features.recursiveReadOnlyMounts,
         hostIPs: this.#deps.cluster === undefined ? [] : config.node.hostIPs,
       });
+      if (view.state.kind === "terminated") this.#syncLoop.roomMade();
       if (view.state.kind === "terminated" && view.state.released) this.#deps.cluster?.podReleased(view.ref.uid);
     };
     const rivals = async (ref: PodRef): Promise<readonly PodUid[]> => {
@@ -276,11 +270,12 @@ export class Kubelet {
         runtime,
         pleg: this.#pleg,
         cache: this.#cache,
-        probes: this.#probes,
+        probes: this.probes,
         allocations: this.#allocations,
         config: config.worker,
         rivals,
         publish,
+        measured: (pod, kind, step) => measureStep(this.#deps.observer, this.#deps.ports.clock, pod, kind, step),
         recorder: this.#deps.recorder,
       },
       (worker) => this.#gone(worker.uid),
@@ -344,7 +339,7 @@ export class Kubelet {
   #gone(uid: PodUid): void {
     this.#views.delete(uid);
     this.statuses.remove(uid);
-    this.#probes.remove(uid);
+    this.probes.remove(uid);
     this.#allocations.remove(uid);
     this.#onPodGone(uid);
   }
@@ -368,7 +363,7 @@ function runtimeDependencies(
     cri,
     journal,
     log: log.child({ room: "runtime" }),
-    images: new ImageManager({ clock, images: cri.images, journal }, config.images),
+    images: makeImageManager({ ...ports, log, journal, images: cri.images }, config),
     podCgroups,
     actuated,
     objects: deps.objects,

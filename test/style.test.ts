@@ -7,13 +7,15 @@ import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { circles } from "./style/circles.ts";
-import { apart, exportedClasses, oneDoor, oneWay, unfinished } from "./style/rules.ts";
+import { apart, exportedClasses, noMarkup, oneDoor, oneWay, unfinished } from "./style/rules.ts";
 import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
 
 const root = dirname(import.meta.dirname);
 
 async function readProject(): Promise<Map<string, SourceFile>> {
-  const paths = globSync(["src/**/*.ts", "test/**/*.ts", "scripts/**/*.ts", "bench/**/*.ts"], { cwd: root });
+  const paths = globSync(["src/**/*.ts", "web/*.ts", "test/**/*.ts", "scripts/**/*.ts", "bench/**/*.ts"], {
+    cwd: root,
+  });
   const ours = paths.filter((path) => !path.startsWith("src/ports/gen/"));
   const files = await Promise.all(ours.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })));
   return new Map(files.map((file) => [file.path, file]));
@@ -40,6 +42,7 @@ describe("the sources", async () => {
   it("keep the API server for tests apart", () => assertNone(files.flatMap((file) => apart(file))));
   it("import in no circle", () => assertNone(circles(files)));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
+  it("make no markup of text in the page", () => assertNone([...project.values()].flatMap((file) => noMarkup(file))));
 });
 
 describe("the rule against circles", () => {
@@ -165,6 +168,18 @@ describe("the rule that keeps the API server for tests apart", () => {
     assert.deepEqual(using("bench/x.ts", "../test/apiserver/server.ts"), []);
     assert.deepEqual(using("test/apiserver/x.ts", "./server.ts"), []);
     assert.deepEqual(using("test/apiserver/x.ts", "node:http2"), []);
+  });
+});
+
+describe("the rule against markup in the page", () => {
+  it("catches every way from text to markup or code, in the page alone", () => {
+    const text =
+      "a.innerHTML = x;\nb.insertAdjacentHTML('beforeend', x);\ndocument.write(x);\nc.outerHTML = x;\neval(x);";
+    assert.deepEqual(
+      rulesOf(noMarkup({ path: "web/a.ts", text })).map((each) => each.slice(0, 1)),
+      ["1", "2", "3", "4", "5"],
+    );
+    assert.deepEqual(noMarkup({ path: "src/a.ts", text }), []);
   });
 });
 

@@ -106,6 +106,30 @@ export class Floor {
     });
   }
 
+  /** StopContainer and StopPodSandbox, which is when a kubelet may say that the pod is gone; calls back after each. */
+  async stopAll(pods: readonly FloorPod[], onStopped: () => void): Promise<void> {
+    await inParallel(pods, stopsAtOnce, async ({ containerId, sandboxId }) => {
+      await this.#cri.runtime.stopContainer({ containerId, timeout: 30n });
+      await this.#cri.runtime.stopPodSandbox({ podSandboxId: sandboxId });
+      onStopped();
+    });
+  }
+
+  /** Makes containers that have ended, all in one pod. */
+  async bury(count: number): Promise<FloorPod> {
+    const [pod] = await this.prepare(["grave"]);
+    if (pod === undefined) throw new Error("no pod was prepared");
+    pod.sandboxId = (await this.#cri.runtime.runPodSandbox({ config: pod.config })).podSandboxId;
+    const attempts = Array.from({ length: count }, (_, attempt) => attempt);
+    await inParallel(attempts, 2, async (attempt) => {
+      const config = containerConfig(pod, attempt, { name: "init", command: ["/bin/true"] });
+      const request = { podSandboxId: pod.sandboxId, config, sandboxConfig: pod.config };
+      const { containerId } = await this.#cri.runtime.createContainer(request);
+      await this.#cri.runtime.startContainer({ containerId });
+    });
+    return pod;
+  }
+
   async remove(pods: readonly FloorPod[]): Promise<void> {
     await inParallel(pods, stopsAtOnce, async ({ name, sandboxId }) => {
       await this.#cri.runtime.stopPodSandbox({ podSandboxId: sandboxId });

@@ -3,8 +3,8 @@ export interface Goal {
   readonly name: string;
   readonly value: number;
   readonly atMost: number;
-  /** `×` (of the floor), `ms`, or `%` (of one processor core). */
-  readonly unit: "×" | "ms" | "%";
+  /** `×` (of the floor), `ms`, `%` (of one processor core), or `KiB/s`. */
+  readonly unit: "×" | "ms" | "%" | "KiB/s";
 }
 
 type Cell = string | number;
@@ -51,6 +51,8 @@ function withUnit(value: number, unit: Goal["unit"]): string {
       return `${Math.round(value)} ms`;
     case "%":
       return `${value.toFixed(1)} % of a core`;
+    case "KiB/s":
+      return `${value.toFixed(1)} KiB/s`;
   }
 }
 

@@ -36,6 +36,11 @@ export function isApiError(error: unknown, ...reasons: readonly ApiErrorReason[]
   return error instanceof ApiError && reasons.some((reason) => reason === error.reason);
 }
 
+/** Whether a patch that says by its UID which object is meant met another of its name: to the server an invalid change. */
+export function isOtherUid(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 422 && /\bmetadata\.uid: /u.test(error.message);
+}
+
 /** Whether the resource version that was asked for is too old (410): only a list helps. */
 export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 410 || isApiError(error, "Expired", "Gone"));

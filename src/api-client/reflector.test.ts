@@ -155,6 +155,24 @@ describe("Reflector", () => {
     });
   });
 
+  test("a server that was away, and has forgotten the place when it is back, is asked for everything soon", async () => {
+    await withWorld(async (world) => {
+      await (await world.synced()).end();
+      for (let failures = 1; failures < 6; failures++) {
+        await world.kube.clock.advance(reflectorDelayMs(failures, 0));
+        (await world.kube.next()).fail(new Error("connection refused"));
+      }
+      await world.kube.clock.advance(reflectorDelayMs(6, 0));
+      await (await world.kube.next()).json(status(410, "Expired"), 410);
+      await world.kube.clock.advance(1000);
+      await (await world.initial()).write(bookmark("31", true), event("ERROR", status(410, "Expired")));
+      await world.kube.clock.advance(1000);
+      assert.ok(await world.kube.isQuiet(), "one that forgets again and again is not asked every second");
+      await world.kube.clock.advance(1000);
+      await world.initial();
+    });
+  });
+
   test("an event that can't be read means taking everything anew, and shows nothing of it", async () => {
     await withWorld(async (world) => {
       const stream = await world.synced();

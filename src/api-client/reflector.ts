@@ -75,6 +75,8 @@ export class Reflector<T extends ApiObject> {
   #failures = 0;
   /** Tries in a row that did not end as they should. */
   #problems = 0;
+  /** Since a watch last was a good one, the server has said that it forgot the place. */
+  #wasForgotten = false;
 
   constructor(deps: ReflectorDependencies, target: ReflectorTarget<T>, handler: ReflectorHandler<T>) {
     this.#deps = deps;
@@ -96,8 +98,10 @@ export class Reflector<T extends ApiObject> {
         problem = error;
       }
       const lived = clock.monotonic() - began >= goodWatchMs;
+      const isFirstAnswer = this.#isForgottenAnew(problem, lived);
       const calm = this.#isCalm(problem);
       this.#problems = calm ? 0 : this.#problems + 1;
+      if (isFirstAnswer) this.#failures = 0;
       const short = lived ? 0 : ++this.#failures;
       if (lived) this.#failures = 0;
       if (calm && lived) continue;
@@ -110,6 +114,17 @@ export class Reflector<T extends ApiObject> {
       }
       await clock.sleep(`another look at the ${this.#target.name}`, delayMs, signal).catch(() => {});
     }
+  }
+
+  /**
+   * A server that is back after it was away for long has forgotten every place. It answers, so what it is asked next does
+   * not wait as long as nobody answered. (One that forgets again and again is asked less and less often.)
+   */
+  #isForgottenAnew(problem: unknown, lived: boolean): boolean {
+    const isForgotten = this.#version !== undefined && isExpired(problem);
+    const isNew = isForgotten && !this.#wasForgotten;
+    this.#wasForgotten = isForgotten || (this.#wasForgotten && !lived);
+    return isNew;
   }
 
   /** Judges an end: true for one that is part of life. Otherwise notes what has to be done differently. */

@@ -23,10 +23,18 @@ export const NodeObject = z.looseObject({
     labels: StringMap.optional(),
     annotations: StringMap.optional(),
   }),
-  spec: z.looseObject({ unschedulable: z.boolean().optional(), providerID: OptionalText }).optional(),
+  spec: z
+    .looseObject({
+      unschedulable: z.boolean().optional(),
+      providerID: OptionalText,
+      taints: z.array(z.looseObject({ key: z.string(), value: OptionalText, effect: z.string() })).optional(),
+    })
+    .optional(),
   status: z
     .looseObject({
       conditions: z.array(NodeCondition).optional(),
+      nodeInfo: z.looseObject({ bootID: OptionalText }).optional(),
+      addresses: z.array(z.looseObject({ type: z.string(), address: z.string() })).optional(),
       capacity: StringMap.optional(),
       allocatable: StringMap.optional(),
     })

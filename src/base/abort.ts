@@ -1,10 +1,33 @@
 import type { Clock } from "../ports/clock.ts";
 
+const once = { once: true };
+
 /** Calls `callback` when the signal aborts (at once when it has); dispose of the result to stop listening. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   if (signal?.aborted) callback();
-  signal?.addEventListener("abort", callback, { once: true });
-  return { [Symbol.dispose]: () => signal?.removeEventListener("abort", callback) };
+  signal?.addEventListener("abort", callback, once);
+  return new AbortListening(signal, callback);
+}
+
+/** Resolves with the promise, or as soon as the signal aborts: for waits that are over then, whatever came of them. */
+export async function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<void>();
+  using _abort = onAbort(signal, aborted.resolve);
+  await Promise.race([promise, aborted.promise]);
+}
+
+class AbortListening implements Disposable {
+  readonly #signal: AbortSignal | undefined;
+  readonly #callback: () => void;
+
+  constructor(signal: AbortSignal | undefined, callback: () => void) {
+    this.#signal = signal;
+    this.#callback = callback;
+  }
+
+  [Symbol.dispose](): void {
+    this.#signal?.removeEventListener("abort", this.#callback);
+  }
 }
 
 /** A signal that aborts with either of the two; dispose of it to let go of both. */

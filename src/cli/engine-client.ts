@@ -1,4 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Pod } from "../api/pod.ts";
 import { answeredError } from "../linux/api-errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import type {
@@ -73,6 +74,11 @@ export class EngineClient {
 
   async pod(selector: string): Promise<PodView> {
     return (await this.#call("GET", podPath(selector))) as PodView;
+  }
+
+  /** Every pod as the API has it, with its specification. */
+  async podList(): Promise<readonly Pod[]> {
+    return ((await this.#call("GET", "/pods")) as { readonly items: readonly Pod[] }).items;
   }
 
   async stop(selector: string, graceSeconds: number | undefined): Promise<PodView> {

@@ -5,7 +5,6 @@ import { withDefaults } from "../config/defaults.ts";
 import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
-import { readMachineInfo } from "../engine/machine.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
 import { systemDaemons } from "../linux/daemons.ts";
 import { systemHashing } from "../linux/hashing.ts";
@@ -27,6 +26,8 @@ import { watchPrivateRuntime } from "../private-runtime/watch.ts";
 import { defaultPodIds } from "../runtime/id-ranges.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
+import { credentialFiles } from "./credential-files.ts";
+import { machineInfo } from "./machine-info.ts";
 import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 
 export interface EngineOptions {
@@ -112,7 +113,7 @@ async function serve(
   { machine, endsWhenIdle, recorder }: Serving,
   log: Logger,
 ): Promise<void> {
-  const { clock, files, cgroups, network } = ports;
+  const { clock, files, network } = ports;
   const told = terminationSignal();
   using cri = connectCri(endpoint);
   const runtime = await discoverRuntime(cri, told).catch((error: unknown) => {
@@ -123,15 +124,18 @@ async function serve(
     });
   });
   // A node of its own, without a cluster: upstream's defaults, in podwright's own corner of the machine.
+  const configuration = withDefaults({});
   const settings = {
-    ...kubeletSettings(withDefaults({})),
+    ...kubeletSettings(configuration),
     cgroupRoot: layout.cgroupRoot,
     images: defaultImageLimits,
   };
   const podIds = defaultPodIds(settings.idsPerPod);
-  const node = { nodeName: hostname(), rootDirectory: layout.kubeletRoot, hostIPs: network.addresses(), podIds };
+  const rootDirectory = layout.kubeletRoot;
+  const credentials = { credentialFiles: credentialFiles(rootDirectory) };
+  const node = { nodeName: hostname(), rootDirectory, hostIPs: network.addresses(), podIds, ...credentials };
   const isPrivate = endpoint === layout.containerd.endpoint;
-  const config = kubeletConfig(node, settings, await readMachineInfo(files, cgroups), runtime);
+  const config = kubeletConfig(node, settings, await machineInfo(ports, rootDirectory), runtime);
   const ended = await runNode({
     ports,
     layout,
@@ -146,7 +150,8 @@ async function serve(
     told,
     endsWhenIdle,
     recorder,
-    beside: async (_node, signal) => {
+    subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },
+    beside: async (_node, _figures, signal) => {
       if (machine === undefined) return;
       const ensure = (ensuring: AbortSignal): Promise<unknown> =>
         ensurePrivateRuntime(runtimeDependencies(ports), layout, machine, ensuring);

@@ -1,71 +1,46 @@
-import { arch } from "node:os";
-import { resolve } from "node:path/posix";
 import { ApiClient } from "../api-client/client.ts";
-import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import { milliseconds } from "../config/settings.ts";
+import { type KubeletSettings, milliseconds } from "../config/settings.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import type { MachineInfo } from "../engine/machine.ts";
-import { inClusterAccess } from "../kube/in-cluster.ts";
-import { decodeKubeconfig, type KubeAccess } from "../kube/kubeconfig.ts";
-import { openKubeTransport } from "../kube/transport.ts";
+import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import { readNodeFacts } from "../node/node-facts.ts";
 import type { NodeRegistration } from "../node/node-status.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
-
-/** The release of Kubernetes whose kubelet podwright stands in for; what podwright is comes behind it. */
-const kubernetesVersion = "v1.36.2";
-const maxKubeconfigBytes = 1024 * 1024;
-
-/** Go's names of processors, which the labels of nodes use. */
-const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+import { kubernetesVersion } from "./kubernetes-version.ts";
+import { cloudSetup } from "./cloud.ts";
+import { architecture, type NodeCredentials, nodeTransport } from "./node-credentials.ts";
 
 export interface ClusterParts {
   readonly ports: Ports;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
-  readonly access: KubeAccess;
+  readonly settings: Pick<KubeletSettings, "reservations" | "countsStorage">;
+  readonly credentials: NodeCredentials;
   readonly nodeName: string;
   readonly hostIPs: readonly string[];
   readonly machine: MachineInfo;
   readonly runtime: RuntimeInfo;
-}
-
-/**
- * The cluster that `--kubeconfig` names; undefined without the flag, and the node stands alone.
- * @throws PodwrightError (bad input) when the file can't be used
- */
-export async function clusterAccess(
-  ports: Ports,
-  { kubeconfig = "" }: NodeFlagValues,
-): Promise<KubeAccess | undefined> {
-  if (kubeconfig === "") return undefined;
-  const path = resolve(process.cwd(), kubeconfig);
-  let bytes: Uint8Array;
-  try {
-    bytes = await ports.files.read(path, maxKubeconfigBytes);
-  } catch (error) {
-    throw new PodwrightError(ExitCode.badInput, `failed to read the kubeconfig: ${errorMessage(error)}`, {
-      cause: error,
-      remedy: "check --kubeconfig",
-    });
-  }
-  return decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
+  readonly metrics: NodeMetrics;
 }
 
 /** A node's place in the cluster; connections are closed when the result is disposed of. */
 export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & Disposable> {
   const { ports, configuration, nodeName, hostIPs, machine, runtime } = parts;
-  const architecture = architectures[arch()] ?? arch();
-  const userAgent = `podwright/${version} (linux/${architecture})`;
-  const transport = openKubeTransport(parts.access, { ...ports, userAgent });
+  const { reservations, countsStorage } = parts.settings;
+  const counted = countsStorage ? machine : { ...machine, ephemeralStorageBytes: undefined };
+  const { cloud, externalCloud } = cloudSetup(parts.flags, ports.clock);
+  const transport = nodeTransport(ports, parts.credentials);
   const updatePeriodMs = milliseconds(configuration.nodeStatusUpdateFrequency);
   const leaseDurationSeconds = configuration.nodeLeaseDurationSeconds;
   const client = new ApiClient(
-    { transport, clock: ports.clock },
+    {
+      transport: parts.metrics.client.measured(transport, new URL(parts.credentials.access.server).host),
+      clock: ports.clock,
+    },
     {
       requests: { perSecond: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
       events: { perSecond: configuration.eventRecordQPS, burst: configuration.eventBurst },
@@ -78,23 +53,25 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
       identity: {
         name: nodeName,
         addresses: hostIPs,
-        facts: await readNodeFacts(ports.files, machine),
+        facts: await readNodeFacts(ports.files, counted),
         architecture,
         kubeletVersion: `${kubernetesVersion}+podwright.${version}`,
         apiPort: configuration.enableServer ? configuration.port : 0,
         runtime,
+        ...(externalCloud && { externalCloud }),
         capacity: {
           maxPods: configuration.maxPods,
           podsPerCore: configuration.podsPerCore ?? 0,
-          reserved: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
-          reservedSystemCpus: configuration.reservedSystemCPUs ?? "",
-          evictionMemory: configuration.evictionHard?.["memory.available"] ?? "",
+          reserved: reservations.lists,
+          reservedSystemCpus: reservations.systemCpus,
+          eviction: reservations.eviction,
         },
       },
       registration: registrationOf(parts),
       updatePeriodMs,
       reportPeriodMs: milliseconds(configuration.nodeStatusReportFrequency),
     },
+    cloud,
     leaseDurationSeconds,
     maxImages: configuration.nodeStatusMaxImages,
     [Symbol.dispose]: () => transport[Symbol.dispose](),

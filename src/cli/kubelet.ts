@@ -2,15 +2,21 @@ import { hostname } from "node:os";
 import { resolve } from "node:path/posix";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { cloudOptions } from "../config/cloud-options.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { kubeletHelp, parseKubeletFlags, type NodeFlagValues } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { nodeAddresses, nodeNameOf } from "../config/node-options.ts";
-import { kubeletSettings, milliseconds, socketEndpoint, uselessNameServers } from "../config/settings.ts";
+import {
+  kubeletSettings,
+  milliseconds,
+  socketEndpoint,
+  uselessNameServers,
+  uselessThresholds,
+} from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
-import { readMachineInfo } from "../engine/machine.ts";
 import type { Node, NodeSources } from "../engine/node.ts";
 import { subordinateIds } from "../engine/subordinate-ids.ts";
 import { waitForRuntime } from "../engine/wait-for-runtime.ts";
@@ -19,16 +25,24 @@ import { systemLocks } from "../linux/lock.ts";
 import { createLogger } from "../linux/log-sink.ts";
 import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/own-process.ts";
 import { serveTcp } from "../linux/tcp-server.ts";
+import { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { Cri } from "../ports/cri.ts";
-import type { Logger } from "../ports/log.ts";
+import type { Logger, LogLevel } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { healthzRoutes } from "../server/healthz.ts";
+import { withCertificates } from "./certificate-figures.ts";
 import { canonicalPath } from "./context.ts";
-import { clusterAccess, openCluster } from "./kubelet-cluster.ts";
+import { credentialFiles } from "./credential-files.ts";
+import { credentialPlugins } from "./credential-providers.ts";
+import { openCluster } from "./kubelet-cluster.ts";
+import { machineInfo } from "./machine-info.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
+import { certificateDirectory, nodeCredentials } from "./node-credentials.ts";
+import { servingCertificates } from "./serving-certificates.ts";
+import { servePodsApis } from "./pods-apis.ts";
 import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -41,6 +55,7 @@ interface Daemon {
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
+  readonly setVerbosity: (verbosity: number) => void;
   /** Aborts when it is told to end. */
   readonly told: AbortSignal;
 }
@@ -62,10 +77,12 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
     { files: ports.files, workingDirectory: process.cwd(), cgroupVersion: ports.cgroups.version },
     flags,
   );
-  const log = createLogger({ level: configuration.logging.verbosity >= debugVerbosity ? "debug" : "info" });
+  const levelOf = (verbosity: number): LogLevel => (verbosity >= debugVerbosity ? "debug" : "info");
+  const log = createLogger({ level: levelOf(configuration.logging.verbosity) });
+  const setVerbosity = (verbosity: number): void => log.setLevel(levelOf(verbosity));
   for (const warning of warnings) log.warn(warning);
   try {
-    await operate({ ports, log, configuration, flags: flags.node, told });
+    await operate({ ports, log, configuration, flags: flags.node, setVerbosity, told });
   } catch (error) {
     if (!told.aborted || error !== told.reason) throw error;
   }
@@ -75,18 +92,20 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
 
 async function operate(daemon: Daemon): Promise<void> {
   const { ports, log, configuration, flags } = daemon;
-  const settings = kubeletSettings(configuration);
+  const settings = kubeletSettings(configuration, flags.experimentalAllocatableIgnoreEviction);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
   const hostIPs = nodeAddresses(flags.nodeIp, ports.network.addresses());
   await checkMachine(daemon);
+  const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
   using _stateLock = await lockStateDirectory(ports, layout);
   const recorder = await openRecorder(ports, log, flags.record);
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
-  const access = await clusterAccess(ports, flags);
-  if (access === undefined) log.info("standalone mode, no API client");
+  const { rotateCertificates: renews = false } = configuration;
+  const credentials = await nodeCredentials({ ports, log, flags, nodeName, renews });
+  if (credentials === undefined) log.info("standalone mode, no API client");
   using runtimeConnection = connectCri(endpoint);
   using imageConnection = connectImages(configuration);
   const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
@@ -96,14 +115,20 @@ async function operate(daemon: Daemon): Promise<void> {
     throw error;
   });
   if (runtime === undefined) return;
-  const machine = await readMachineInfo(ports.files, ports.cgroups);
+  const machine = await machineInfo(ports, rootDirectory);
   const podIds = await subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods);
-  const config = kubeletConfig({ nodeName, rootDirectory, hostIPs, podIds }, settings, machine, runtime);
+  const pullFrom = { credentialFiles: credentialFiles(rootDirectory), credentialPlugins: plugins };
+  const own = { nodeName, rootDirectory, hostIPs, podIds, ...pullFrom };
+  const config = kubeletConfig(own, settings, machine, runtime);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
-  const parts = { ...daemon, nodeName, hostIPs, machine, runtime };
-  using cluster = access && (await openCluster({ ...parts, access }));
+  const metrics = new NodeMetrics(ports.clock);
+  const parts = { ...daemon, settings, nodeName, hostIPs, machine, runtime, metrics };
+  using cluster = credentials && (await openCluster({ ...parts, credentials }));
+  const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
+  const serving = await servingCertificates({ ...daemon, ...where }, cluster?.client);
+  const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
   await runNode({
     ports,
     layout,
@@ -112,28 +137,36 @@ async function operate(daemon: Daemon): Promise<void> {
     runtime,
     runtimeEndpoint: endpoint,
     config,
+    pressure: settings.pressure,
     sources: sourcesOf(configuration),
-    ...(cluster && { cluster }),
+    ...(cluster && { cluster: { ...cluster, certificates: () => managers.map(({ check }) => check) } }),
     // As upstream: whatever of the runtime's pods no source wants is an orphan.
     owns: async () => true,
     told: lockFile.told,
     endsWhenIdle: false,
+    metrics,
     recorder,
-    beside: async (node, signal) => {
-      const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
-      const api = { ...daemon, ...where, cri, apiClient: cluster?.client };
-      await Promise.all([serveHealthz(daemon, node, signal), serveNodeApi(api, node, signal)]);
+    subject: { ...daemon, rootDirectory },
+    beside: async (node, figures, signal, journal) => {
+      const shown = { figures: withCertificates(figures, credentials?.certificates, serving), metrics };
+      const api = { ...daemon, ...where, ...shown, cri, apiClient: cluster?.client, servingCertificates: serving };
+      await Promise.all([
+        credentials?.run(journal, signal),
+        serving?.run(journal, signal),
+        serveHealthz(daemon, node, signal),
+        serveNodeApi(api, node, signal),
+        servePodsApis({ ...daemon, rootDirectory, metrics: metrics.podsApi }, node, signal),
+      ]);
     },
   });
 }
 
-function apiFiles({
-  certDir,
-  tokenAuthFile = "",
-}: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile"> {
+function apiFiles(flags: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile" | "servesPage"> {
+  const { tokenAuthFile = "", nodePage = false } = flags;
   return {
-    certificateDirectory: resolve(process.cwd(), certDir || "/var/lib/kubelet/pki"),
+    certificateDirectory: certificateDirectory(flags),
     tokenFile: tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile),
+    servesPage: nodePage,
   };
 }
 
@@ -159,7 +192,8 @@ function sourcesOf(configuration: KubeletConfiguration): NodeSources {
 }
 
 /** What has to be so before anything is done, and what this process does to itself. */
-async function checkMachine({ ports, log, configuration }: Daemon): Promise<void> {
+async function checkMachine({ ports, log, configuration, flags }: Daemon): Promise<void> {
+  cloudOptions(flags);
   if (process.getuid?.() !== 0) {
     throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
       remedy: "run it with sudo",
@@ -173,6 +207,9 @@ async function checkMachine({ ports, log, configuration }: Daemon): Promise<void
   }
   if (ports.cgroups.version === 1) {
     log.warn("cgroup v1 detected. cgroup v1 support is deprecated; please migrate to cgroup v2");
+  }
+  for (const signal of uselessThresholds(configuration)) {
+    log.warn("a threshold of containerfs says nothing: that of nodefs or imagefs counts for it", { signal });
   }
   for (const address of uselessNameServers(configuration)) {
     log.warn("invalid IP address in clusterDNS; it is passed over", { address });

@@ -6,7 +6,7 @@ import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
 import { findLog, type LogTarget } from "./log-target.ts";
-import { hasEnded } from "./pod-text.ts";
+import { hasEnded } from "../server/pod-words.ts";
 import { terminalText } from "./safe-text.ts";
 import type { Terminal } from "./terminal.ts";
 

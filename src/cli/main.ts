@@ -5,7 +5,7 @@ import { buildProgram } from "./program.ts";
 import { Terminal } from "./terminal.ts";
 
 /** Runs one command line to its exit code. Never rejects. */
-async function main(arguments_: readonly string[]): Promise<ExitCode> {
+async function main(arguments_: readonly string[]): Promise<number> {
   using terminal = new Terminal(process.stdout, process.stderr, process.env);
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -15,7 +15,7 @@ async function main(arguments_: readonly string[]): Promise<ExitCode> {
     });
   }
   const debug = process.env["PODWRIGHT_DEBUG"] === "1";
-  let exitCode: ExitCode = ExitCode.done;
+  let exitCode: number = ExitCode.done;
   try {
     const program = buildProgram(terminal, (code) => (exitCode = code));
     await program.parseAsync([...arguments_], { from: "user" });

@@ -1,49 +1,45 @@
-import { basename, dirname } from "node:path/posix";
 import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { version } from "../base/version.ts";
-import type { KubeletConfiguration } from "../config/defaults.ts";
 import { type ServingSettings, servingSettings } from "../config/serving.ts";
 import type { Node } from "../engine/node.ts";
-import { selfSignedCertificate } from "../linux/certificates.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "../linux/https-server.ts";
+import { pageAssets } from "../linux/page-assets.ts";
 import { serveTcp } from "../linux/tcp-server.ts";
+import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
 import { anonymous, byCertificate, byToken, parseTokenFile } from "../node-api/authenticators.ts";
 import { allowKnown } from "../node-api/authorizers.ts";
 import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-api/reviews.ts";
 import { type NodeApiDependencies, nodeApi, readOnlyApi } from "../node-api/routes.ts";
+import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
+import { pageRoutes, withPage } from "../page/routes.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
+import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
+import { sameMaterial, type ServingParts, tlsMaterial, watchMaterial } from "./serving-certificates.ts";
 
 /** What the API is served from. */
-export interface NodeApiParts {
-  readonly ports: Ports;
-  readonly log: Logger;
+export interface NodeApiParts extends ApiSubject, ServingParts {
   readonly cri: Cri;
-  readonly configuration: KubeletConfiguration;
-  readonly nodeName: string;
-  readonly hostIPs: readonly string[];
-  readonly rootDirectory: string;
-  /** Where a certificate that podwright makes is kept; upstream's `--cert-dir`. */
-  readonly certificateDirectory: string;
   /** Tokens of clients, for a node without a cluster; undefined: none. */
   readonly tokenFile: string | undefined;
+  /** Whether the node page is served too. */
+  readonly servesPage: boolean;
   /** The API server, which knows clients and what they may; undefined: there is none. */
   readonly apiClient: ApiClient | undefined;
+  /** What the node shows to monitoring. */
+  readonly figures: NodeFigures;
+  readonly metrics: NodeMetrics;
 }
 
 /** A port that is taken, a certificate that is not there yet: tried again after this. */
 const retryMs = 5000;
-/** Files that were replaced are noticed at once where the kernel tells, and after this in any case. */
-const reloadMs = 60_000;
 const maxFileBytes = 1024 * 1024;
-const generatedName = "kubelet";
 
 /**
  * Serves the kubelet's API until the signal aborts. What keeps it from being served is logged and tried again: it keeps
@@ -54,42 +50,26 @@ export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: Abor
   const { log, configuration } = parts;
   const settings = servingSettings(configuration);
   if (settings === undefined) return;
-  const deps = apiDependencies(parts, settings, node);
+  const deps = apiDependencies(parts, node);
+  const own = withFigures(parts.figures, parts.ports.compression, nodeApi(deps));
+  const handler = parts.servesPage ? withPage(own, pageRoutes(node.page, pageAssets)) : own;
   await Promise.all([
     serveReadOnly(parts, settings, deps, signal),
-    servePrivately(parts, settings, deps, signal).catch((error: unknown) => {
+    servePrivately(parts, settings, handler, signal).catch((error: unknown) => {
       if (!(error instanceof PodwrightError)) throw error;
       log.error("the kubelet's API is not served", { error: error.message, remedy: error.remedy ?? "" });
     }),
   ]);
 }
 
-function apiDependencies(parts: NodeApiParts, settings: ServingSettings, node: Node): NodeApiDependencies {
-  const { ports, configuration } = parts;
-  return {
-    clock: ports.clock,
-    files: ports.files,
-    store: ports,
-    cri: parts.cri,
-    pods: () => node.nodePods(),
-    health: () => node.health(),
-    configuration: { kind: "KubeletConfiguration", apiVersion: "kubelet.config.k8s.io/v1beta1", ...configuration },
-    version,
-    logsDirectory: "/var/log",
-    checkpointDirectory: `${parts.rootDirectory}/checkpoints`,
-    debugging: settings.debugging,
-    systemLogs: settings.systemLogs,
-  };
-}
-
 async function serveReadOnly(
-  { ports, log }: NodeApiParts,
+  { ports, log, figures, metrics }: NodeApiParts,
   { host, readOnlyPort }: ServingSettings,
   deps: NodeApiDependencies,
   signal: AbortSignal,
 ): Promise<void> {
   if (readOnlyPort === 0) return;
-  const handler = readOnlyApi(deps);
+  const handler = metrics.http.measuredReadOnly(withFigures(figures, ports.compression, readOnlyApi(deps)));
   await keepServing(ports, log, "the read-only API", signal, async () => {
     return await serveTcp({ host, port: readOnlyPort }, handler);
   });
@@ -98,12 +78,17 @@ async function serveReadOnly(
 async function servePrivately(
   parts: NodeApiParts,
   settings: ServingSettings,
-  deps: NodeApiDependencies,
+  api: NodeHandler,
   signal: AbortSignal,
 ): Promise<void> {
   const { ports, log } = parts;
   const { host, port, minVersion, ciphers, streamingIdleMs } = settings;
-  const handler = await guarded(parts, settings, nodeApi(deps));
+  if (parts.configuration.serverTLSBootstrap === true && parts.servingCertificates === undefined) {
+    throw new PodwrightError(ExitCode.badInput, "serverTLSBootstrap asks an API server, and there is none", {
+      remedy: "leave it out, and give tlsCertFile and tlsPrivateKeyFile or take the certificate that podwright makes",
+    });
+  }
+  const handler = parts.metrics.http.measured(await guarded(parts, settings, api));
   const onError = (error: unknown, request: object): void => {
     log.error("request failed", { ...request, error: String(error) });
   };
@@ -118,7 +103,7 @@ async function servePrivately(
     material = next;
     log.info("the kubelet's API serves with changed certificates");
   };
-  using _watch = watchFiles(parts, settings, () => void reload().catch((error: unknown) => complain(log, error)));
+  using _watch = watchMaterial(parts, settings, () => void reload().catch((error: unknown) => complain(log, error)));
   await keepServing(ports, log, "the kubelet's API", signal, async () => {
     material = await tlsMaterial(parts, settings);
     const options = { host, port, minVersion, ciphers, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
@@ -180,64 +165,4 @@ function authorizer(
   throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook asks an API server, and there is none", {
     remedy: `set authorization.mode to AlwaysAllow, and say by ${files} who is known`,
   });
-}
-
-/** From the files of the configuration, or from a pair in the certificate directory, which is made when it is missing. */
-async function tlsMaterial(parts: NodeApiParts, settings: ServingSettings): Promise<TlsMaterial> {
-  const { ports, certificateDirectory, nodeName, hostIPs } = parts;
-  const { files, clock } = ports;
-  const read = async (path: string): Promise<string> => {
-    return new TextDecoder().decode(await files.read(path, maxFileBytes));
-  };
-  const { serving, clientAuthoritiesFile } = settings;
-  const clientAuthorities = clientAuthoritiesFile === undefined ? undefined : await read(clientAuthoritiesFile);
-  if (serving !== undefined) {
-    const certificate = await read(serving.certificateFile);
-    return { certificate, key: await read(serving.keyFile), clientAuthorities };
-  }
-  const paths = {
-    certificate: `${certificateDirectory}/${generatedName}.crt`,
-    key: `${certificateDirectory}/${generatedName}.key`,
-  };
-  const [certificate, key] = await Promise.all([files.stat(paths.certificate), files.stat(paths.key)]);
-  if (certificate === undefined || key === undefined) {
-    const made = selfSignedCertificate([nodeName, ...hostIPs], new Date(clock.now()));
-    await files.makeDirectory(certificateDirectory, 0o755);
-    await files.writeAtomic(paths.key, made.key, 0o600);
-    await files.writeAtomic(paths.certificate, made.certificate, 0o644);
-  }
-  return { certificate: await read(paths.certificate), key: await read(paths.key), clientAuthorities };
-}
-
-function sameMaterial(a: TlsMaterial | undefined, b: TlsMaterial): boolean {
-  return a?.certificate === b.certificate && a.key === b.key && a.clientAuthorities === b.clientAuthorities;
-}
-
-/** Directories are watched, not files: whoever replaces a file whole would blind a watch on it. */
-function watchFiles({ ports, log }: NodeApiParts, settings: ServingSettings, onChange: () => void): Disposable {
-  const { files, clock } = ports;
-  const { serving, clientAuthoritiesFile } = settings;
-  const paths = [serving?.certificateFile, serving?.keyFile, clientAuthoritiesFile].filter(
-    (path) => path !== undefined,
-  );
-  const watches = [...new Set(paths.map((path) => dirname(path)))].map((directory) => {
-    const names = paths.filter((path) => dirname(path) === directory).map((path) => basename(path));
-    return files.watch(directory, onChange, (error) => {
-      log.info("certificates are looked at now and then only", { directory, names, error: error.message });
-    });
-  });
-  let timer: Disposable | undefined;
-  const again = (): void => {
-    timer = clock.timer("certificates to be looked at", reloadMs, () => {
-      onChange();
-      again();
-    });
-  };
-  if (paths.length > 0) again();
-  return {
-    [Symbol.dispose]: () => {
-      timer?.[Symbol.dispose]();
-      for (const watch of watches) watch[Symbol.dispose]();
-    },
-  };
 }

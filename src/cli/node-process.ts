@@ -6,27 +6,42 @@ import { version } from "../base/version.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
 import { Node, type NodeSources } from "../engine/node.ts";
+import type { PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
+import type { JournalInput, Recorder } from "../journal/entry.ts";
 import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet.ts";
+import { milliseconds } from "../config/settings.ts";
+import { nodeApi, type NodeApiDependencies, registeredRoutes } from "../node-api/routes.ts";
+import type { ApiHandler } from "../ports/api-server.ts";
+import type { NodeHandler } from "../ports/node-server.ts";
 import { openCgroups } from "../linux/cgroups.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemCompression } from "../linux/compression.ts";
 import { systemFiles } from "../linux/files.ts";
+import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
 import { systemNetworkProbes } from "../linux/network-probes.ts";
 import { systemNetwork } from "../linux/network.ts";
+import { pageAssets } from "../linux/page-assets.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { systemRandom } from "../linux/random.ts";
 import { serveUnix } from "../linux/unix-server.ts";
+import { measuredCgroups } from "../metrics/cgroup-metrics.ts";
+import { NodeMetrics } from "../metrics/node-metrics.ts";
 import { systemVolumeFiles } from "../linux/volume-files.ts";
+import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import { pageRoutes, withPage } from "../page/routes.ts";
 import { engineRoutes } from "../server/routes.ts";
+import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
+import { openFigures } from "./node-figures.ts";
+import { openPressure } from "./node-pressure.ts";
 
 /** The machine itself. */
 export async function openPorts(): Promise<Ports> {
@@ -35,6 +50,7 @@ export async function openPorts(): Promise<Ports> {
     random: systemRandom,
     files: systemFiles,
     compression: systemCompression,
+    hashing: systemHashing,
     processes: systemProcesses,
     mounts: systemMounts,
     volumeFiles: systemVolumeFiles,
@@ -56,6 +72,11 @@ export async function openRecorder(
   if (path === undefined || path === "") return undefined;
   return await FlightRecorder.open({ files, clock, log, path: resolve(process.cwd(), path), version });
 }
+
+/** In upstream's words. */
+const cgroupV1Warning =
+  "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to " +
+  "cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
 
 /** Two nodes on one state directory would fight over its manifests and its journal. */
 export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
@@ -97,8 +118,13 @@ export interface NodeProcess {
   /** Whether it ends by itself once it has had no pod for a while. */
   readonly endsWhenIdle: boolean;
   readonly recorder: FlightRecorder | undefined;
+  readonly subject: ApiSubject;
+  /** Made when it is not given. */
+  readonly metrics?: NodeMetrics;
+  /** When the node is under pressure; undefined: never. */
+  readonly pressure?: PressureMonitorConfig;
   /** What else runs while the node does, until the signal aborts. */
-  readonly beside?: (node: Node, signal: AbortSignal) => Promise<void>;
+  readonly beside?: (node: Node, figures: NodeFigures, signal: AbortSignal, journal: Recorder) => Promise<void>;
 }
 
 /**
@@ -110,23 +136,42 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const { clock, files } = ports;
   const ended = Promise.withResolvers<"idle" | "told">();
   using _told = onAbort(parts.told, () => ended.resolve("told"));
-  const journal = await Journal.open({ files, clock, directory: layout.journal });
+  const { metrics = new NodeMetrics(clock) } = parts;
+  const observe = (entry: JournalInput): void => metrics.recorded(entry);
+  const journal = await Journal.open({ files, clock, directory: layout.journal, observe });
   const idle = new IdleExit(
     clock,
     () => node.isEmpty,
     () => ended.resolve("idle"),
   );
+  if (parts.cluster !== undefined && ports.cgroups.version === 1) {
+    journal.record({ kind: "note", what: "CgroupV1", message: cgroupV1Warning });
+  }
+  const pressure = parts.pressure && (await openPressure(parts, parts.pressure, journal));
   const node: Node = new Node(
     {
       ...parts,
+      pressure,
+      ports: { ...ports, cgroups: measuredCgroups(metrics.registry, clock, ports.cgroups) },
       journal,
+      observer: metrics.runtime,
+      onUpdate: ({ op, pod }) => {
+        if (op === "add") metrics.podAdded(pod);
+        else if (op === "update") metrics.podChanged(pod);
+      },
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
     { ...parts, version, record: parts.recorder?.path },
   );
   await node.load();
-  const server = await serveUnix(layout.engineSocket, engineRoutes(node.engine), {
+  const stop = new AbortController();
+  const measured = { ...parts, ...parts.subject, metrics, runtimeName: runtime.name };
+  const figures = await openFigures(measured, node, stop.signal);
+  const engineApi = localApi(engineRoutes(node.engine), apiDependencies({ ...parts, ...parts.subject }, node));
+  const api = withPage(withFigures(figures, ports.compression, engineApi), pageRoutes(node.page, pageAssets));
+  const server = await serveUnix(layout.engineSocket, api, {
+    streamingIdleMs: milliseconds(parts.subject.configuration.streamingConnectionIdleTimeout),
     onError: (error, request) => log.error("request failed", { ...request, error: String(error) }),
   });
   log.info("engine started", {
@@ -136,8 +181,11 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     node: parts.config.node.nodeName,
   });
   if (endsWhenIdle) idle.started();
-  const stop = new AbortController();
-  const work = Promise.all([node.run(stop.signal), parts.beside?.(node, stop.signal)]);
+  const work = Promise.all([
+    node.run(stop.signal),
+    pressure?.run(stop.signal),
+    parts.beside?.(node, figures, stop.signal, journal),
+  ]);
   const reason = await Promise.race([ended.promise, work.then(() => ended.promise)]);
   stop.abort(new Error("the engine ends"));
   await server.close();
@@ -145,4 +193,15 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   if (reason === "idle") await node.removeCgroups();
   await Promise.all([journal.close(), parts.recorder?.close()]);
   return reason;
+}
+
+/** Podwright's own API below `/v1/`, and beside it the kubelet's: who may open the socket may do everything. */
+function localApi(engine: ApiHandler, deps: NodeApiDependencies): NodeHandler {
+  // The switches of the configuration are about the network.
+  const kubelet = nodeApi({ ...deps, debugging: true });
+  const owns = new Set(registeredRoutes(deps).map(({ name }) => name));
+  return async (request) => {
+    const [name = ""] = request.path.slice(1).split("/");
+    return owns.has(name) ? await kubelet(request) : await engine(request);
+  };
 }

@@ -29,6 +29,12 @@ export function parseTail(text: string): number | undefined {
   return Number(text);
 }
 
+/** A TCP port; 0 for any that is free. */
+export function parsePort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError("Give a port, 0 to 65535.");
+  return Number(text);
+}
+
 /** A CRI endpoint on this machine; a bare path is taken for one. */
 export function parseEndpoint(text: string): string {
   const endpoint = text.startsWith("/") ? `unix://${text}` : text;

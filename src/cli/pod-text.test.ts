@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressLines, containerText, notReadyLines, podStatusWord, podTable } from "./pod-text.ts";
+import { podStatusWord } from "../server/pod-words.ts";
+import { addressLines, containerText, notReadyLines, podTable } from "./pod-text.ts";
 import { Painter } from "./terminal.ts";
 import { containerView, podView } from "../../test/support/pod-views.ts";
 

@@ -1,49 +1,8 @@
 import type { ContainerView, PodView } from "../server/engine.ts";
+import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
 import { formatAge, formatTable } from "./format.ts";
 import { printable } from "../journal/text.ts";
 import type { Painter } from "./terminal.ts";
-
-/** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
-export function podStatusWord(pod: PodView): string {
-  if (pod.state === "terminating") return "Terminating";
-  const initializing = initWord(pod);
-  if (initializing !== undefined && !hasEnded(pod)) return printable(initializing);
-  let word: string = pod.reason === "" ? pod.phase : pod.reason;
-  let running = false;
-  for (const container of pod.containers.toReversed()) {
-    if (container.state === "running") running = true;
-    else if (neverStarts(pod, container)) continue;
-    else if (container.reason !== "") word = container.reason;
-    else if (container.state === "terminated") word = `ExitCode:${container.exitCode ?? "?"}`;
-  }
-  if (word === "Completed" && running) return pod.ready ? "Running" : "NotReady";
-  return printable(word);
-}
-
-/** `Init:1/3`, `Init:CrashLoopBackOff` …; undefined once every init container has done its part. */
-function initWord({ initContainers }: PodView): string | undefined {
-  const index = initContainers.findIndex((container) => !container.done);
-  const container = initContainers[index];
-  if (container === undefined) return undefined;
-  if (container.state === "terminated") return `Init:${container.reason || `ExitCode:${container.exitCode ?? "?"}`}`;
-  const waits = container.state === "waiting" && container.reason !== "" && container.reason !== "PodInitializing";
-  return waits ? `Init:${container.reason}` : `Init:${index}/${initContainers.length}`;
-}
-
-/** What counts as ready or not: the regular containers and the sidecars beside them. */
-function lastingContainers(pod: PodView): readonly ContainerView[] {
-  return [...pod.containers, ...pod.initContainers.filter((container) => container.sidecar)];
-}
-
-/** True when the pod has ended by itself and will not run again. */
-export function hasEnded(pod: PodView): boolean {
-  return pod.phase === "Succeeded" || pod.phase === "Failed";
-}
-
-/** In a pod that was rejected, say, a container's waiting tells nothing: it is over. */
-function neverStarts(pod: PodView, container: ContainerView): boolean {
-  return hasEnded(pod) && container.state === "waiting";
-}
 
 /** `web`, or `tools/web` outside the namespace default. */
 export function podLabel(pod: { readonly namespace: string; readonly name: string }): string {
@@ -85,16 +44,18 @@ function restarts(pod: PodView, now: number): string {
 }
 
 function colourOf(pod: PodView, paint: Painter): (text: string) => string {
-  if (pod.phase === "Failed") return paint.bad;
-  if (pod.phase === "Succeeded" || pod.state !== "syncing") return paint.faint;
-  if (pod.ready) return paint.good;
-  return [...pod.initContainers.filter(({ done }) => !done), ...pod.containers].some(isInTrouble)
-    ? paint.bad
-    : paint.caution;
-}
-
-function isInTrouble(container: ContainerView): boolean {
-  return container.state === "terminated" || /BackOff|Err|Error/.test(container.reason);
+  switch (podMood(pod)) {
+    case "failed":
+    case "trouble":
+      return paint.bad;
+    case "ended":
+    case "stopping":
+      return paint.faint;
+    case "good":
+      return paint.good;
+    case "starting":
+      return paint.caution;
+  }
 }
 
 /** Where the pod can be reached and where it logs: what `podwright run` prints once it is up. */

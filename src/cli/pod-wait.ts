@@ -1,6 +1,6 @@
 import type { PodRef } from "../journal/entry.ts";
 import type { PodView } from "../server/engine.ts";
-import { hasEnded } from "./pod-text.ts";
+import { hasEnded } from "../server/pod-words.ts";
 
 /** What `--wait` waits for. */
 export type WaitFor = "ready" | "running" | "none";

@@ -1,14 +1,15 @@
 import { version } from "../base/version.ts";
 import { Argument, Command, Option } from "commander";
-import type { ExitCode } from "../base/errors.ts";
 import type { CommandContext, StateOptions } from "./context.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { DebugOptions } from "./debug.ts";
 import type { LogsOptions } from "./logs.ts";
-import { parseDuration, parseEndpoint, parseSeconds, parseTail } from "./options.ts";
+import { parseDuration, parseEndpoint, parsePort, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
 import type { RunOptions } from "./run.ts";
+import { addRemoteCommands } from "./remote-program.ts";
 import type { StopOptions } from "./stop.ts";
+import type { UiOptions } from "./ui.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface JsonOptions extends StateOptions {
@@ -16,7 +17,7 @@ interface JsonOptions extends StateOptions {
 }
 
 /** The command line: what there is, with its help. What a command does is loaded when it is called. */
-export function buildProgram(terminal: Terminal, setExitCode: (code: ExitCode) => void): Command {
+export function buildProgram(terminal: Terminal, setExitCode: (code: number) => void): Command {
   const program = new Command("podwright");
   program
     .description("Runs pods on this machine through a container runtime, and can always say why it did what it did.")
@@ -42,11 +43,13 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addPs(define);
   addLogs(define);
   addDebug(define);
+  addRemoteCommands({ program, run: (work) => withContext(define, work) });
   addStop(define);
   addWhy(define);
   addTimeline(define);
   addBlame(define);
   addPlan(define);
+  addUi(define);
   addReplay(define);
   addDoctor(define);
   addKubelet(define);
@@ -58,13 +61,13 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
 interface Define {
   readonly program: Command;
   readonly terminal: Terminal;
-  readonly setExitCode: (code: ExitCode) => void;
+  readonly setExitCode: (code: number) => void;
 }
 
 /** Opens the context of the state directory asked for and gives it to the command. */
 function withContext<O extends StateOptions>(
   { terminal, setExitCode }: Define,
-  work: (context: CommandContext, options: O, operands: readonly string[]) => Promise<ExitCode>,
+  work: (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>,
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     // commander gives the operands, then the options, then the command.
@@ -288,6 +291,24 @@ function addPlan(define: Define): void {
     .action(
       withContext<JsonOptions>(define, async (context, options, files) => {
         return (await import("./plan.ts")).planCommand(context, files, options);
+      }),
+    );
+}
+
+function addUi(define: Define): void {
+  define.program
+    .command("ui")
+    .summary("show the node and its pods in a browser")
+    .description(
+      "Serves a page of this node to one browser of this machine, live, until Ctrl-C: gauges, pods, and their timelines " +
+        "with causes. The link that it prints works once. From another machine: give --port, and forward that same port.",
+    )
+    .addOption(new Option("--port <port>", "on 127.0.0.1; default: one that is free").argParser(parsePort))
+    .addOption(stateOption())
+    .addHelpText("after", "\n  podwright ui\n  ssh -L 8080:127.0.0.1:8080 node podwright ui --port 8080")
+    .action(
+      withContext<UiOptions & StateOptions>(define, async (context, options) => {
+        return (await import("./ui.ts")).uiCommand(context, options);
       }),
     );
 }

@@ -156,7 +156,18 @@ const gates: ReadonlyMap<string, Gate> = new Map(
 const wholeStages: Readonly<Record<string, Stage>> = { AllAlpha: "alpha", AllBeta: "beta" };
 
 /** The gates that this version of podwright looks at; every other one has no effect here. */
-const honoured = new Set(["CustomCPUCFSQuotaPeriod", "KubeletCrashLoopBackOffMax", "KubeletEnsureSecretPulledImages"]);
+const honoured = new Set([
+  "AllowDNSOnlyNodeCSR",
+  "ComponentFlagz",
+  "ComponentStatusz",
+  "ContainerCheckpoint",
+  "CustomCPUCFSQuotaPeriod",
+  "KubeletCrashLoopBackOffMax",
+  "KubeletEnsureSecretPulledImages",
+  "KubeletPodResourcesListUseActivePods",
+  "PodsAPI",
+  "RotateKubeletServerCertificate",
+]);
 
 /** Feature gates as a configuration sets them. */
 export interface FeatureGates {

@@ -70,7 +70,7 @@ function tables(): Record<string, string> {
     return row(`\`${field}\``, shown, flag === undefined ? "" : `\`--${flag}\``, supportText(support));
   });
   const flags = Object.entries(nodeFlags).map(([name, { support, text }]) => {
-    const told = { honoured: "honoured", ignored: "ignored with a warning", refused: "refused" }[support];
+    const told = { honoured: "honoured", ignored: "ignored with a warning" }[support];
     return row(`\`--${name}\``, told, support === "honoured" ? text : `podwright ${text}`);
   });
   return {

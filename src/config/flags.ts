@@ -20,6 +20,7 @@ export interface KubeletFlags {
 export interface NodeFlagValues {
   readonly config?: string;
   readonly kubeconfig?: string;
+  readonly bootstrapKubeconfig?: string;
   readonly configDir?: string;
   readonly rootDir?: string;
   readonly stateDir?: string;
@@ -31,7 +32,15 @@ export interface NodeFlagValues {
   readonly seccompDefault?: boolean;
   readonly certDir?: string;
   readonly tokenAuthFile?: string;
+  readonly nodePage?: boolean;
   readonly record?: string;
+  readonly runtimeCgroups?: string;
+  readonly cloudProvider?: string;
+  readonly imageCredentialProviderConfig?: string;
+  readonly imageCredentialProviderBinDir?: string;
+  readonly experimentalAllocatableIgnoreEviction?: boolean;
+  readonly cloudMetadata?: string;
+  readonly cloudMetadataUrl?: string;
 }
 
 /**
@@ -90,7 +99,7 @@ function parsed(name: string, kind: FlagKind, text: string, before: unknown): un
   }
 }
 
-/** What is to be said of a flag; throws for one that podwright refuses. */
+/** What is to be said of a flag. */
 function warningsOf(name: string, text: string): string[] {
   if (configurationFlags.has(name)) {
     if (lastingFlags.has(name)) return [];
@@ -100,7 +109,6 @@ function warningsOf(name: string, text: string): string[] {
   }
   const flag = nodeFlags[name];
   if (flag === undefined || flag.support === "honoured" || flag.harmless?.includes(text)) return [];
-  if (flag.support === "refused") throw badFlag(`--${name} is not supported: podwright ${flag.text}`);
   return [`Flag --${name} is not honoured: podwright ${flag.text}`];
 }
 

@@ -164,16 +164,15 @@ test("what is set and not honoured is warned of with its place, empty values of 
   const { warnings } = await loadText(
     "maxPods: 10\nevictionMaxPodGracePeriod: 0\nimageGCLowThresholdPercent: 0\nmemorySwap: {}\nimageMaximumGCAge: 0s\n" +
       "readOnlyPort: 0\ncpuManagerReconcilePeriod: 0s\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: '0'}}}",
-    "--runtime-cgroups=/x",
+    "--boot-id-file=/x",
     "--max-pods=11",
     "--volume-stats-agg-period=2m",
   );
   assert.deepEqual(warnings, [
-    "Flag --runtime-cgroups is not honoured: podwright does not collect statistics yet",
+    "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor and its settings",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
     "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
     "/etc/kubelet.yaml: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
-    "the command line: volumeStatsAggPeriod: not honoured: podwright serves no metrics yet",
   ]);
 });
 

@@ -3,7 +3,7 @@ import type { FlagKind } from "./flag-table.ts";
 /** A flag of the kubelet that no field of KubeletConfiguration stands for. */
 export interface NodeFlag {
   readonly kind: FlagKind;
-  readonly support: "honoured" | "ignored" | "refused";
+  readonly support: "honoured" | "ignored";
   /** What it means to podwright; for one that is not honoured, why not: completes "podwright …". */
   readonly text: string;
   /** Values that ask for nothing: with them a flag that is not honoured passes without a word. */
@@ -14,13 +14,9 @@ const honoured = (kind: FlagKind, text: string): NodeFlag => ({ kind, support: "
 const ignored = (kind: FlagKind, text: string, ...harmless: readonly string[]): NodeFlag => {
   return { kind, support: "ignored", text, harmless };
 };
-const refused = (kind: FlagKind, text: string, ...harmless: readonly string[]): NodeFlag => {
-  return { kind, support: "refused", text, harmless };
-};
 
-const noCadvisor = "does not collect statistics yet";
+const noCadvisor = "collects statistics itself, without cAdvisor and its settings";
 const keepsOne = "keeps one dead instance of each container";
-const noCredentials = "pulls images without credentials so far";
 
 export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   config: honoured("string", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1)"),
@@ -34,19 +30,40 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),
   "seccomp-default": honoured("bool", "as the field seccompDefault; either turns it on"),
   kubeconfig: honoured("string", "how to reach the API server, and as whom; without it the node stands alone"),
-  "bootstrap-kubeconfig": refused("string", "asks for no client certificate yet; give --kubeconfig", ""),
-  "cert-dir": honoured("string", "where the serving certificate is that podwright makes; /var/lib/kubelet/pki"),
+  "bootstrap-kubeconfig": honoured(
+    "string",
+    "as whom to ask for a client certificate while --kubeconfig has none that is valid; it is written there then",
+  ),
+  "cert-dir": honoured("string", "where certificates of this node are, those it makes and gets; /var/lib/kubelet/pki"),
   "token-auth-file": honoured("string", "podwright's own: clients' tokens, a line token,user,uid[,\"groups\"] each"),
+  "node-page": honoured(
+    "bool",
+    "podwright's own: the API also serves the node page at /ui, to who may use nodes/proxy",
+  ),
   record: honoured("string", "podwright's own: decisions are recorded to this file, for podwright replay"),
-  "cloud-provider": ignored("string", "knows no cloud providers yet", ""),
-  "runtime-cgroups": ignored("string", noCadvisor, ""),
-  "image-credential-provider-config": ignored("string", noCredentials, ""),
-  "image-credential-provider-bin-dir": ignored("string", noCredentials, ""),
+  "cloud-provider": honoured("string", "external: a cloud controller manager says what the node's addresses are"),
+  "cloud-metadata": honoured(
+    "string",
+    "podwright's own: ec2, gce or azure: this node asks its cloud's metadata service for id, addresses, zone and type itself",
+  ),
+  "cloud-metadata-url": honoured("string", "podwright's own: where that service is; http://169.254.169.254"),
+  "runtime-cgroups": honoured(
+    "string",
+    "the cgroup in which the runtime's use is counted, where it can't be found out",
+  ),
+  "image-credential-provider-config": honoured(
+    "string",
+    "CredentialProviderConfig of the programs that know credentials of registries: a file, or a directory of files",
+  ),
+  "image-credential-provider-bin-dir": honoured("string", "where these programs are"),
   "minimum-container-ttl-duration": ignored("duration", keepsOne, "0", "0s"),
   "maximum-dead-containers-per-container": ignored("int", keepsOne, "1"),
   "maximum-dead-containers": ignored("int", keepsOne, "-1"),
   "experimental-mounter-path": ignored("string", "mounts by itself", ""),
-  "experimental-allocatable-ignore-eviction": ignored("bool", "does not evict pods yet", "false"),
+  "experimental-allocatable-ignore-eviction": honoured(
+    "bool",
+    "hard eviction thresholds take nothing from what pods may have",
+  ),
   "housekeeping-interval": ignored("duration", noCadvisor),
   "max-housekeeping-interval": ignored("duration", noCadvisor),
   "global-housekeeping-interval": ignored("duration", noCadvisor),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createSecureContext } from "node:tls";
 import { withDefaults } from "./defaults.ts";
 import { servingSettings } from "./serving.ts";
 
@@ -10,11 +11,19 @@ test("the defaults serve on 10250 to those whom an API server lets in", () => {
   assert.deepEqual([settings.readOnlyPort, settings.anonymous], [0, false]);
   assert.deepEqual(settings.tokenReview, { ttlMs: 120_000 });
   assert.deepEqual(settings.accessReview, { allowedMs: 300_000, deniedMs: 30_000 });
-  assert.deepEqual(
-    [settings.minVersion, settings.ciphers, settings.streamingIdleMs],
-    ["TLSv1.2", undefined, 4 * 3600_000],
-  );
+  assert.deepEqual([settings.minVersion, settings.streamingIdleMs], ["TLSv1.2", 4 * 3600_000]);
   assert.equal(servingSettings(withDefaults({ enableServer: false })), undefined);
+});
+
+test("without cipher suites those of Go are served, each with forward secrecy", () => {
+  const names = servingSettings(withDefaults({}))?.ciphers.split(":") ?? [];
+  const older = names.filter((name) => !name.startsWith("TLS_"));
+  assert.deepEqual([names.length, older.length], [13, 10]);
+  assert.ok(
+    older.every((name) => /^ECDHE-(?:ECDSA|RSA)-(?:AES\d+-GCM-SHA\d+|CHACHA20-POLY1305|AES\d+-SHA)$/.test(name)),
+  );
+  const context = createSecureContext({ ciphers: names.join(":") });
+  assert.ok(context, "OpenSSL knows them");
 });
 
 test("cipher suites have their names in OpenSSL, those of TLS 1.3 stay", () => {

@@ -9,8 +9,8 @@ export interface ServingSettings {
   /** 0: not served. */
   readonly readOnlyPort: number;
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names, joined by colons; undefined: the library's own choice. */
-  readonly ciphers: string | undefined;
+  /** OpenSSL's names, joined by colons. */
+  readonly ciphers: string;
   /** Undefined: one is made. */
   readonly serving: { readonly certificateFile: string; readonly keyFile: string } | undefined;
   /** Undefined: client certificates count for nothing. */
@@ -96,9 +96,22 @@ const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
 };
 
-function openSslCiphers(names: readonly string[]): string | undefined {
-  if (names.length === 0) return undefined;
-  const chosen = names.flatMap((name) => {
+/** What Go serves unless told otherwise: no key exchange without forward secrecy, which OpenSSL's own choice has. */
+const defaultSuites = [
+  "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+  "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+  "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+  "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+  "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+  "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+  "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+  "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+  "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+  "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+];
+
+function openSslCiphers(names: readonly string[]): string {
+  const chosen = (names.length === 0 ? defaultSuites : names).flatMap((name) => {
     if (modernSuites.includes(name)) return [];
     const cipher = suites[name];
     if (cipher !== undefined) return [cipher];

@@ -1,8 +1,15 @@
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import {
+  parseThresholds,
+  type Threshold,
+  uselessStatements,
+  type ThresholdStatements,
+} from "../eviction/thresholds.ts";
 import { defaultImageLimits, type ImageManagerLimits } from "../images/image-manager.ts";
+import type { VerificationPolicy } from "../images/pull-record.ts";
 import type { LogRotationConfig } from "../logs/rotation.ts";
 import type { CgroupDriver } from "../resources/cgroup-names.ts";
-import type { Reservations } from "../resources/node-allocatable.ts";
+import type { EvictionReserve, Reservations } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
 import { isIpAddress } from "../sources/formats.ts";
@@ -26,18 +33,26 @@ export interface KubeletSettings {
   /** −1: no limit. */
   readonly podPidsLimit: number;
   readonly reservations: Reservations;
+  /** At which the node is under pressure. */
+  readonly pressure: { readonly thresholds: readonly Threshold[]; readonly transitionMs: number };
+  /** Whether pods' storage on the node's disk is counted (localStorageCapacityIsolation). */
+  readonly countsStorage: boolean;
   /** Whether containers may use swap (memorySwap.swapBehavior LimitedSwap). */
   readonly limitedSwap: boolean;
   /** `/` for none. */
   readonly cgroupRoot: string;
   /** Used when the runtime does not name its own. */
   readonly cgroupDriver: CgroupDriver;
+  readonly maxPods: number;
+  /** 0: no limit by processors. */
+  readonly podsPerCore: number;
   /** Ids of a pod with a user namespace of its own. */
   readonly idsPerPod: number;
   readonly syncFrequencyMs: number;
   readonly maxContainerRestartPeriodMs: number;
   readonly runtimeRequestTimeoutMs: number;
   readonly images: ImageManagerLimits;
+  readonly imageVerification: VerificationPolicy;
   readonly logRotation: LogRotationConfig;
 }
 
@@ -47,11 +62,13 @@ const defaultRestartPeriod = "5m0s";
 
 /**
  * The settings of a valid configuration.
+ * @param ignoresEviction hard eviction thresholds take nothing from what pods may have
  * @throws PodwrightError (bad input) for values that upstream does not validate and podwright can't use
  */
-export function kubeletSettings(configuration: KubeletConfiguration): KubeletSettings {
+export function kubeletSettings(configuration: KubeletConfiguration, ignoresEviction = false): KubeletSettings {
   const restartPeriod = configuration.crashLoopBackOff.maxContainerRestartPeriod ?? defaultRestartPeriod;
   const runtimeRequestTimeoutMs = milliseconds(configuration.runtimeRequestTimeout);
+  const statements = thresholdStatements(configuration);
   const parallelPulls = configuration.serializeImagePulls ? 1 : configuration.maxParallelImagePulls;
   return {
     podLogsRoot: configuration.podLogsDir,
@@ -67,11 +84,19 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
     reservations: {
       lists: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
       systemCpus: configuration.reservedSystemCPUs ?? "",
-      enforced: configuration.enforceNodeAllocatable.includes("pods"),
+      enforced: statements.enforcesAllocatable,
+      eviction: ignoresEviction ? undefined : evictionReserve(statements),
     },
+    pressure: {
+      thresholds: thresholds(statements),
+      transitionMs: milliseconds(configuration.evictionPressureTransitionPeriod),
+    },
+    countsStorage: configuration.localStorageCapacityIsolation,
     limitedSwap: configuration.memorySwap?.swapBehavior === "LimitedSwap",
     cgroupRoot: cgroupRoot(configuration.cgroupRoot),
     cgroupDriver: cgroupDriver(configuration.cgroupDriver),
+    maxPods: configuration.maxPods,
+    podsPerCore: configuration.podsPerCore ?? 0,
     idsPerPod: configuration.userNamespaces?.idsPerPod ?? defaultIdsPerPod,
     syncFrequencyMs: milliseconds(configuration.syncFrequency),
     maxContainerRestartPeriodMs: milliseconds(restartPeriod),
@@ -83,12 +108,55 @@ export function kubeletSettings(configuration: KubeletConfiguration): KubeletSet
       registryBurst: configuration.registryBurst,
       requestTimeoutMs: runtimeRequestTimeoutMs,
     },
+    imageVerification: imageVerification(configuration),
     logRotation: {
       maxSizeBytes: logSize(configuration.containerLogMaxSize),
       maxFiles: configuration.containerLogMaxFiles,
       maxWorkers: configuration.containerLogMaxWorkers,
       monitorIntervalMs: milliseconds(configuration.containerLogMonitorInterval),
     },
+  };
+}
+
+function thresholdStatements(configuration: KubeletConfiguration): ThresholdStatements {
+  return {
+    hard: configuration.evictionHard ?? {},
+    soft: configuration.evictionSoft ?? {},
+    softGracePeriods: configuration.evictionSoftGracePeriod ?? {},
+    minimumReclaim: configuration.evictionMinimumReclaim ?? {},
+    enforcesAllocatable: configuration.enforceNodeAllocatable.includes("pods"),
+  };
+}
+
+/** Thresholds that are taken and mean nothing. */
+export function uselessThresholds(configuration: KubeletConfiguration): string[] {
+  return uselessStatements(thresholdStatements(configuration));
+}
+
+/** As upstream, which does not start with thresholds that are none. */
+function thresholds(statements: ThresholdStatements): Threshold[] {
+  try {
+    return parseThresholds(statements, parseGoDuration);
+  } catch (error) {
+    throw new PodwrightError(ExitCode.badInput, `invalid configuration: eviction: ${errorMessage(error)}`, {
+      remedy: "see evictionHard, evictionSoft, evictionSoftGracePeriod and evictionMinimumReclaim",
+    });
+  }
+}
+
+function evictionReserve(statements: ThresholdStatements): EvictionReserve {
+  const hard = thresholds({ ...statements, soft: {}, enforcesAllocatable: false });
+  const of = (signal: Threshold["signal"]): Threshold["value"] | undefined =>
+    hard.find((threshold) => threshold.signal === signal)?.value;
+  return { memory: of("memory.available"), ephemeralStorage: of("nodefs.available") };
+}
+
+/** Known to be one of those, or empty while the feature gate is off. */
+function imageVerification(configuration: KubeletConfiguration): VerificationPolicy {
+  const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist = [] } = configuration;
+  return {
+    policy: (policy || "NeverVerify") as VerificationPolicy["policy"],
+    allowlist: preloadedImagesVerificationAllowlist,
   };
 }
 

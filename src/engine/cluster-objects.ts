@@ -1,11 +1,14 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { Reflector } from "../api-client/reflector.ts";
 import { onAbort } from "../base/abort.ts";
+import type { Pod } from "../api/pod.ts";
+import type { PullAccount } from "../images/credential-provider.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { ApiObjects, type Watcher } from "../objects/api-objects.ts";
 import { PodObjects } from "../objects/pod-objects.ts";
 import { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
 import { runtimeClasses } from "../objects/runtime-classes.ts";
+import { pullAccount } from "../objects/service-accounts.ts";
 import { services } from "../objects/service-variables.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -35,7 +38,9 @@ export class ClusterObjects {
     const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
     this.#objects = new ApiObjects({ journal, watch, objectsChanged });
     this.#tokens = new ServiceAccountTokens(deps);
-    this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens);
+    const account = (pod: Pod): PullAccount | undefined =>
+      pullAccount({ client: deps.client, tokens: this.#tokens }, pod);
+    this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account);
   }
 
   /** A pod is wanted, before its worker learns of it. */

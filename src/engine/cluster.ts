@@ -1,8 +1,11 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { Reflector, type ReflectorHandler, type ReflectorTarget } from "../api-client/reflector.ts";
 import type { ApiObject } from "../api-client/resource.ts";
+import type { CloudProvider } from "../cloud/cloud-provider.ts";
+import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
@@ -11,8 +14,10 @@ import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
 import type { NodeObservation } from "../node/node-status.ts";
 import { nodes } from "../node/resources.ts";
+import { Annotation } from "../runtime/labels.ts";
 import { RuntimeState } from "../node/runtime-state.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { NodePlace } from "../pods/predicates.ts";
 import { MirrorPods } from "../pods/mirror-pods.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -23,6 +28,7 @@ import { ApiSource } from "../sources/api-source.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { SourceState } from "../sources/source.ts";
 import { StatusSync } from "../status/status-sync.ts";
+import { takeUpWithoutServer, type WithoutServerDependencies } from "./without-server.ts";
 
 /** A node's place in a cluster. */
 export interface ClusterSetup {
@@ -31,16 +37,30 @@ export interface ClusterSetup {
   readonly leaseDurationSeconds: number;
   /** nodeStatusMaxImages. */
   readonly maxImages: number;
+  /** Whom to ask of the machine; undefined: nobody. */
+  readonly cloud?: { readonly provider: CloudProvider; readonly nodeIps: readonly string[] } | undefined;
+  /** How the certificates stand that the node asks for. */
+  readonly certificates?: () => readonly Check[];
+}
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
 }
 
 export interface ClusterDependencies {
   readonly clock: Clock;
   readonly random: Random;
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "record" | "follow">;
   readonly log: Logger;
   readonly cri: Cri;
   readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake">;
-  readonly mux: Pick<PodMux, "pods">;
+  readonly mux: Pick<PodMux, "pods" | "allSourcesSeen">;
+  /** Undefined: nobody looks at the machine. */
+  readonly pressure?: NodePressure | undefined;
+  /** The API server's pods among those that run, as an earlier life knew them last. */
+  readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
   /** Takes what the API server wants of this node. */
   readonly deliver: (state: SourceState) => void;
 }
@@ -60,6 +80,7 @@ export class Cluster implements ClusterHooks {
   readonly #runtime: RuntimeState;
   readonly #images: NodeImages;
   readonly #events: EventRecorder;
+  readonly #cloud: CloudResourceSync | undefined;
 
   constructor(deps: ClusterDependencies, setup: ClusterSetup) {
     const { clock, random, journal, cri, kubelet, mux } = deps;
@@ -71,6 +92,8 @@ export class Cluster implements ClusterHooks {
     this.#statuses = new StatusSync({
       ...{ client, clock, journal, log, statuses: kubelet.statuses },
       conditionsChanged: (uid, cause) => kubelet.wake(uid, cause),
+      mirrorRefused: (uid) => this.#mirrors.refused(uid),
+      manifestHash: (uid) => kubelet.pod(uid)?.metadata.annotations?.[Annotation.configHash],
     });
     this.#images = new NodeImages(clock, cri.images, setup.maxImages);
     this.#events = new EventRecorder({ client, clock, log, nodeName, pod: (uid) => kubelet.pod(uid) });
@@ -83,6 +106,7 @@ export class Cluster implements ClusterHooks {
       nodeName,
       nodeUid,
       statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
+      sourcesReady: () => mux.allSourcesSeen(),
     });
     this.#source = new ApiSource(deps, {
       podSeen: (pod) => this.#podSeen(pod),
@@ -102,11 +126,25 @@ export class Cluster implements ClusterHooks {
       },
       setup.node,
     );
+    this.#cloud =
+      setup.cloud &&
+      new CloudResourceSync(
+        { ...setup.cloud, clock, random, journal, log, onChange: () => this.#node.wake() },
+        { nodeIps: setup.cloud.nodeIps, periodMs: setup.node.updatePeriodMs },
+      );
     this.#lease = new NodeLease({ client, clock, random, log, nodeName, nodeUid }, setup.leaseDurationSeconds);
   }
 
   unsupported({ metadata }: Pod): string {
     return this.#source.get(metadata.uid)?.unsupported ?? "";
+  }
+
+  place(): NodePlace {
+    return this.#node.place();
+  }
+
+  async refreshPlace(): Promise<void> {
+    await this.#node.refresh();
   }
 
   podReleased(uid: string): void {
@@ -118,7 +156,7 @@ export class Cluster implements ClusterHooks {
     this.#mirrors.wake();
   }
 
-  health(): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
+  health(): Check[] {
     const { renewedAtMs } = this.#lease;
     const ageMs = renewedAtMs === undefined ? undefined : this.#deps.clock.monotonic() - renewedAtMs;
     const renewed =
@@ -129,24 +167,34 @@ export class Cluster implements ClusterHooks {
         ok: ageMs !== undefined && ageMs < this.#setup.leaseDurationSeconds * 1000,
         detail: `${renewed}, ${this.#statuses.waiting} pods' statuses to be sent`,
       },
+      ...(this.#cloud === undefined ? [] : [this.#cloud.check()]),
+      ...(this.#setup.certificates?.() ?? []),
     ];
   }
 
   /** Works until the signal aborts. Never rejects but for a defect. */
   async run(signal: AbortSignal): Promise<void> {
+    using _pressure = this.#deps.pressure?.onChange(() => this.#node.wake());
     const { name } = this.#setup.node.identity;
     const ofNode = { name: "pods of this node", resource: apiPods, fieldSelector: `spec.nodeName=${name}` };
     const own = { name: "Node of this node", resource: nodes, fieldSelector: `metadata.name=${name}` };
     await Promise.all([
       this.#events.run(this.#deps.journal.follow({}, signal), signal),
       this.#runtime.run(signal),
+      this.#cloud?.run(signal),
       this.#node.run(signal),
       this.#lease.run(signal),
       this.#statuses.run(signal),
       this.#mirrors.run(signal),
-      this.#reflector(ofNode, this.#source).run(signal),
       this.#reflector(own, this.#node).run(signal),
+      takeUpWithoutServer(this.#withoutServer(), signal),
+      // As upstream: whether a pod may run here depends on what the Node says.
+      this.#node.known(signal).then(() => this.#reflector(ofNode, this.#source).run(signal)),
     ]);
+  }
+
+  #withoutServer(): WithoutServerDependencies {
+    return { ...this.#deps, runtime: this.#deps.cri.runtime, isAnswered: () => this.#source.isKnown };
   }
 
   #reflector<T extends ApiObject>(target: ReflectorTarget<T>, handler: ReflectorHandler<T>): Reflector<T> {
@@ -166,7 +214,8 @@ export class Cluster implements ClusterHooks {
 
   async #observe(signal: AbortSignal): Promise<NodeObservation> {
     const { clock, kubelet, log } = this.#deps;
-    await this.#runtime.known(signal);
+    const { pressure } = this.#deps;
+    await Promise.all([this.#runtime.known(signal), this.#cloud?.known(signal), pressure?.known(signal)]);
     const images = await this.#images.list(signal).catch((error: unknown) => {
       signal.throwIfAborted();
       log.warn("the node's images can't be listed", { error: errorMessage(error) });
@@ -177,6 +226,6 @@ export class Cluster implements ClusterHooks {
       ...this.#runtime.problems(),
       ...(pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`]),
     ];
-    return { now: clock.now(), problems, images };
+    return { now: clock.now(), problems, images, cloud: this.#cloud?.facts, pressures: pressure?.pressures };
   }
 }

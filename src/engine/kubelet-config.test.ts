@@ -27,6 +27,7 @@ const node = {
   rootDirectory: "/var/lib/kubelet",
   hostIPs: ["192.0.2.1"],
   podIds: defaultPodIds(65_536),
+  credentialFiles: [],
 };
 
 function configOf(
@@ -65,4 +66,32 @@ test("a worker waits for a fresh look longer than a call of the runtime may take
   const config = configOf({ runtimeRequestTimeout: "10m" });
   assert.ok(config.worker.observeLimitMs > config.runtimeRequestTimeoutMs);
   assert.equal(config.runtimeRequestTimeoutMs, 600_000);
+});
+
+test("pods may ask for what is neither reserved nor kept free by hard eviction thresholds", () => {
+  const given = {
+    kubeReserved: { memory: "1Gi", "ephemeral-storage": "10Gi" },
+    evictionHard: { "memory.available": "1Gi", "nodefs.available": "50%" },
+  };
+  const disk = { ...machine, ephemeralStorageBytes: 100n << 30n };
+  const allocatable = (more: PartialConfiguration, ignoresEviction = false): Readonly<Record<string, unknown>> => {
+    const settings = kubeletSettings(withDefaults({ ...given, ...more }), ignoresEviction);
+    const runtime = { name: "containerd", cgroupDriver: undefined, supplementalGroupsPolicy: true };
+    return kubeletConfig(node, settings, disk, runtime).node.resources.allocatable;
+  };
+  const usual = { cpu: "4", pods: "110" };
+  assert.deepEqual(allocatable({}), { ...usual, memory: "6Gi", "ephemeral-storage": "40Gi" });
+  assert.deepEqual(allocatable({}, true), { ...usual, memory: "7Gi", "ephemeral-storage": "90Gi" });
+  assert.deepEqual(allocatable({ localStorageCapacityIsolation: false }), { ...usual, memory: "6Gi" });
+});
+
+test("reserving more than the machine has, or a threshold that is none, keeps the kubelet from starting", () => {
+  assert.throws(() => configOf({ systemReserved: { memory: "9Gi" } }), {
+    message:
+      'invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. ' +
+      "Expected capacity >= reservation.",
+  });
+  assert.throws(() => kubeletSettings(withDefaults({ evictionHard: { "memory.free": "1Gi" } })), {
+    message: "invalid configuration: eviction: unsupported eviction signal memory.free",
+  });
 });

@@ -1,7 +1,14 @@
 import type { KubeletSettings } from "../config/settings.ts";
+import type { CredentialPlugins } from "../images/make-image-manager.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
-import { capacityForPods, nodeAllocatable } from "../resources/node-allocatable.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import {
+  capacityForPods,
+  nodeAllocatable,
+  type NodeCapacity,
+  reservationProblems,
+} from "../resources/node-allocatable.ts";
 import { defaultGarbagePolicy } from "../runtime/garbage.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
 import type { PodIds } from "../runtime/id-ranges.ts";
@@ -16,11 +23,34 @@ export interface NodeIdentity {
   readonly rootDirectory: string;
   readonly hostIPs: readonly string[];
   readonly podIds: PodIds;
+  /** Paths of files that may hold the node's own credentials for registries, the first goes first. */
+  readonly credentialFiles: readonly string[];
+  /** Undefined: none. */
+  readonly credentialPlugins?: CredentialPlugins | undefined;
 }
 
-/** The configuration of a kubelet with these settings on this machine and its runtime. Pure. */
+/** What of the machine is shared out to pods. */
+function podCapacity(settings: KubeletSettings, machine: MachineInfo): NodeCapacity {
+  const { processors, memoryBytes, pids, hugePages, ephemeralStorageBytes } = machine;
+  const capacity = { milliCpu: BigInt(processors) * 1000n, memoryBytes, pids, hugePages };
+  return settings.countsStorage ? { ...capacity, ephemeralStorageBytes } : capacity;
+}
+
+/** @throws PodwrightError (bad input) when more is reserved than this machine has */
+function checkReservations(settings: KubeletSettings, machine: MachineInfo): void {
+  const problems = reservationProblems(podCapacity(settings, machine), settings.reservations);
+  if (problems.length === 0) return;
+  throw new PodwrightError(ExitCode.badInput, `invalid Node Allocatable configuration. ${problems.join(" ")}`, {
+    remedy: "lower kubeReserved, systemReserved or evictionHard",
+  });
+}
+
+/**
+ * The configuration of a kubelet with these settings on this machine and its runtime. Pure.
+ * @throws PodwrightError (bad input) when more is reserved than this machine has
+ */
 export function kubeletConfig(
-  { podIds, ...node }: NodeIdentity,
+  { podIds, credentialFiles, credentialPlugins, ...node }: NodeIdentity,
   settings: KubeletSettings,
   machine: MachineInfo,
   runtime: Pick<RuntimeInfo, "name" | "cgroupDriver" | "supplementalGroupsPolicy">,
@@ -28,8 +58,11 @@ export function kubeletConfig(
   const cpu = { cpuQuota: settings.cpuQuota, cpuPeriodMicroseconds: settings.cpuPeriodMicroseconds };
   // Runtime and kubelet must name cgroups alike, and it is the runtime that can't be told (KEP-4033).
   const cgroupDriver = runtime.cgroupDriver ?? settings.cgroupDriver;
-  const { cgroupVersion, memoryBytes, processors, pids, hugePages } = machine;
-  const capacity = { milliCpu: BigInt(processors) * 1000n, memoryBytes, pids, hugePages };
+  const { cgroupVersion, memoryBytes, processors } = machine;
+  checkReservations(settings, machine);
+  const capacity = podCapacity(settings, machine);
+  const { podsPerCore } = settings;
+  const maxPods = podsPerCore > 0 ? Math.min(processors * podsPerCore, settings.maxPods) : settings.maxPods;
   return {
     node: {
       ...node,
@@ -50,7 +83,7 @@ export function kubeletConfig(
         swapAccounting: machine.swapAccounting,
         memoryCapacityBytes: memoryBytes,
         hugePageSizes: machine.hugePageSizes,
-        allocatable: nodeAllocatable(capacity, settings.reservations),
+        allocatable: { ...nodeAllocatable(capacity, settings.reservations), pods: String(maxPods) },
         ...(settings.limitedSwap && { swapCapacityBytes: machine.swapBytes }),
       },
     },
@@ -72,7 +105,7 @@ export function kubeletConfig(
     },
     logRotation: settings.logRotation,
     garbage: { ...defaultGarbagePolicy, periodMs: garbagePeriodMs },
-    images: settings.images,
+    images: { ...settings.images, verification: settings.imageVerification, credentialFiles, credentialPlugins },
     podIds,
     // docs/performance.md: so many finish as early as all at once, and half of them much sooner.
     parallelStarts: processors + 4,

@@ -11,6 +11,8 @@ export interface MachineInfo {
   /** Bytes set aside for huge pages, by their size. */
   readonly hugePages: ReadonlyMap<bigint, bigint>;
   readonly swapBytes: bigint;
+  /** Of the file system of pods' directories; undefined: unknown. */
+  readonly ephemeralStorageBytes?: bigint | undefined;
   /** Processes and threads that the kernel allows; undefined: it does not say. */
   readonly pids: bigint | undefined;
   /** Whether cgroups can limit swap. */

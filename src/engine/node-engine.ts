@@ -16,6 +16,7 @@ import type {
   PodSelector,
   PodView,
 } from "../server/engine.ts";
+import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
 import { planPods } from "./plan-pods.ts";
@@ -120,7 +121,7 @@ export class NodeEngine implements Engine {
     const { kubelet, run, journal } = this.#deps;
     const view = this.pod(selector);
     if (run === undefined || view.source !== "run") {
-      throw new PodwrightError(ExitCode.badInput, `pod ${view.name} comes from a ${view.source} manifest`, {
+      throw new PodwrightError(ExitCode.badInput, `pod ${view.name} ${originOf(view.source)}`, {
         remedy: "remove it from there: it would come back otherwise",
       });
     }
@@ -144,9 +145,12 @@ export class NodeEngine implements Engine {
     const { namespace, name, uid, source } = this.pod(selector);
     const manifest = source === "run" ? this.#deps.run?.manifest(namespace, name) : undefined;
     if (manifest === undefined) {
-      const problem = source === "run" ? "is being stopped" : `comes from a ${source} manifest`;
+      const problem = source === "run" ? "is being stopped" : originOf(source);
       throw new PodwrightError(ExitCode.badInput, `pod ${name} ${problem}`, {
-        remedy: "only pods of podwright run take ephemeral containers, while they run",
+        remedy:
+          source === "api"
+            ? "kubectl debug adds one there"
+            : "only pods of podwright run take ephemeral containers, while they run",
       });
     }
     const { containers, initContainers = [], ephemeralContainers = [] } = manifest.spec;

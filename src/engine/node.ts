@@ -1,24 +1,31 @@
+import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
+import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Journal } from "../journal/journal.ts";
-import { Kubelet, type KubeletConfig } from "../kubelet.ts";
+import type { Observer } from "../journal/observer.ts";
+import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
+import { Annotation } from "../runtime/labels.ts";
+import type { Kubelet, KubeletConfig } from "../kubelet.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePod } from "../node-api/node-pods.ts";
+import { NodePage } from "../page/node-page.ts";
+import type { PodNews } from "../pods-api/pods-service.ts";
 import type { ObjectLookup } from "../runtime/environment.ts";
 import type { Engine, Health } from "../server/engine.ts";
 import { FileSource, type FileSourceConfig } from "../sources/file-source.ts";
 import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
-import { PodMux } from "../sources/mux.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
 import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
-import { ClusterObjects } from "./cluster-objects.ts";
-import { Cluster, type ClusterSetup } from "./cluster.ts";
+import type { ClusterSetup } from "./cluster.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
+import { watchPods } from "./watch-pods.ts";
 import { NodeEngine } from "./node-engine.ts";
+import { buildNode, type NodeParts } from "./node-parts.ts";
 
 /** Where a node's pods come from; what is left out is no source. */
 export interface NodeSources {
@@ -40,6 +47,10 @@ export interface NodeDependencies {
   readonly exit: () => void;
   /** Keeps what pods' workers decide, and from what. */
   readonly recorder: DecisionRecorder | undefined;
+  readonly observer?: Observer | undefined;
+  readonly pressure?: NodePressure | undefined;
+  /** Told of each change of what is wanted. */
+  readonly onUpdate?: (update: PodUpdate) => void;
 }
 
 export interface NodeSetup {
@@ -62,11 +73,12 @@ const noObjects: ObjectLookup = { configMap: () => undefined, secret: () => unde
  */
 export class Node {
   readonly engine: Engine;
+  /** What the node page shows. */
+  readonly page: NodePage;
   readonly #kubelet: Kubelet;
-  readonly #mux: PodMux;
-  readonly #cluster: Cluster | undefined;
-  readonly #objects: ClusterObjects | undefined;
+  readonly #parts: NodeParts;
   readonly #run: RunSource | undefined;
+  readonly #onGone = new Set<(uid: string) => void>();
   readonly #watched: readonly { run(signal: AbortSignal): Promise<void> }[];
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
@@ -75,54 +87,33 @@ export class Node {
     const { config, runtime, sources } = setup;
     const { nodeName, podLogsRoot } = config.node;
     const names: SourceName[] = (["file", "http", "run"] as const).filter((name) => sources[name] !== undefined);
-    if (setup.cluster !== undefined) names.push("api");
-    const onUpdate = (update: PodUpdate): void => {
-      this.#objects?.wanted(update);
-      this.#kubelet.handle(update);
-      this.#cluster?.wantedChanged();
-    };
-    this.#mux = new PodMux({ clock, journal, onUpdate }, names);
     const toMux = (name: SourceName): SourceDependencies => {
-      return { clock, journal, log, nodeName, deliver: (state) => this.#mux.set(name, state) };
+      return { clock, journal, log, nodeName, deliver: (state) => this.#parts.deliver(name, state) };
     };
     const objectsChanged = (objects: readonly ChangedObject[], cause: Cause): void =>
-      this.#kubelet.objectsChanged(objects, cause);
+      this.#parts.objectsChanged(objects, cause);
     this.#run = sources.run && new RunSource({ ...toMux("run"), files, random, objectsChanged }, sources.run);
     this.#watched = staticSources(sources, toMux, ports);
-    this.#objects =
-      setup.cluster &&
-      new ClusterObjects({ client: setup.cluster.client, clock, random, journal, log, objectsChanged });
     // Runtimes that don't list their handlers can't do what came after that.
     const handler = runtime.handlers.find(({ name }) => name === "");
-    this.#kubelet = new Kubelet(
-      {
-        ...deps,
-        objects: this.#run?.objects ?? this.#objects?.lookup ?? noObjects,
-        features: {
-          recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false,
-          userNamespaces: handler?.userNamespaces ?? false,
-        },
-        sourcesReady: () => this.#mux.allSourcesSeen(),
-        ...(setup.cluster && {
-          cluster: {
-            unsupported: (pod) => this.#cluster?.unsupported(pod) ?? "",
-            podReleased: (uid) => this.#cluster?.podReleased(uid),
-          },
-        }),
-      },
-      config,
-      (uid) => {
-        this.#objects?.gone(uid);
-        deps.onPodGone();
-      },
+    const features = {
+      recursiveReadOnlyMounts: handler?.recursiveReadOnlyMounts ?? false,
+      userNamespaces: handler?.userNamespaces ?? false,
+    };
+    const objects = this.#run?.objects ?? noObjects;
+    const onPodGone = (uid: string): void => {
+      for (const listener of this.#onGone) listener(uid);
+      deps.onPodGone();
+    };
+    this.#parts = buildNode(
+      { ...deps, features, onPodGone },
+      { config, sources: names, objects, cluster: setup.cluster },
     );
-    this.#cluster =
-      setup.cluster &&
-      new Cluster({ ...toMux("api"), ...deps, random, kubelet: this.#kubelet, mux: this.#mux }, setup.cluster);
+    this.#kubelet = this.#parts.kubelet;
     this.engine = new NodeEngine(
       {
-        ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#mux, run: this.#run },
-        clusterHealth: () => this.#cluster?.health() ?? [],
+        ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#parts.mux, run: this.#run },
+        clusterHealth: () => [...pressureCheck(deps.pressure), ...(this.#parts.cluster?.health() ?? [])],
         exit: () => deps.exit(),
       },
       {
@@ -135,11 +126,16 @@ export class Node {
         podLogsRoot,
       },
     );
+    this.page = new NodePage({
+      ...{ clock, log, nodeName, engine: this.engine },
+      known: () => this.nodePods(),
+      probes: this.#kubelet.probes.results,
+    });
   }
 
   /** True when no pod is wanted and none is left. */
   get isEmpty(): boolean {
-    return this.#mux.pods().length === 0 && this.#kubelet.pods().length === 0;
+    return this.#parts.mux.pods().length === 0 && this.#kubelet.pods().length === 0;
   }
 
   /** Pods with what the kubelet's API shows of them. */
@@ -150,6 +146,36 @@ export class Node {
       const ended = view.state.kind === "terminated" || view.state.kind === "finished" || over;
       return [{ pod: view.pod, status, observed: view.status, ended }];
     });
+  }
+
+  /** Calls back when a pod has a new status or is gone, until disposed of. It must not throw. */
+  watchPods(listener: (news: PodNews) => void): Disposable {
+    const refs = this.nodePods().map(({ pod: { metadata } }) => metadata);
+    const pod = (uid: string): Pod | undefined => this.#kubelet.pod(uid);
+    return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#onGone }, listener);
+  }
+
+  /** Pods as metrics count them. */
+  counts(): PodCounts {
+    const wanted = new Set(this.#parts.mux.pods().map(({ pod }) => pod.metadata.uid));
+    const pods = this.#kubelet.pods().map(({ view }): CountedPod => {
+      const source = view.pod?.metadata.annotations?.[Annotation.configSource] ?? "api";
+      return {
+        pod: view.pod,
+        isStatic: view.pod !== undefined && source !== "api",
+        wanted: wanted.has(view.ref.uid),
+        state: view.state.kind,
+        observed: view.status,
+        pendingResize: view.resize?.pending?.reason,
+        resizing: view.resize?.inProgress !== undefined,
+      };
+    });
+    return { pods, mirrors: this.#parts.cluster !== undefined };
+  }
+
+  /** A pod that the node has. */
+  pod(uid: string): Pod | undefined {
+    return this.#kubelet.pod(uid);
   }
 
   /** What each subsystem last managed to do and what it waits for. */
@@ -168,13 +194,22 @@ export class Node {
   /** Runs pods until the signal aborts; they then stay as they are. Rejects only for a defect. */
   async run(signal: AbortSignal): Promise<void> {
     const sources = this.#watched.map((source) => source.run(signal));
-    await Promise.all([this.#kubelet.run(signal), this.#cluster?.run(signal), this.#objects?.run(signal), ...sources]);
+    await Promise.all([this.#parts.run(signal), this.page.run(signal), ...sources]);
   }
 
   /** Removes the node's cgroups when no pod is left in them. */
   async removeCgroups(): Promise<void> {
     await this.#kubelet.removeCgroups();
   }
+}
+
+/** Nothing where nobody looks. */
+function pressureCheck(pressure: NodePressure | undefined): Health["checks"] {
+  if (pressure === undefined) return [];
+  const { pressures } = pressure;
+  const detail =
+    pressures.length === 0 ? "the node runs short of nothing" : `new pods are kept away: ${pressures.join(", ")}`;
+  return [{ name: "pressure", ok: pressures.length === 0, detail }];
 }
 
 function staticSources(

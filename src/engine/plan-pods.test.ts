@@ -31,6 +31,8 @@ const running: WorkerPlan = {
   forgotten: false,
   behind: undefined,
   overdue: undefined,
+  pendingResize: undefined,
+  setUpFailure: undefined,
   underWay: [],
   stale: undefined,
   actions: idle,
@@ -70,9 +72,26 @@ test("a decision is told step by step with its whole chain of causes, and waits 
     waits.map(({ text, until }) => [text, until]),
     [
       [`container ${container.name} waits for its next restart`, 1_000_500],
-      ["wait to make a sandbox", 1_000_700],
+      ["wait to set up the pod and make its sandbox", 1_000_700],
     ],
   );
+});
+
+test("what keeps a pod from being set up is the reason of the wait, not a guess", () => {
+  const actions = { ...idle, sandboxWaitUntilMs: 700 };
+  const because = (plan: Partial<WorkerPlan>): unknown => only({ actions, ...plan }).waits.map((wait) => wait.because);
+  assert.deepEqual(because({ setUpFailure: 'ConfigMap "default/settings" not found' }), [
+    ['ConfigMap "default/settings" not found'],
+  ]);
+  assert.deepEqual(because({}), [["the last one did not last"]]);
+});
+
+test("a resize that is not granted is told, with why", () => {
+  const message = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000";
+  const waits = (reason: "Infeasible" | "Deferred"): unknown => only({ pendingResize: { reason, message } }).waits;
+  const wait = { because: [message], until: undefined };
+  assert.deepEqual(waits("Infeasible"), [{ ...wait, text: "its resize can't be granted on this node" }]);
+  assert.deepEqual(waits("Deferred"), [{ ...wait, text: "its resize waits for room" }]);
 });
 
 test("pods that are being stopped, have ended, are overdue or wait for their name say so", () => {

@@ -73,7 +73,7 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
       return {
         ...none,
         steps: actions === undefined ? [] : stepsOf(actions),
-        waits: actions === undefined ? [] : waitsOf(actions, wallOffsetMs),
+        waits: [...resizeWaits(plan), ...(actions === undefined ? [] : waitsOf(actions, plan, wallOffsetMs))],
         note: stale === undefined ? "" : `judged by an old look at the runtime: ${stale}`,
       };
   }
@@ -118,17 +118,32 @@ function stepsOf(actions: PodActions): PlanStep[] {
   return describeActions(actions).map(({ text, cause }) => ({ text, because: chain(cause) }));
 }
 
-function waitsOf({ waits, sandboxWaitUntilMs }: PodActions, wallOffsetMs: number): PodPlan["waits"] {
+function resizeWaits({ pendingResize }: WorkerPlan): PodPlan["waits"] {
+  if (pendingResize === undefined) return [];
+  const { reason, message } = pendingResize;
+  const text = reason === "Infeasible" ? "its resize can't be granted on this node" : "its resize waits for room";
+  return [{ text, because: [message], until: undefined }];
+}
+
+function waitsOf(
+  { waits, sandboxWaitUntilMs }: PodActions,
+  { setUpFailure }: WorkerPlan,
+  wallOffsetMs: number,
+): PodPlan["waits"] {
   const containers = waits.map((wait) => ({
     text: `container ${wait.container.name} waits for its ${awaited(wait)}`,
     because: chain(wait.cause),
     until: Math.round(wait.untilMs + wallOffsetMs),
   }));
   if (sandboxWaitUntilMs === undefined) return containers;
-  const because = ["the last one could not be made, or did not last"];
+  const because = [setUpFailure ?? "the last one did not last"];
   return [
     ...containers,
-    { text: "wait to make a sandbox", because, until: Math.round(sandboxWaitUntilMs + wallOffsetMs) },
+    {
+      text: "wait to set up the pod and make its sandbox",
+      because,
+      until: Math.round(sandboxWaitUntilMs + wallOffsetMs),
+    },
   ];
 }
 

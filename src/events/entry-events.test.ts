@@ -19,6 +19,11 @@ test("what happens to containers is told with upstream's reasons and words", () 
   assert.equal(told(outcome("CreateContainer", "done")), "Normal Created: Container created");
   assert.equal(told(outcome("StartContainer", "done")), "Normal Started: Container started");
   assert.equal(told(outcome("StartContainer", "failed")), "Warning Failed: Error: it broke");
+  const misconfigured = { kind: "observation", what: "ContainerConfigError", container: "c" } as const;
+  assert.equal(
+    told({ ...misconfigured, message: 'configmap "settings" not found' }),
+    'Warning Failed: Error: configmap "settings" not found',
+  );
   assert.equal(
     told({ kind: "decision", what: "BackOff", message: "waits", container: "c" }),
     "Warning BackOff: Back-off restarting failed container c in pod web_ns(u)",
@@ -26,6 +31,14 @@ test("what happens to containers is told with upstream's reasons and words", () 
   assert.equal(
     told({ kind: "observation", what: "Unhealthy", message: "readiness probe failed: no", container: "c" }),
     "Warning Unhealthy: Readiness probe failed: no",
+  );
+});
+
+test("a certificate that the node does not get is told with why", () => {
+  const message = "no new serving certificate: request node-csr-x was denied";
+  assert.equal(
+    told({ kind: "note", what: "CertificateNotIssued", message }),
+    "Warning CertificateNotIssued: No new serving certificate: request node-csr-x was denied",
   );
 });
 
@@ -58,6 +71,10 @@ test("sandboxes are told of when they change or fail", () => {
   assert.equal(
     told(outcome("RunPodSandbox", "failed")),
     "Warning FailedCreatePodSandBox: Failed to create pod sandbox: it broke",
+  );
+  assert.equal(
+    told({ kind: "observation", what: "SandboxConfigError", message: "no such class", cause }),
+    "Warning FailedCreatePodSandBox: Failed to create pod sandbox: no such class",
   );
 });
 

@@ -25,13 +25,33 @@ const warnings: ReadonlySet<string> = new Set([
   "FailedPreStopHook",
   "LifecycleHTTPFallback",
   "FailedValidation",
+  "FailedToRetrieveImagePullSecret",
+  "Preempting",
   "FailedSync",
   "ResizeError",
   "ResizeDeferred",
   "ResizeInfeasible",
   "PossibleMemoryBackedVolumesOnDisk",
+  "CertificateNotIssued",
+  "CloudMetadataFailed",
+  "CgroupV1",
+  "Rebooted",
+  "CredentialProviderFailed",
 ]);
-const normals: ReadonlySet<string> = new Set(["ResizeStarted", "ResizeCompleted", "NodeReady", "NodeNotReady"]);
+const normals: ReadonlySet<string> = new Set([
+  "ResizeStarted",
+  "ResizeCompleted",
+  "NodeReady",
+  "NodeNotReady",
+  "NodeSchedulable",
+  "NodeNotSchedulable",
+  "NodeHasSufficientMemory",
+  "NodeHasInsufficientMemory",
+  "NodeHasNoDiskPressure",
+  "NodeHasDiskPressure",
+  "NodeHasSufficientPID",
+  "NodeHasInsufficientPID",
+]);
 
 /** The Event that an entry is for people at the API server, with upstream's reasons and words; undefined: none. Pure. */
 export function eventOf(entry: JournalEntry): NodeEvent | undefined {
@@ -45,6 +65,8 @@ function toldOf(entry: JournalEntry): Told | undefined {
   if (typeof image === "string") return imageWarnings.has(image) ? warning(image, message) : normal(image, message);
   if (warnings.has(what)) return warning(what, message);
   if (normals.has(what)) return normal(what, message);
+  if (what === "ContainerConfigError") return warning("Failed", `Error: ${message}`);
+  if (what === "SandboxConfigError") return sandboxFailed(message);
   switch (kind) {
     case "action":
       return ofAction(entry);
@@ -75,14 +97,18 @@ function ofOutcome({ what, result, message }: JournalEntry): Told | undefined {
     case "StartContainer":
       return warning("Failed", `Error: ${message}`);
     case "RunPodSandbox":
-      return warning("FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
+      return sandboxFailed(message);
     case "MountVolume":
-      return warning("FailedMount", `MountVolume.SetUp failed: ${message}`);
+      return warning("FailedMount", message);
     case "PostStartHook":
       return warning("FailedPostStartHook", message);
     default:
       return undefined;
   }
+}
+
+function sandboxFailed(message: string): Told {
+  return warning("FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
 }
 
 function ofDecision({ what, message, pod, container = "", cause }: JournalEntry): Told | undefined {

@@ -1,7 +1,9 @@
+import { simProcesses } from "../sim/machine.ts";
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { CriError } from "../ports/cri.ts";
 import {
@@ -10,9 +12,13 @@ import {
   type PullImageResponse,
   PullImageResponseSchema,
 } from "../ports/gen/runtime/v1/api_pb.js";
+import { MemoryFiles } from "../sim/files.ts";
+import { simHashing } from "../sim/hashing.ts";
 import { ImageError, type ImageErrorReason } from "./image-error.ts";
-import { defaultImageLimits, type EnsureImageRequest, ImageManager, type ImageManagerLimits } from "./image-manager.ts";
+import { defaultImageLimits, type EnsureImageRequest, type ImageManagerLimits } from "./image-manager.ts";
+import { makeImageManager } from "./make-image-manager.ts";
 import type { PullService } from "./image-puller.ts";
+import type { PullSecret } from "./pull-credentials.ts";
 
 interface Pull {
   readonly request: MessageInitShape<typeof PullImageRequestSchema>;
@@ -49,12 +55,22 @@ class FakeImages implements PullService {
   }
 }
 
+const settings = {
+  verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] },
+  credentialFiles: ["/kubelet/config.json", "/.dockercfg"],
+} as const;
+
 function world(limits: Partial<ImageManagerLimits> = {}) {
   const clock = new ManualClock();
   const images = new FakeImages();
   const entries: JournalInput[] = [];
   const journal = { record: (entry: JournalInput): number => entries.push(entry) };
-  const manager = new ImageManager({ clock, images, journal }, { ...defaultImageLimits, ...limits });
+  const files = new MemoryFiles(clock);
+  const limited = { ...defaultImageLimits, ...limits };
+  const manager = makeImageManager(
+    { clock, images, journal, files, hashing: simHashing, log: silentLog, processes: simProcesses },
+    { images: { ...limited, ...settings }, node: { rootDirectory: "/kubelet" } },
+  );
   const request = (image: string, change: Partial<EnsureImageRequest> = {}): EnsureImageRequest => ({
     pod: { namespace: "default", name: "web", uid: "uid-web" },
     container: "app",
@@ -67,7 +83,7 @@ function world(limits: Partial<ImageManagerLimits> = {}) {
   const ensure = (image: string, change: Partial<EnsureImageRequest> = {}, signal = new AbortController().signal) =>
     manager.ensureImageExists(request(image, change), signal);
   const messages = (): string[] => entries.map((entry) => `${entry.kind} ${entry.what}: ${entry.message}`);
-  return { clock, images, entries, ensure, messages, manager };
+  return { clock, images, entries, ensure, messages, manager, files };
 }
 
 async function refusal(promise: Promise<unknown>, reason: ImageErrorReason): Promise<ImageError> {
@@ -229,6 +245,124 @@ test("a pull has an end, named; what it did is unknown then", async () => {
   assert.equal(images.pulls[0]?.signal?.aborted, true);
   assert.equal(entries.at(-1)?.result, "unknown");
   assert.deepEqual(clock.waits, []);
+});
+
+/** A pull secret of namespace default with one credential for every registry given. */
+function secret(name: string, password: string, ...registries: readonly string[]): PullSecret {
+  const credential = { username: name, password, email: "", identityToken: "" };
+  const entries = registries.map((registry) => ({ registry, credential }));
+  return { source: { uid: `uid-${name}`, namespace: "default", name }, entries };
+}
+const denied = (): CriError => new CriError("Unknown", "PullImage", "401 Unauthorized");
+
+describe("credentials", () => {
+  test("are tried one after the other: the pod's, then the node's own", async () => {
+    const { images, files, ensure, entries } = world();
+    const auth = Buffer.from("node:own").toString("base64");
+    await files.makeDirectory("/kubelet", 0o755);
+    await files.write("/kubelet/config.json", JSON.stringify({ auths: { "r.io": { auth } } }), 0o600);
+    const pullSecrets = [secret("a", "p1", "r.io", "https://r.io/v1/"), secret("b", "p2", "r.io/team", "else.io")];
+    const ensured = ensure("r.io/team/app:1", { pullSecrets });
+    for (const [index, username] of ["b", "a", "node"].entries()) {
+      await settle();
+      assert.equal(images.pulls.length, index + 1);
+      assert.equal(images.pulls[index]?.request.auth?.username, username);
+      if (username !== "node") images.pulls[index]?.fail(denied());
+    }
+    images.pulls[2]?.end();
+    assert.equal((await ensured).pulled, true);
+    assert.deepEqual(entries.at(-1)?.data?.["pullSecret"], undefined);
+    assert.doesNotMatch(JSON.stringify(entries), /p1|p2|own|bm9kZTpvd24/);
+  });
+
+  test("that all fail are told by what each came to, the same only once", async () => {
+    const { images, ensure } = world();
+    const pull = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io"), secret("b", "2", "*.io")] });
+    for (const index of [0, 1]) {
+      await settle();
+      images.pulls[index]?.fail(denied());
+    }
+    assert.equal((await refusal(pull, "ErrImagePull")).message, "401 Unauthorized");
+    const other = ensure("r.io/app:2", { pullSecrets: [secret("a", "1", "r.io"), secret("b", "2", "*.io")] });
+    await settle();
+    images.pulls[2]?.fail(denied());
+    await settle();
+    images.pulls[3]?.fail(new CriError("Unknown", "PullImage", "no such host"));
+    assert.equal((await refusal(other, "ErrImagePull")).message, "[401 Unauthorized, no such host]");
+  });
+
+  test("with an identity token go without the name beside it", async () => {
+    const { images, ensure } = world();
+    const source = { uid: "u", namespace: "default", name: "s" };
+    const credential = { username: "0", password: "", email: "", identityToken: "refresh" };
+    const ensured = ensure("r.io/app", { pullSecrets: [{ source, entries: [{ registry: "r.io", credential }] }] });
+    await settle();
+    assert.deepEqual(images.pulls[0]?.request.auth, { identityToken: "refresh" });
+    images.pulls[0]?.end();
+    await ensured;
+  });
+
+  test("of others open nothing: pods that have other ones pull by themselves", async () => {
+    const { images, ensure, entries } = world();
+    const db = { namespace: "default", name: "db", uid: "uid-db" };
+    const first = ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] });
+    const second = ensure("r.io/app:1", { pod: db });
+    await settle();
+    const pullOf = (user: string | undefined): Pull | undefined =>
+      images.pulls.find(({ request }) => request.auth?.username === user);
+    assert.equal(images.pulls.length, 2);
+    pullOf("a")?.end();
+    pullOf(undefined)?.fail(denied());
+    await first;
+    await refusal(second, "ErrImagePull");
+    assert.ok(entries.some(({ data }) => data?.["pullSecret"] === "default/a"));
+  });
+});
+
+describe("an image that was pulled with a pod's secret", () => {
+  async function pulledWithSecret(limits: Parameters<typeof world>[0] = {}) {
+    const here = world(limits);
+    const ensured = here.ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] });
+    await settle();
+    here.images.pulls[0]?.end();
+    await ensured;
+    return here;
+  }
+
+  test("is used by pods that have it, or the same content in another Secret", async () => {
+    const { images, ensure } = await pulledWithSecret();
+    assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "1", "r.io")] })).pulled, false);
+    const same = { ...secret("a", "1", "r.io"), source: { uid: "u2", namespace: "other", name: "b" } };
+    assert.equal((await ensure("r.io/app:1", { pullSecrets: [same] })).pulled, false);
+    assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("a", "rotated", "r.io")] })).pulled, false);
+    assert.equal(images.pulls.length, 1);
+  });
+
+  test("is asked for at its registry by all others, and by policy Never said to be absent", async () => {
+    const { images, ensure } = await pulledWithSecret();
+    const never = await refusal(ensure("r.io/app:1", { pullPolicy: "Never" }), "ErrImageNeverPull");
+    assert.match(never.message, /is not present/);
+    const without = ensure("r.io/app:1");
+    await settle();
+    assert.equal(images.pulls[1]?.request.auth, undefined);
+    images.pulls[1]?.fail(denied());
+    await refusal(without, "ErrImagePull");
+    const pod = { namespace: "default", name: "db", uid: "uid-db" };
+    const other = ensure("r.io/app:1", { pod, pullSecrets: [secret("b", "2", "r.io")] });
+    await settle();
+    images.pulls[2]?.end();
+    assert.equal((await other).pulled, true);
+    assert.equal((await ensure("r.io/app:1", { pullSecrets: [secret("b", "2", "r.io")] })).pulled, false);
+  });
+
+  test("is everybody's once it was had without", async () => {
+    const { images, ensure } = await pulledWithSecret();
+    const open = ensure("r.io/app:1", { pullPolicy: "Always" });
+    await settle();
+    images.pulls[1]?.end();
+    await open;
+    assert.equal((await ensure("r.io/app:1")).pulled, false);
+  });
 });
 
 test("a request that is called off before it begins does nothing", async () => {

@@ -5,6 +5,9 @@ import type { Cause, JournalInput, PodRef, Recorder } from "../journal/entry.ts"
 import type { Clock } from "../ports/clock.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Hashing } from "../ports/hashing.ts";
+import type { PullAccount } from "./credential-provider.ts";
+import type { ImageAccess } from "./image-access.ts";
 import { ImageError, type ImageErrorReason } from "./image-error.ts";
 import {
   type ImageSpec,
@@ -15,8 +18,11 @@ import {
   type SandboxConfig,
 } from "./image-puller.ts";
 import { ImageReferenceError, withDefaultTag } from "./image-reference.ts";
+import { credentialHash, type TrackedCredential } from "./keyring.ts";
+import type { PullCredentials, PullSecret } from "./pull-credentials.ts";
 import { decidePull, judgePullFailure, looksFirst, type PullPolicy } from "./pull-decision.ts";
 import { pullMessages } from "./pull-messages.ts";
+import type { PodCredential, PulledWith } from "./pull-record.ts";
 
 export interface ImageManagerLimits extends PullLimits {
   /** Wait of a pod after the first failed pull of an image; doubles with each further one. */
@@ -42,6 +48,9 @@ export interface ImageManagerDependencies {
   readonly clock: Clock;
   readonly images: PullService;
   readonly journal: Recorder;
+  readonly hashing: Hashing;
+  readonly credentials: Pick<PullCredentials, "for">;
+  readonly access: Pick<ImageAccess, "isProven" | "pulling" | "pulled" | "settled">;
 }
 
 /** One container's need of an image. */
@@ -55,6 +64,10 @@ export interface EnsureImageRequest {
   readonly annotations?: Readonly<Record<string, string>>;
   /** The sandbox in which the image will run: some runtimes pull into the pod's own storage. */
   readonly sandboxConfig: SandboxConfig;
+  /** The pod's, in its order. */
+  readonly pullSecrets?: readonly PullSecret[];
+  /** The pod's service account, as whom credential providers may be asked. */
+  readonly account?: PullAccount | undefined;
   /** Why the image is wanted. */
   readonly cause: Cause;
 }
@@ -73,10 +86,13 @@ interface Task {
   readonly request: EnsureImageRequest;
   readonly spec: ImageSpec;
   readonly backOffKey: string;
+  /** What a registry may be shown for it; looked up once, and only when it matters. */
+  readonly credentials: () => Promise<readonly TrackedCredential[]>;
 }
 
 /** Brings images to the node, as pull policies and back-offs allow (upstream's imageManager). */
 export class ImageManager {
+  readonly #deps: ImageManagerDependencies;
   readonly #clock: Clock;
   readonly #journal: Recorder;
   readonly #puller: ImagePuller;
@@ -84,7 +100,9 @@ export class ImageManager {
   /** What the last pull under a back-off key failed with, told again while it is in back-off. */
   readonly #lastFailures = new Map<string, string>();
 
-  constructor({ clock, images, journal }: ImageManagerDependencies, limits: ImageManagerLimits = defaultImageLimits) {
+  constructor(deps: ImageManagerDependencies, limits: ImageManagerLimits = defaultImageLimits) {
+    const { clock, images, journal } = deps;
+    this.#deps = deps;
     this.#clock = clock;
     this.#journal = journal;
     this.#puller = new ImagePuller(clock, images, limits);
@@ -103,9 +121,16 @@ export class ImageManager {
   async ensureImageExists(request: EnsureImageRequest, signal: AbortSignal): Promise<EnsuredImage> {
     signal.throwIfAborted();
     const spec: ImageSpec = { image: this.#taggedName(request), annotations: { ...request.annotations } };
-    const task: Task = { request, spec, backOffKey: `${request.pod.uid}_${request.image}` };
+    let found: Promise<readonly TrackedCredential[]> | undefined;
+    const credentials = (): Promise<readonly TrackedCredential[]> =>
+      (found ??= this.#deps.credentials.for(spec.image ?? "", request.pullSecrets ?? [], {
+        ...{ pod: request.pod, cause: request.cause, account: request.account, signal },
+      }));
+    const task: Task = { request, spec, backOffKey: `${request.pod.uid}_${request.image}`, credentials };
     const present = looksFirst(request.pullPolicy) ? await this.#look(task, signal) : undefined;
-    switch (decidePull(request.pullPolicy, present !== undefined)) {
+    const usable = present !== undefined && (await this.#isProven(task, present));
+    signal.throwIfAborted();
+    switch (decidePull(request.pullPolicy, usable)) {
       case "use":
         this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image));
         return { imageRef: present?.id ?? "", pulled: false, user: userOf(present) };
@@ -137,6 +162,21 @@ export class ImageManager {
     }
   }
 
+  async #isProven({ request, credentials }: Task, present: Image): Promise<boolean> {
+    const secrets = async (): Promise<PodCredential[]> =>
+      (await credentials()).flatMap((credential) => {
+        const source = this.#pulledWith(credential);
+        return source === "node" ? [] : [source];
+      });
+    return await this.#deps.access.isProven(request.image, present, secrets);
+  }
+
+  #pulledWith(used: TrackedCredential | undefined): PulledWith {
+    if (used?.account !== undefined) return { account: used.account };
+    if (used?.source === undefined) return "node";
+    return { ...used.source, credentialHash: credentialHash(this.#deps.hashing, used.credential) };
+  }
+
   #checkBackOff({ request, backOffKey }: Task): void {
     const nowMs = this.#clock.monotonic();
     for (const expired of this.#backOff.gc(nowMs)) this.#lastFailures.delete(expired);
@@ -154,7 +194,7 @@ export class ImageManager {
   }
 
   async #pull(task: Task, signal: AbortSignal): Promise<EnsuredImage> {
-    const { request, spec } = task;
+    const { request } = task;
     const began = this.#clock.monotonic();
     const action = this.#journal.record({
       kind: "action",
@@ -177,7 +217,7 @@ export class ImageManager {
       });
     let pulled: PulledImage;
     try {
-      pulled = await this.#puller.pull(spec, request.sandboxConfig, signal);
+      pulled = await this.#pullAndRemember(task, signal);
     } catch (error) {
       if (signal.aborted) {
         outcome({ result: "unknown", message: `called off: ${errorMessage(signal.reason)}` });
@@ -187,11 +227,37 @@ export class ImageManager {
       const result = isOutcomeUnknown(error) ? "unknown" : "failed";
       throw this.#pullFailed(task, error, outcome({ result, message, data: { event: "Failed" } }));
     }
-    const { imageRef, image, pullMs } = pulled;
+    const { imageRef, image, pullMs, credential } = pulled;
+    const { namespace, name } = credential?.source ?? {};
+    const secret = name === undefined ? {} : { pullSecret: `${namespace}/${name}` };
     const sizeBytes = image?.size ?? 0n;
     const message = pullMessages.pulled(request.image, pullMs, this.#clock.monotonic() - began, sizeBytes);
-    outcome({ result: "done", message, data: { imageRef, sizeBytes: Number(sizeBytes), pullMs, event: "Pulled" } });
+    outcome({
+      result: "done",
+      message,
+      data: { imageRef, sizeBytes: Number(sizeBytes), pullMs, ...secret, event: "Pulled" },
+    });
     return { imageRef, pulled: true, user: userOf(image) };
+  }
+
+  /** A pull for which the pod has credentials of its own is noted before: killed in its midst, it gives nobody else access. */
+  async #pullAndRemember({ request, spec, credentials }: Task, signal: AbortSignal): Promise<PulledImage> {
+    const { access } = this.#deps;
+    const { image, sandboxConfig } = request;
+    const all = await credentials();
+    const noted = all.some(({ source, account }) => source !== undefined || account !== undefined);
+    if (noted) await access.pulling(image);
+    let known = true;
+    try {
+      const pulled = await this.#puller.pull({ spec, sandboxConfig, credentials: all }, signal);
+      known = await access.pulled({ image, imageRef: pulled.imageRef, with: this.#pulledWith(pulled.credential) });
+      return pulled;
+    } catch (error) {
+      known = !signal.aborted && !isOutcomeUnknown(error);
+      throw error;
+    } finally {
+      if (noted) await access.settled(image, known ? "told" : "unknown");
+    }
   }
 
   #pullFailed({ request, backOffKey }: Task, error: unknown, entry: number): ImageError {

@@ -1,4 +1,5 @@
 import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CriImageService } from "../ports/cri.ts";
@@ -6,11 +7,12 @@ import type {
   Image,
   ImageSpecSchema,
   PodSandboxConfigSchema,
-  PullImageResponse,
+  PullImageRequestSchema,
 } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
-import { SharedWork } from "./shared-work.ts";
 import { TokenBucket } from "../base/token-bucket.ts";
+import type { TrackedCredential } from "./keyring.ts";
+import { SharedWork } from "./shared-work.ts";
 
 export type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;
 export type ImageSpec = MessageInit<typeof ImageSpecSchema>;
@@ -37,6 +39,16 @@ export interface PulledImage {
   readonly image: Image | undefined;
   /** Of the pull itself, without the wait for a place. */
   readonly pullMs: number;
+  /** What the registry let in; undefined: everybody may have the image. */
+  readonly credential: TrackedCredential | undefined;
+}
+
+/** What is to be pulled, and how. */
+export interface PullRequest {
+  readonly spec: ImageSpec;
+  readonly sandboxConfig: SandboxConfig;
+  /** Tried one after the other; none: the pull goes without. */
+  readonly credentials: readonly TrackedCredential[];
 }
 
 /** Pulls images: one call for one image at a time however many want it, within the limits. */
@@ -71,36 +83,62 @@ export class ImagePuller {
   }
 
   /**
-   * Pulls the image, or waits for the pull of it that is under way. The signal ends this wait at once; the pull goes on
-   * while others wait for it. Rejects with CriError, DeadlineError, an error that says "pull QPS exceeded", or the
-   * signal's reason.
+   * Pulls the image, or waits for the pull of it with the same credentials that is under way. The signal ends this wait
+   * at once; the pull goes on while others wait for it. Rejects with CriError, DeadlineError, an error that says "pull
+   * QPS exceeded" or what each credential came to, or the signal's reason.
    */
-  async pull(spec: ImageSpec, sandboxConfig: SandboxConfig, signal: AbortSignal): Promise<PulledImage> {
-    const key = JSON.stringify([spec.image, spec.runtimeHandler ?? ""]);
-    return await this.#shared.join(key, (workSignal) => this.#pullAlone(spec, sandboxConfig, workSignal), signal);
+  async pull(request: PullRequest, signal: AbortSignal): Promise<PulledImage> {
+    const { spec, credentials } = request;
+    // Whoever has other credentials has to show them: a shared pull would let everybody in with those of one.
+    const key = JSON.stringify([spec.image, spec.runtimeHandler ?? "", credentials]);
+    return await this.#shared.join(key, (workSignal) => this.#pullAlone(request, workSignal), signal);
   }
 
-  async #pullAlone(spec: ImageSpec, sandboxConfig: SandboxConfig, signal: AbortSignal): Promise<PulledImage> {
+  async #pullAlone({ spec, sandboxConfig, credentials }: PullRequest, signal: AbortSignal): Promise<PulledImage> {
     using _place = await this.#places.acquire(signal);
     const began = this.#clock.monotonic();
-    if (!this.#bucket.tryTake(began)) throw new Error("pull QPS exceeded");
-    const { imageRef } = await withDeadline(
+    const what = `pull of image ${spec.image}`;
+    const { imageRef, credential } = await withDeadline(
       this.#clock,
-      `pull of image ${spec.image}`,
+      what,
       this.#limits.pullDeadlineMs,
       signal,
-      (limited) => this.#call(spec, sandboxConfig, limited),
+      (limited) => this.#tryEach({ spec, sandboxConfig, credentials }, limited),
     );
     const image = await this.inspect(spec, signal);
-    return { imageRef: imageRef || (image?.id ?? ""), image, pullMs: this.#clock.monotonic() - began };
+    const pullMs = this.#clock.monotonic() - began;
+    return { imageRef: imageRef || (image?.id ?? ""), image, pullMs, credential };
   }
-  async #call(spec: ImageSpec, sandboxConfig: SandboxConfig, signal: AbortSignal): Promise<PullImageResponse> {
-    try {
-      return await this.#images.pullImage({ image: spec, sandboxConfig }, { signal });
-    } catch (error) {
-      // The reason says which wait passed its deadline, the call's own error only that it was cancelled.
-      signal.throwIfAborted();
-      throw error;
+
+  async #tryEach(
+    { spec, sandboxConfig, credentials }: PullRequest,
+    signal: AbortSignal,
+  ): Promise<Pick<PulledImage, "imageRef" | "credential">> {
+    const failures: unknown[] = [];
+    for (const credential of credentials.length === 0 ? [undefined] : credentials) {
+      try {
+        if (!this.#bucket.tryTake(this.#clock.monotonic())) throw new Error("pull QPS exceeded");
+        const auth = authOf(credential);
+        const { imageRef } = await this.#images.pullImage({ image: spec, sandboxConfig, ...auth }, { signal });
+        return { imageRef, credential };
+      } catch (error) {
+        // The reason says which wait passed its deadline, the call's own error only that it was cancelled.
+        signal.throwIfAborted();
+        failures.push(error);
+      }
     }
+    const [first] = failures;
+    const messages = [...new Set(failures.map(errorMessage))];
+    if (messages.length === 1) throw first;
+    throw new AggregateError(failures, `[${messages.join(", ")}]`);
   }
+}
+
+type Auth = Pick<MessageInit<typeof PullImageRequestSchema>, "auth">;
+
+/** An identity token counts in place of the name beside it, which runtimes would take first. */
+function authOf(tracked: TrackedCredential | undefined): Auth {
+  if (tracked === undefined) return {};
+  const { username, password, identityToken } = tracked.credential;
+  return { auth: identityToken === "" ? { username, password } : { identityToken } };
 }

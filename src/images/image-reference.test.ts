@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { ImageReferenceError, parseImageReference, withDefaultTag } from "./image-reference.ts";
 
 const sha256 = `sha256:${"0123456789abcdef".repeat(4)}`;

@@ -124,6 +124,22 @@ test("a container waits for no sibling to be ready, but for a sidecar that comes
   ]);
 });
 
+test("what passes between a sidecar's being ready and the next start is podwright's part, for it has not ended", () => {
+  const story = new Story();
+  story.state("proxy", false).state("web", false);
+  story.starts("proxy", 10, "sidecar").at(100).state("proxy", true);
+  story.at(140).starts("web", 10).at(170).state("web", true);
+  assert.deepEqual(brief(story.blame()), [
+    "*proxy create@0+10",
+    "*proxy start@10+10",
+    "**proxy until ready@20+80",
+    "*podwright's own part@100+40",
+    "*web create@140+10",
+    "*web start@150+10",
+    "*web until ready@160+10",
+  ]);
+});
+
 test("what comes after the first Ready is no part of the start-up", () => {
   const story = wholeStartUp();
   const before = brief(story.blame());

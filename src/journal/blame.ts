@@ -139,10 +139,8 @@ class StartUp {
     const untilMs = (ready?.time ?? this.#endTime) - since;
     const label = isInit ? "runs" : ready === undefined ? "not ready yet" : "until ready";
     const result = ready === undefined ? "running" : "done";
-    // Others wait for a sidecar as for an init container.
-    return [
-      this.#phase(isInit || kind === "sidecar" ? "run" : "ready", label, { container, time: since }, untilMs, result),
-    ];
+    const phaseKind = isInit ? "run" : kind === "sidecar" ? "sidecar" : "ready";
+    return [this.#phase(phaseKind, label, { container, time: since }, untilMs, result)];
   }
 
   /** @param waited ends of the waits that are known: a second word on the same wait is no second wait */

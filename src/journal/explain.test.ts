@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import type { Cause, JournalEntry, JournalInput } from "./entry.ts";
 import { timeline, why } from "./explain.ts";
 import { renderTimeline, renderWhy } from "./render.ts";

@@ -70,9 +70,12 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   );
   const podItself = bySubject.get(undefined);
   bySubject.delete(undefined);
+  // From there on nothing is waited for but the end: what waited for its restart is not restarted.
+  const stopped = own.findLast(({ what }) => stops.has(what))?.seq ?? 0;
+  const explain = (of: readonly Step[]): Subject | undefined => explainSubject(of, stopped);
   return {
     incarnation,
-    subjects: [podItself ?? [], ...bySubject.values()].map(explainSubject).filter((subject) => subject !== undefined),
+    subjects: [podItself ?? [], ...bySubject.values()].map(explain).filter((subject) => subject !== undefined),
     notes: steps
       .filter((step) => step.pod === undefined && step.kind === "note" && step.seq > lastSeq)
       .slice(-maxNotes),
@@ -141,7 +144,11 @@ const seenCodes: ReadonlySet<string> = new Set([
   "ReadinessProbeSucceeded",
 ]);
 
-function explainSubject(steps: readonly Step[]): Subject | undefined {
+/** Decisions by which a pod comes to its end. */
+const stops: ReadonlySet<string> = new Set(["PodTerminating", "PodTerminated", "PodFinished"]);
+
+/** @param stopped the step, by its sequence number, since which the pod is on its way to its end; 0: it is not */
+function explainSubject(steps: readonly Step[], stopped: number): Subject | undefined {
   const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
   const last = inOrder.findLast((step) => !isWait(step) && !isTidying(step)) ?? inOrder.at(-1);
   if (last === undefined) return undefined;
@@ -154,13 +161,13 @@ function explainSubject(steps: readonly Step[]): Subject | undefined {
     last,
     ...(after !== undefined && { after }),
     causes: (after ?? last).causes,
-    ...nextOf(inOrder),
+    ...nextOf(inOrder, stopped),
   };
 }
 
 /** The last wait, unless something was done since: whatever was waited for is then under way or over. */
-function nextOf(inOrder: readonly Step[]): { next?: Step } {
-  const wait = inOrder.findLast(isWait);
+function nextOf(inOrder: readonly Step[], stopped: number): { next?: Step } {
+  const wait = inOrder.findLast((step) => isWait(step) && step.seq >= stopped);
   const lastAction = inOrder.findLast((step) => step.kind === "action" && !isTidying(step));
   if (wait === undefined || (lastAction !== undefined && lastAction.seq > wait.seq)) return {};
   return { next: wait };

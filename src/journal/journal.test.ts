@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../../test/support/memory-files.ts";
 import type { JournalEntry, JournalInput, PodRef } from "./entry.ts";

@@ -36,6 +36,8 @@ export interface JournalOptions {
   /** Absolute path of a directory of the journal's own; made when missing. */
   readonly directory: string;
   readonly limits?: Partial<JournalLimits>;
+  /** Told of each entry as it is recorded, repetitions too. Returns at once and throws nothing. */
+  readonly observe?: ((input: JournalInput) => void) | undefined;
 }
 
 /**
@@ -52,6 +54,7 @@ export class Journal implements Recorder {
   /** Entries whose count has grown since they were written and told. */
   readonly #grown = new Set<number>();
   #growthTimer: Disposable | undefined;
+  readonly #observe: JournalOptions["observe"];
   #nextSeq: number;
   #closed = false;
 
@@ -72,7 +75,7 @@ export class Journal implements Recorder {
       usable = false;
       problems = [`kept in memory only, ${options.directory} can't be used: ${errorMessage(error)}`];
     }
-    const journal = new Journal(options.clock, limits, usable ? log : undefined, entries, nextSeq);
+    const journal = new Journal(options, limits, usable ? log : undefined, entries, nextSeq);
     journal.record({ kind: "note", what: lifeStarted, message: startMessage(entries) });
     for (const problem of problems) {
       journal.record({ kind: "note", what: "JournalProblem", message: `the journal is incomplete: ${problem}` });
@@ -81,13 +84,14 @@ export class Journal implements Recorder {
   }
 
   private constructor(
-    clock: Clock,
+    { clock, observe }: JournalOptions,
     limits: JournalLimits,
     log: SegmentLog | undefined,
     entries: readonly JournalEntry[],
     nextSeq: number,
   ) {
     this.#clock = clock;
+    this.#observe = observe;
     this.#limits = limits;
     this.#memory = new JournalMemory(limits);
     this.#folding = new Folding(limits.foldWindowMs);
@@ -103,6 +107,7 @@ export class Journal implements Recorder {
    */
   record(input: JournalInput): number {
     if (input.kind === "action" && input.cause === undefined) return this.#recordWithoutCause(input);
+    this.#observe?.(input);
     const nowMs = this.#clock.monotonic();
     const folded = this.#fold(input, nowMs);
     if (folded !== undefined) return folded;

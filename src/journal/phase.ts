@@ -1,6 +1,9 @@
 import type { Ending } from "./steps.ts";
 
-/** What a part of a start-up was spent on. `gap`: on the chain, between two phases that the journal tells of. */
+/**
+ * What a part of a start-up was spent on. `run`: a container's run to its end. `sidecar`: until one was ready, for which
+ * the containers after it wait. `gap`: on the chain, between two phases that the journal tells of.
+ */
 export type PhaseKind =
   | "wait"
   | "volume"
@@ -10,6 +13,7 @@ export type PhaseKind =
   | "start"
   | "hook"
   | "run"
+  | "sidecar"
   | "ready"
   | "other"
   | "gap";

@@ -152,7 +152,8 @@ function column(text: string, width: number): string {
   return (clean.length <= width - 2 ? clean : `${clean.slice(0, width - 3)}…`).padEnd(width);
 }
 
-function stepText(step: Step): string {
+/** What happened, how often and how it ended, in one printable line. */
+export function stepText(step: Step): string {
   const repeated = step.repeated;
   const count =
     repeated === undefined ? "" : ` (${repeated.count} times in ${formatDuration(repeated.lastTime - step.time)})`;
@@ -182,7 +183,8 @@ function saidBy({ message }: Ending, action: string): string {
   return message === undefined || message === "" || message === `${action}: done` ? "" : `: ${printable(message)}`;
 }
 
-function causeText({ message, evidence }: CauseLink): string {
+/** A cause with the evidence for it, printable. */
+export function causeText({ message, evidence }: CauseLink): string {
   const said = printable(message);
   if (evidence === undefined) return said;
   const proof = printable(evidence.message);

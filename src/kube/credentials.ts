@@ -14,6 +14,13 @@ export interface Identity {
   readonly certificate: { readonly cert: string; readonly key: string } | undefined;
 }
 
+/**
+ * A client certificate that is renewed while podwright runs. What the kubeconfig says of who asks then counts for
+ * nothing: a token that is sent along would go wherever the certificate is known.
+ * It may wait for one, no longer than the signal lets it. @throws KubeConnectionError while there is none
+ */
+export type CertificateSource = (signal: AbortSignal) => Promise<NonNullable<Identity["certificate"]>>;
+
 /** As in client-go: rotated tokens and certificates are noticed within a minute. */
 const rereadMs = 60_000;
 const maxFileBytes = 1024 * 1024;
@@ -24,20 +31,28 @@ export class Credentials {
   readonly #clock: Clock;
   readonly #files: Files;
   readonly #exec: ExecCredentials | undefined;
+  readonly #certificate: CertificateSource | undefined;
   readonly #read = new Map<string, { readonly text: string; readonly atMs: number }>();
 
   constructor(
     access: KubeAccess,
-    deps: { readonly clock: Clock; readonly files: Files; readonly processes: Processes },
+    deps: {
+      readonly clock: Clock;
+      readonly files: Files;
+      readonly processes: Processes;
+      readonly clientCertificate?: CertificateSource;
+    },
   ) {
     this.#access = access;
     this.#clock = deps.clock;
     this.#files = deps.files;
+    this.#certificate = deps.clientCertificate;
     this.#exec = access.user.exec && new ExecCredentials(access.user.exec, deps);
   }
 
   /** @throws KubeConnectionError when they can't be had */
-  async identity(): Promise<Identity> {
+  async identity(signal: AbortSignal): Promise<Identity> {
+    if (this.#certificate !== undefined) return { token: undefined, certificate: await this.#certificate(signal) };
     const { certificate, token } = this.#access.user;
     const given = await this.#exec?.get();
     const own = certificate && { cert: await this.#text(certificate.cert), key: await this.#text(certificate.key) };

@@ -56,6 +56,12 @@ export class Http1Connections {
     }
   }
 
+  /** What is under way goes on; no connection is kept for another request. */
+  retire(): void {
+    this.#agent.maxFreeSockets = 0;
+    this.#dropIdle();
+  }
+
   close(): void {
     this.#agent.destroy();
   }

@@ -13,7 +13,8 @@ import { until } from "../../test/support/podwright.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemProcesses } from "../linux/processes.ts";
-import type { KubeLane, KubeResponse, KubeTransport } from "../ports/kube-api.ts";
+import { KubeConnectionError, type KubeLane, type KubeResponse, type KubeTransport } from "../ports/kube-api.ts";
+import type { CertificateSource } from "./credentials.ts";
 import type { Liveness } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
 import { openKubeTransport } from "./transport.ts";
@@ -47,7 +48,8 @@ const tell: RequestListener = (request, response) => {
   }
   const socket = (request as unknown as { readonly stream?: { readonly session: { readonly socket: TLSSocket } } })
     .stream?.session.socket;
-  const subject = socket?.getPeerCertificate().subject?.CN ?? "nobody";
+  const secure = socket ?? (request.socket as TLSSocket);
+  const subject = secure.getPeerCertificate?.().subject?.CN ?? "nobody";
   const { authorization = "no token" } = request.headers;
   response.end(JSON.stringify([request.httpVersion, subject, authorization, request.socket.remotePort, request.url]));
 };
@@ -64,10 +66,16 @@ async function http2Server(options: SecureServerOptions = {}): Promise<{ server:
   return { server, port: await listen(server) };
 }
 
-function transportTo(server: string, changed: Partial<KubeAccess> = {}, liveness?: Liveness): KubeTransport {
+function transportTo(
+  server: string,
+  changed: Partial<KubeAccess> = {},
+  liveness?: Liveness,
+  clientCertificate?: CertificateSource,
+): KubeTransport {
   const ca = { kind: "inline", text: authority.certificate } as const;
   const access: KubeAccess = { server, ca, serverName: undefined, insecure: false, user: {}, ...changed };
-  const deps = { clock: systemClock, files: systemFiles, processes: systemProcesses, userAgent: "test" };
+  const world = { clock: systemClock, files: systemFiles, processes: systemProcesses, userAgent: "test" };
+  const deps = { ...world, ...(clientCertificate && { clientCertificate }) };
   const transport = openKubeTransport(access, deps, liveness);
   opened.push(() => transport[Symbol.dispose]());
   return transport;
@@ -103,6 +111,37 @@ describe("the transport", () => {
     const [again, other] = [await ask(transport), await ask(transport, "/", "heartbeats")];
     assert.equal(again[3], first);
     assert.notEqual(other[3], first);
+  });
+
+  test("a renewed certificate counts from the next request on, and no other credential beside it", async () => {
+    const clients = { ca: authority.certificate, requestCert: true, rejectUnauthorized: false };
+    for (const version of ["2.0", "1.1"]) {
+      const port =
+        version === "2.0" ? (await http2Server()).port : await listen(createHttpsServer({ ...tls, ...clients }, tell));
+      const next = authority.issue({ subject: { commonName: "system:node:next" }, usages: ["client"] });
+      let current: typeof node | undefined = node;
+      const user = { token: { kind: "inline", text: "s3cret" } } as const;
+      const transport = transportTo(`https://127.0.0.1:${port}`, { user }, undefined, async () => {
+        if (current === undefined) throw new KubeConnectionError("none yet");
+        return { cert: current.certificate, key: current.key };
+      });
+      const [spoken, subject, sent, first] = await ask(transport);
+      assert.deepEqual([spoken, subject, sent], [version, "system:node:n", "no token"]);
+      const over = new AbortController();
+      const watch = (await send(transport, "/wait", "objects", over.signal)).body[Symbol.asyncIterator]();
+      assert.equal(Buffer.from((await watch.next()).value ?? "").toString(), "first\n");
+      current = next;
+      const [, renewed, , second] = await ask(transport);
+      assert.equal(renewed, "system:node:next");
+      assert.notEqual(second, first);
+      const end = watch.next();
+      const still = await Promise.race([end, new Promise((done) => setTimeout(() => done("still open"), 100))]);
+      assert.equal(still, "still open", "a watch under way goes on");
+      over.abort(new Error("over"));
+      await assert.rejects(end, /^Error: over$/);
+      current = undefined;
+      await assert.rejects(ask(transport), /^KubeConnectionError: none yet$/);
+    }
   });
 
   test("reads a token's file again when the server refuses what it held", async () => {

@@ -10,7 +10,7 @@ import {
   type KubeTransport,
 } from "../ports/kube-api.ts";
 import type { Processes } from "../ports/processes.ts";
-import { Credentials, type Identity } from "./credentials.ts";
+import { type CertificateSource, Credentials, type Identity } from "./credentials.ts";
 import { connectionError, type Endpoint, openTls } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
 import { defaultLiveness, Http2Connection, type Liveness } from "./http2.ts";
@@ -21,6 +21,8 @@ export interface TransportDependencies {
   readonly files: Files;
   readonly processes: Processes;
   readonly userAgent: string;
+  /** Instead of what the kubeconfig says of who asks. */
+  readonly clientCertificate?: CertificateSource;
 }
 
 const connectTimeoutMs = 10_000;
@@ -43,7 +45,7 @@ export function openKubeTransport(
   const base = new URL(access.server).pathname.replace(/\/+$/u, "");
   return {
     async send(request) {
-      const identity = await credentials.identity();
+      const identity = await credentials.identity(request.signal);
       const { token } = identity;
       const headers = {
         "user-agent": deps.userAgent,
@@ -107,6 +109,7 @@ class Lane {
     this.#certificate = certificate;
     for (const connection of this.#http2) connection.retire();
     this.#http2 = [];
+    this.#http1?.retire();
     this.#http1 = undefined;
   }
 

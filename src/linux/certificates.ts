@@ -25,10 +25,11 @@ export interface Credentials {
   readonly key: string;
 }
 
-const ecdsaWithSha256 = sequence(oid("1.2.840.10045.4.3.2"));
+export const ecdsaWithSha256 = sequence(oid("1.2.840.10045.4.3.2"));
 const hourMs = 3_600_000;
 
-function name({ commonName, organizations = [] }: Subject): Buffer {
+/** A name of X.501, in DER. */
+export function distinguishedName({ commonName, organizations = [] }: Subject): Buffer {
   const attribute = (type: string, value: string): Buffer =>
     der(derTag.set, sequence(oid(type), der(derTag.utf8String, Buffer.from(value))));
   const groups = organizations.map((each) => attribute("2.5.4.10", each));
@@ -49,7 +50,8 @@ function ipBytes(address: string): Buffer {
   return Buffer.from([...left, ...zeros, ...right].map((group) => group.padStart(4, "0")).join(""), "hex");
 }
 
-function alternativeNames(names: readonly string[]): Buffer {
+/** The extension of RFC 5280 §4.2.1.6, in DER. @param names DNS names and IP addresses */
+export function subjectAlternativeNames(names: readonly string[]): Buffer {
   const entry = (each: string): Buffer => (isIP(each) === 0 ? der(0x82, Buffer.from(each)) : der(0x87, ipBytes(each)));
   return extension("2.5.29.17", false, sequence(...names.map(entry)));
 }
@@ -87,7 +89,7 @@ export class CertificateAuthority {
   constructor(commonName: string, now: Date) {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     this.#key = privateKey;
-    this.#name = name({ commonName });
+    this.#name = distinguishedName({ commonName });
     const isCa = extension("2.5.29.19", true, sequence(der(derTag.boolean, Buffer.from([0xff]))));
     // digitalSignature, keyCertSign, cRLSign
     const usage = extension("2.5.29.15", true, der(derTag.bitString, Buffer.from([1, 0b1000_0110])));
@@ -103,9 +105,9 @@ export class CertificateAuthority {
     const extensions = [
       extension("2.5.29.15", true, der(derTag.bitString, Buffer.from([7, 0b1000_0000]))), // digitalSignature
       extension("2.5.29.37", false, sequence(...usages)),
-      ...(request.names === undefined || request.names.length === 0 ? [] : [alternativeNames(request.names)]),
+      ...(request.names === undefined || request.names.length === 0 ? [] : [subjectAlternativeNames(request.names)]),
     ];
-    return this.#issue(name(request.subject), request.publicKey, extensions, {
+    return this.#issue(distinguishedName(request.subject), request.publicKey, extensions, {
       notBefore: request.notBefore,
       notAfter: request.notAfter,
     });

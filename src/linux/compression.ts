@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createGzip } from "node:zlib";
+import { promisify } from "node:util";
+import { createGunzip, createGzip, gzip as gzipBytes } from "node:zlib";
 import type { Compression } from "../ports/compression.ts";
 import { FileError } from "../ports/files.ts";
 import { errnoOf, fileError, onPath } from "./file-error.ts";
@@ -14,6 +15,7 @@ const pieceBytes = 64 * 1024;
 export const systemCompression: Compression = {
   gzip: (from, to, mode, signal) => onPath(from, () => gzip(from, to, mode, signal)),
   gunzip,
+  gzipText: async (text) => await promisify(gzipBytes)(text),
 };
 
 async function openRegular(path: string): Promise<FileHandle> {

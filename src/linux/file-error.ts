@@ -1,3 +1,4 @@
+import { errorMessage } from "../base/errors.ts";
 import { FileError } from "../ports/files.ts";
 
 /** The errno name of a system error (`ENOENT` …), or Node's own code; undefined for anything else. */
@@ -8,7 +9,7 @@ export function errnoOf(error: unknown): string | undefined {
 /** Whatever file system work threw, as a {@link FileError} about `path`. */
 export function fileError(error: unknown, path: string): FileError {
   if (error instanceof FileError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   return new FileError(errnoOf(error) ?? "UNKNOWN", path, message, { cause: error });
 }
 

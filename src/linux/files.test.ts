@@ -38,6 +38,16 @@ test("a range stops at the end of the file", async () => {
   assert.equal(text(await files.readRange(path, 50, 10)), "");
 });
 
+test("a part can be read into memory that is there, unless that is too little", async () => {
+  using directory = testDirectory();
+  const path = directory.join("file");
+  writeFileSync(path, "0123456789");
+  const into = new Uint8Array(6);
+  assert.equal(text(await files.readRange(path, 2, 4, { into })), "2345");
+  assert.equal(text(into), "2345\0\0");
+  assert.equal(text(await files.readRange(path, 0, 8, { into })), "01234567");
+});
+
 test("directories and pipes are refused instead of being waited for", async () => {
   using directory = testDirectory();
   execFileSync("mkfifo", [directory.join("pipe")]);

@@ -101,7 +101,8 @@ async function readRange(
   options: ReadOptions | undefined,
 ): Promise<Uint8Array> {
   await using file = await openForReading(path, options);
-  const data = new Uint8Array(length);
+  const { into } = options ?? {};
+  const data = into === undefined || into.length < length ? new Uint8Array(length) : into;
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await file.read(data, filled, length - filled, offset + filled);

@@ -55,14 +55,13 @@ export class Exchange {
   }
 
   #request(signal: AbortSignal): ApiRequest {
-    const target = this.#incoming.url ?? "/";
-    const queryStart = target.indexOf("?");
-    this.#path = queryStart < 0 ? target : target.slice(0, queryStart);
+    const { path, query } = splitTarget(this.#incoming.url);
+    this.#path = path;
     if (!this.#path.startsWith("/")) throw new PodwrightError(ExitCode.badInput, "the request's path is not absolute");
     return {
       method: this.#method,
       path: this.#path,
-      query: new URLSearchParams(queryStart < 0 ? "" : target.slice(queryStart + 1)),
+      query,
       body: () => (this.#body ??= this.#readBody(signal)),
       signal,
     };
@@ -129,6 +128,17 @@ export class Exchange {
   #report(error: unknown): void {
     this.#options.onError?.(error, { method: this.#method, path: this.#path });
   }
+}
+
+/** Path and query of a request's target, which names a host too when the client took this server for a proxy. */
+export function splitTarget(target = "/"): { readonly path: string; readonly query: URLSearchParams } {
+  const own = target.replace(/^https?:\/\/[^/?#]*/iu, "");
+  const queryStart = own.indexOf("?");
+  const path = queryStart < 0 ? own : own.slice(0, queryStart);
+  return {
+    path: path === "" ? "/" : path,
+    query: new URLSearchParams(queryStart < 0 ? "" : own.slice(queryStart + 1)),
+  };
 }
 
 /** The result of the work, or undefined as soon as the signal aborts. */

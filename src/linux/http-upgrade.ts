@@ -1,10 +1,12 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
+import type { Forward } from "../ports/node-server.ts";
+import { type Bridge, bridgeAnswer, bridgeOf, handshakeProblem } from "./websocket-bridge.ts";
 
 /** How long the other server may take to answer the upgrade. */
 const answerLimitMs = 30_000;
@@ -14,21 +16,34 @@ const maxRefusalBytes = 4096;
 /** Headers that speak of the hop before, or are written anew; `authorization` is for podwright alone. */
 const ownHeaders = new Set(["host", "authorization", "cookie", "transfer-encoding", "content-length"]);
 
+/** A connection whose client has asked for another protocol. */
+export interface UpgradeConnection {
+  readonly incoming: IncomingMessage;
+  /** Nothing is written to it yet. */
+  readonly client: Duplex;
+  /** What the client has sent after its request. */
+  readonly head: Buffer;
+}
+
 /**
  * Passes a request for an upgrade on to another server and, when that one agrees, bytes both ways until either ends,
  * the connection has been silent for too long or the signal aborts. Never rejects.
- * @param client the connection, nothing written to it yet
- * @param head what the client has sent after its request
  */
 export async function forwardUpgrade(
-  { incoming, client, head }: { readonly incoming: IncomingMessage; readonly client: Duplex; readonly head: Buffer },
-  target: string,
+  { incoming, client, head }: UpgradeConnection,
+  { forwardTo, streams }: Forward,
   idleMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  const bridge = bridgeOf(incoming, streams);
+  const problem = bridge && handshakeProblem(incoming);
+  if (problem !== undefined) {
+    await answerRaw(client, { ...plain(400, `${problem}\n`), headers: { "Sec-WebSocket-Version": "13" } });
+    return;
+  }
   let answer: Upgraded | ApiResponse;
   try {
-    answer = await askForUpgrade(incoming, new URL(target), signal);
+    answer = await askForUpgrade(bridge ? spdyRequest(bridge) : ownRequest(incoming), new URL(forwardTo), signal);
   } catch (error) {
     answer = plain(502, `the container runtime's streaming server did not answer: ${errorMessage(error)}\n`);
   }
@@ -43,12 +58,31 @@ export async function forwardUpgrade(
   };
   using _signal = onAbort(signal, end);
   for (const side of [client, upstream]) if ("setTimeout" in side) (side as Timed).setTimeout(idleMs, end);
-  client.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(response.rawHeaders)}\r\n`);
-  if (answer.head.length > 0) client.write(answer.head);
-  if (head.length > 0) upstream.write(head);
-  // Each way ends by itself: a client that has sent all still waits for what the container answers.
-  await Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]);
+  if (bridge !== undefined) {
+    client.write(bridgeAnswer(incoming, bridge));
+    await bridge.carry(client, head, upstream, answer.head);
+  } else {
+    client.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(response.rawHeaders)}\r\n`);
+    if (answer.head.length > 0) client.write(answer.head);
+    if (head.length > 0) upstream.write(head);
+    // Each way ends by itself: a client that has sent all still waits for what the container answers.
+    await Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]);
+  }
   end();
+}
+
+interface UpgradeRequest {
+  readonly method: string;
+  readonly headers: Record<string, string | string[]>;
+}
+
+function ownRequest({ method = "GET", headers }: IncomingMessage): UpgradeRequest {
+  return { method, headers: forwarded(headers) };
+}
+
+function spdyRequest({ spdyProtocol }: Bridge): UpgradeRequest {
+  const headers = { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": spdyProtocol };
+  return { method: "POST", headers };
 }
 
 interface Timed {
@@ -62,16 +96,11 @@ interface Upgraded {
 }
 
 /** @throws when the other server can't be reached or does not answer in time */
-async function askForUpgrade(
-  incoming: IncomingMessage,
-  url: URL,
-  signal: AbortSignal,
-): Promise<Upgraded | ApiResponse> {
+async function askForUpgrade(asked: UpgradeRequest, url: URL, signal: AbortSignal): Promise<Upgraded | ApiResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<Upgraded | ApiResponse>();
   const connection = connect({ host: url.hostname, port: Number(url.port), allowHalfOpen: true });
   const outgoing = httpRequest(url, {
-    method: incoming.method ?? "GET",
-    headers: forwarded(incoming.headers),
+    ...asked,
     createConnection: () => connection,
     signal,
     timeout: answerLimitMs,
@@ -118,13 +147,20 @@ function plain(status: number, body: string): ApiResponse {
 
 /** Answers on a connection that has left HTTP's hands, and ends it. */
 export async function answerRaw(client: Duplex, { status, contentType, headers, body }: ApiResponse): Promise<void> {
-  const text = typeof body === "string" ? body : "";
-  const own = { ...headers, "Content-Type": contentType, "Content-Length": String(Buffer.byteLength(text)) };
+  // Without a length the end of the connection is the end of the answer.
+  const length = typeof body === "string" ? { "Content-Length": String(Buffer.byteLength(body)) } : {};
+  const own = { ...headers, "Content-Type": contentType, ...length };
   const lines = headerLines(Object.entries({ ...own, Connection: "close" }).flat());
-  const { promise, resolve } = Promise.withResolvers<void>();
-  client.once("close", resolve);
-  client.end(`HTTP/1.1 ${status} ${status < 400 ? "OK" : "Error"}\r\n${lines}\r\n${text}`, resolve);
-  await promise;
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n${lines}\r\n`;
+  if (typeof body === "string") {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    client.once("close", resolve);
+    client.end(head + body, resolve);
+    await promise;
+  } else {
+    client.write(head);
+    await pipeline(body, client).catch(() => {});
+  }
   client.destroy();
 }
 

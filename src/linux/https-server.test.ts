@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
-import { request as httpsRequest, type RequestOptions } from "node:https";
+import { connect as connectHttp2, type IncomingHttpHeaders, type Settings } from "node:http2";
+import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { CertificateAuthority, selfSignedCertificate } from "./certificates.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "./https-server.ts";
@@ -52,9 +54,16 @@ async function ask(server: HttpsServer, options: RequestOptions & { readonly bod
 }
 
 /** Asks for an upgrade and returns the connection once the server has agreed, or its refusal. */
-async function askForUpgrade(server: HttpsServer, path: string): Promise<Duplex | Answer> {
+async function askForUpgrade(
+  server: HttpsServer,
+  path: string,
+  protocol: Readonly<Record<string, string>> = {
+    Upgrade: "SPDY/3.1",
+    "X-Stream-Protocol-Version": "v4.channel.k8s.io",
+  },
+): Promise<Duplex | Answer> {
   const port = Number(server.address.split(":").at(-1));
-  const headers = { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": "v4.channel.k8s.io" };
+  const headers = { Connection: "Upgrade", ...protocol };
   const outgoing = httpsRequest({ host: "127.0.0.1", port, ca: serving.certificate, agent: false, path, headers });
   outgoing.end();
   const { promise, resolve, reject } = Promise.withResolvers<Duplex | Answer>();
@@ -75,6 +84,9 @@ describe("the HTTPS server", () => {
   test("knows a client by its certificate, and nobody without one, over HTTP/1.1 and HTTP/2", async () => {
     await using server = await start(whoAmI);
     assert.deepEqual(await ask(server, { path: "/pods" }), { status: 200, text: "GET /pods null" });
+    // As a proxy is asked.
+    assert.equal((await ask(server, { path: "https://elsewhere:1/pods?x=/y" })).text, "GET /pods null");
+    assert.equal((await ask(server, { path: "http://elsewhere" })).text, "GET / null");
     const jane = '{"commonName":"jane","organizations":["dev","ops"]}';
     const known = { path: "/pods", cert: client.certificate, key: client.key };
     assert.equal((await ask(server, known)).text, `GET /pods ${jane}`);
@@ -109,6 +121,32 @@ describe("the HTTPS server", () => {
     assert.equal((await ask(open, known)).text, "GET / null");
   });
 
+  test("knows nobody by an old connection whose authority was taken away or whose certificate has expired", async (t) => {
+    await using server = await start(whoAmI);
+    const others = new CertificateAuthority("others", now);
+    const jane = 'GET / {"commonName":"jane","organizations":["dev","ops"]}';
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    t.after(() => kept.destroy());
+    const known = { path: "/", cert: client.certificate, key: client.key, agent: kept };
+    const url = `https://${server.address}`;
+    const session = connectHttp2(url, { ca: serving.certificate, cert: client.certificate, key: client.key });
+    t.after(() => session.destroy());
+    const both = async (): Promise<string[]> => {
+      let text = "";
+      for await (const chunk of session.request({ ":path": "/" }).setEncoding("utf8")) text += String(chunk);
+      return [(await ask(server, known)).text, text];
+    };
+    assert.deepEqual(await both(), [jane, jane]);
+    server.useTls({ ...serving, clientAuthorities: `${others.certificate}\n${authority.certificate}` });
+    assert.deepEqual(await both(), [jane, jane], "an authority that came does not take the other away");
+    server.useTls({ ...serving, clientAuthorities: others.certificate });
+    assert.deepEqual(await both(), ["GET / null", "GET / null"]);
+    server.useTls(material);
+    assert.deepEqual(await both(), [jane, jane]);
+    t.mock.method(Date, "now", () => validity.notAfter.getTime() + 1);
+    assert.deepEqual(await both(), ["GET / null", "GET / null"]);
+  });
+
   test("serves with another certificate from one connection to the next", async () => {
     await using server = await start(whoAmI);
     const next = selfSignedCertificate(["localhost", "127.0.0.1"], now);
@@ -118,6 +156,43 @@ describe("the HTTPS server", () => {
     assert.equal((await ask(server, { path: "/", ca: next.certificate })).status, 200);
     assert.throws(() => server.useTls({ certificate: "none", key: "none", clientAuthorities: undefined }));
     assert.equal((await ask(server, { path: "/", ca: next.certificate })).status, 200, "the good one stays");
+  });
+
+  test("says how long headers of HTTP/2 may be, takes many, and refuses a request past it alone", async (t) => {
+    await using server = await start(whoAmI);
+    const session = connectHttp2(`https://${server.address}`, { ca: serving.certificate });
+    t.after(() => session.destroy());
+    const [{ maxHeaderListSize }] = (await once(session, "remoteSettings")) as [Settings];
+    assert.equal(maxHeaderListSize, 65_536);
+    const lines = (count: number, value: string): Record<string, string> => {
+      return Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, value]));
+    };
+    const status = async (headers: Record<string, string>): Promise<unknown> => {
+      const stream = session.request({ ":path": "/", ...headers });
+      stream.resume();
+      const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      return answer[":status"];
+    };
+    assert.equal(await status(lines(1000, "v")), 200);
+    assert.equal(await status({ "x-long": "v".repeat(60_000) }), 200);
+    await assert.rejects(status(lines(3, "v".repeat(30_000))), /Stream closed/);
+    assert.equal(await status({}), 200, "the connection goes on");
+  });
+
+  test("asks a silent client whether it is still there, as one that follows a log may never send again", async (t) => {
+    await using server = await start(whoAmI);
+    const port = Number(server.address.split(":").at(-1));
+    const agent = new Agent({ keepAlive: true });
+    t.after(() => agent.destroy());
+    await ask(server, { path: "/", agent });
+    const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    // The kind of the timer that runs; 02 is that of keep-alive, once all that was sent has been acknowledged.
+    const timers = async (): Promise<string> => {
+      const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").map((line) => line.trim().split(/\s+/));
+      return lines.map((fields) => (fields[1] === local && fields[3] === "01" ? fields[5]?.slice(0, 2) : "")).join("");
+    };
+    for (let look = 0; look < 100 && (await timers()) !== "02"; look++) await setTimeout(50);
+    assert.equal(await timers(), "02");
   });
 
   test("refuses bodies that are too long and answers what a handler throws", async () => {
@@ -214,6 +289,54 @@ describe("an upgrade", () => {
     const dead = await askForUpgrade(server, "/dead");
     assert.ok("status" in dead && dead.status === 502);
     assert.deepEqual(await askForUpgrade(server, "/exec"), { status: 403, text: "Forbidden" });
+  });
+
+  test("that a handler answers otherwise gets all of the answer, however long", async () => {
+    await using server = await start(async () => ({
+      status: 200,
+      contentType: "text/plain",
+      body: (async function* () {
+        for (let piece = 0; piece < 100; piece++) yield "x".repeat(10_000);
+      })(),
+    }));
+    assert.deepEqual(await askForUpgrade(server, "/containerLogs/a/b/c"), { status: 200, text: "x".repeat(1_000_000) });
+  });
+
+  test("to WebSocket with a handshake that is none is refused before the runtime is asked", async () => {
+    await using server = await start(async () => {
+      const streams = { stdin: false, stdout: true, stderr: false, tty: false };
+      return { forwardTo: "http://127.0.0.1:1/exec", streams };
+    });
+    const key = "dGhlIHNhbXBsZSBub25jZQ==";
+    for (const [version, own, status] of [
+      ["8", key, 400],
+      ["13", "x", 400],
+      ["13", "", 400],
+      ["13", key, 502],
+    ] as const) {
+      const answer = await askForUpgrade(server, "/exec/a/b/c", {
+        Upgrade: "websocket",
+        "Sec-WebSocket-Version": version,
+        "Sec-WebSocket-Key": own,
+        "Sec-WebSocket-Protocol": "v5.channel.k8s.io",
+      });
+      assert.equal("status" in answer && answer.status, status, `${version} ${own}`);
+    }
+  });
+
+  test("to WebSocket may bring its token among the protocols, which are without it from then on", async () => {
+    await using server = await start(async ({ headers }) => {
+      const body = `${headers["authorization"]}, ${headers["sec-websocket-protocol"]}`;
+      return { status: 403, contentType: "text/plain", body };
+    });
+    const token = `base64url.bearer.authorization.k8s.io.${Buffer.from("secret").toString("base64url")}`;
+    const answer = await askForUpgrade(server, "/exec/a/b/c", {
+      Upgrade: "websocket",
+      "Sec-WebSocket-Version": "13",
+      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+      "Sec-WebSocket-Protocol": `${token}, v4.channel.k8s.io`,
+    });
+    assert.deepEqual(answer, { status: 403, text: "Bearer secret, v4.channel.k8s.io" });
   });
 
   test("that was not asked for can't be forwarded", async () => {

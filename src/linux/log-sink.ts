@@ -12,6 +12,11 @@ export interface LoggerOptions {
   readonly human?: boolean;
 }
 
+export interface AdjustableLogger extends Logger {
+  /** From now on, for this logger and its children. */
+  setLevel(level: LogLevel): void;
+}
+
 /** Log lines that wait for a slow reader of standard error, in bytes; past it new ones are dropped, as no pod may wait. */
 const waitingBytes = 4 * 1024 * 1024;
 
@@ -20,19 +25,25 @@ const waitingBytes = 4 * 1024 * 1024;
  * secrets as far as they can be told ({@link loggableFields}). What is not yet written when the process exits is
  * written then.
  */
-export function createLogger(options: LoggerOptions): Logger {
-  const { level, stream } = options;
+export function createLogger(options: LoggerOptions): AdjustableLogger {
+  const { stream } = options;
+  const least = { level: options.level };
   const human = options.human ?? (stream === undefined && process.stderr.isTTY);
   const log = pino(
     {
-      level,
+      level: "debug",
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
     human ? humanStream(stream ?? process.stderr) : (stream ?? standardError()),
   );
-  return wrap(log);
+  return {
+    ...wrap(log, least),
+    setLevel: (level) => {
+      least.level = level;
+    },
+  };
 }
 
 function standardError(): DestinationStream {
@@ -43,10 +54,13 @@ function humanStream(stream: { write(line: string): unknown }): DestinationStrea
   return { write: (line) => void stream.write(humanLine(line)) };
 }
 
-function wrap(log: PinoLogger): Logger {
+const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+function wrap(log: PinoLogger, least: { readonly level: LogLevel }): Logger {
   const write = (level: LogLevel): Logger[LogLevel] => {
     return (message, fields = {}) => {
-      if (log.isLevelEnabled(level)) log[level](loggableFields(fields), loggableText(message));
+      if (levels.indexOf(level) < levels.indexOf(least.level)) return;
+      log[level](loggableFields(fields), loggableText(message));
     };
   };
   return {
@@ -54,6 +68,6 @@ function wrap(log: PinoLogger): Logger {
     info: write("info"),
     warn: write("warn"),
     error: write("error"),
-    child: (fields) => wrap(log.child(loggableFields(fields))),
+    child: (fields) => wrap(log.child(loggableFields(fields)), least),
   };
 }

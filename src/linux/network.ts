@@ -3,6 +3,7 @@ import * as https from "node:https";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { HttpRequest, HttpResponse, Network } from "../ports/network.ts";
+import { errorMessage } from "../base/errors.ts";
 import { readBody } from "./http-body.ts";
 
 /** As Go's default client does: the tenth request of a chain is the last. */
@@ -58,7 +59,7 @@ async function getOnce(url: URL, headers: HttpRequest["headers"], request: HttpR
     return { status, body: new Uint8Array(await readBody(response, maxBytes, tooLong)), location };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw new Error(`GET ${shown(url)}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`GET ${shown(url)}: ${errorMessage(error)}`, { cause: error });
   } finally {
     agent.destroy();
   }

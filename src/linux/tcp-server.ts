@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { ApiHandler, ApiServer } from "../ports/api-server.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import type { NodeHandler } from "../ports/node-server.ts";
 import { errnoOf } from "./file-error.ts";
 import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 
@@ -11,7 +12,7 @@ import { serveHttp, type HttpServerOptions } from "./http-server.ts";
  */
 export async function serveTcp(
   { host, port }: { readonly host: string; readonly port: number },
-  handler: ApiHandler,
+  handler: NodeHandler,
   options: HttpServerOptions = {},
 ): Promise<ApiServer> {
   return await serveHttp(handler, options, async (server) => {

@@ -1,4 +1,5 @@
-import type { ApiHandler, ApiServer } from "../ports/api-server.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import type { NodeHandler } from "../ports/node-server.ts";
 import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 import { listenPrivately } from "./unix-socket.ts";
 
@@ -8,7 +9,7 @@ import { listenPrivately } from "./unix-socket.ts";
  */
 export async function serveUnix(
   path: string,
-  handler: ApiHandler,
+  handler: NodeHandler,
   options: HttpServerOptions = {},
 ): Promise<ApiServer> {
   return await serveHttp(handler, options, async (server) => {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CriLogDecoder, type LogLine, parseCriLine } from "./cri-log.ts";
+import { parseCriLine } from "./cri-line.ts";
+import type { LogLine } from "./cri-log.ts";
+import { LineDecoding } from "./decoding.ts";
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (line: LogLine): string => new TextDecoder().decode(line.text);
@@ -37,7 +39,7 @@ test("text in another format is no CRI line", () => {
 test("partial lines are joined for each stream, however the bytes are cut", () => {
   const text = raw("one ", "P") + raw("err", "F", "stderr") + raw("two", "F") + "torn\n" + raw("three");
   for (const size of [1, 7, 1000]) {
-    const decoder = new CriLogDecoder();
+    const decoder = new LineDecoding(undefined);
     const bytes = bytesOf(text);
     const lines: LogLine[] = [];
     for (let at = 0; at < bytes.length; at += size) lines.push(...decoder.push(bytes.subarray(at, at + size)));
@@ -54,7 +56,7 @@ test("partial lines are joined for each stream, however the bytes are cut", () =
 });
 
 test("a line without an end is given in bounded pieces", () => {
-  const decoder = new CriLogDecoder();
+  const decoder = new LineDecoding(undefined);
   const lines: LogLine[] = [];
   const piece = bytesOf(raw("x".repeat(16_000), "P"));
   for (let count = 0; count < 200; count++) lines.push(...decoder.push(piece));
@@ -75,7 +77,7 @@ test("a line without an end is given in bounded pieces", () => {
 });
 
 test("bytes that are not UTF-8 come through unchanged", () => {
-  const decoder = new CriLogDecoder();
+  const decoder = new LineDecoding(undefined);
   const bytes = Buffer.concat([
     bytesOf("2026-11-20T14:00:00Z stdout F "),
     Buffer.from([0xff, 0xfe, 0x1b, 0x00]),

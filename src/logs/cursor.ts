@@ -13,7 +13,8 @@ export interface LogStore {
   readonly compression: Pick<Compression, "gunzip">;
 }
 
-const chunkBytes = 64 * 1024;
+/** What is read at a time, between two looks at a name. Each costs some waits for the file system, whatever is read. */
+const chunkBytes = 1024 * 1024;
 
 export type CursorRead =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
@@ -38,14 +39,20 @@ export class LogCursor implements AsyncDisposable {
   readonly #path: string;
   readonly #directory: string;
   readonly #name: string;
+  readonly #reuses: boolean;
+  #buffer: Uint8Array | undefined;
   /** Stamp of the last file that was finished; empty: none. */
   #after = "";
   #offset = 0;
   /** The unpacked file being read, as long as it was not packed. */
   #held: FileInfo | undefined;
+  /** The last look at the present file, if it was the held one then and showed more than was read. */
+  #more: FileInfo | undefined;
   #unpacking: { readonly stamp: string; readonly pieces: AsyncIterator<Uint8Array>; skip: number } | undefined;
 
-  constructor(store: LogStore, path: string) {
+  /** @param reuses whether bytes count only until the next are read: garbage of a MiB each is a quarter of the work */
+  constructor(store: LogStore, path: string, reuses = false) {
+    this.#reuses = reuses;
     this.#store = store;
     this.#path = path;
     const slash = path.lastIndexOf("/");
@@ -93,9 +100,14 @@ export class LogCursor implements AsyncDisposable {
   async next(): Promise<CursorRead> {
     // Bounded: each turn but the last saw one more rotation between two looks.
     for (let attempt = 0; attempt < 10; attempt++) {
+      if (this.#more !== undefined) {
+        const more = await this.#readPresent(this.#more);
+        if (more !== undefined) return more;
+      }
       const rotated = await this.#rotated();
       const log = rotated.find(({ stamp }) => stamp > this.#after);
-      const read = log === undefined ? await this.#readPresent() : await this.#readRotated(log, rotated.at(-1) === log);
+      const read =
+        log === undefined ? await this.#readPresent(undefined) : await this.#readRotated(log, rotated.at(-1) === log);
       if (read !== undefined) return read;
     }
     return { kind: "end" };
@@ -118,12 +130,14 @@ export class LogCursor implements AsyncDisposable {
     this.#after = after;
     this.#offset = 0;
     this.#held = undefined;
+    this.#more = undefined;
   }
 
-  /** Undefined: it was rotated away meanwhile. */
-  async #readPresent(): Promise<CursorRead | undefined> {
+  /** Undefined: it was rotated away meanwhile. @param seen the last look at it, if that need not be a new one */
+  async #readPresent(seen: FileInfo | undefined): Promise<CursorRead | undefined> {
     const { files } = this.#store;
-    const info = await files.stat(this.#path);
+    this.#more = undefined;
+    const info = seen ?? (await files.stat(this.#path));
     if (info === undefined) return { kind: "end" };
     if (this.#held !== undefined && !same(info, this.#held)) {
       if (await this.#rotatedSince()) return undefined;
@@ -135,11 +149,12 @@ export class LogCursor implements AsyncDisposable {
       this.#offset = 0;
       return { kind: "truncated" };
     }
-    const bytes = await this.#readPart(this.#path);
+    const bytes = await this.#readPart(this.#path, info.size);
     const after = await files.stat(this.#path);
     if (bytes === undefined || after === undefined || !same(after, info)) return undefined;
     this.#held = info;
     this.#offset += bytes.length;
+    if (bytes.length > 0 && after.size > this.#offset) this.#more = after;
     return bytes.length > 0 ? { kind: "bytes", bytes } : { kind: "end" };
   }
 
@@ -153,7 +168,7 @@ export class LogCursor implements AsyncDisposable {
     // The one that was held has been removed: this is the oldest that is left.
     if (this.#held !== undefined && !same(info, this.#held)) this.#offset = 0;
     this.#held = info;
-    const bytes = await this.#readPart(path);
+    const bytes = await this.#readPart(path, info.size);
     if (bytes === undefined) return undefined;
     this.#offset += bytes.length;
     if (bytes.length > 0) return { kind: "bytes", bytes };
@@ -186,24 +201,35 @@ export class LogCursor implements AsyncDisposable {
     }
   }
 
-  /** Bytes of a file at the offset; undefined when it is not there any more. */
-  async #readPart(path: string): Promise<Uint8Array | undefined> {
+  /** Bytes of a file of that size at the offset; undefined when it is not there any more. */
+  async #readPart(path: string, size: number): Promise<Uint8Array | undefined> {
+    const length = Math.min(chunkBytes, size - this.#offset);
+    if (length <= 0) return new Uint8Array(0);
+    const options = { noFollow: true, ...(this.#reuses && { into: this.#bufferOf(length) }) } as const;
     try {
       // A pod that can write to the log's directory must not get files of others shown.
-      return await this.#store.files.readRange(path, this.#offset, chunkBytes, { noFollow: true });
+      return await this.#store.files.readRange(path, this.#offset, length, options);
     } catch (error) {
       return ignoreMissing(error);
     }
   }
 
+  #bufferOf(length: number): Uint8Array {
+    if (this.#buffer === undefined || this.#buffer.length < length) this.#buffer = new Uint8Array(length);
+    return this.#buffer;
+  }
+
   async #countLines(log: RotatedLog): Promise<number> {
-    await using file = new LogCursor(this.#store, this.#path);
-    const decoder = new CriLogDecoder();
+    await using file = new LogCursor(this.#store, this.#path, true);
     let count = 0;
+    const decoder = new CriLogDecoder({
+      whole: () => void count++,
+      piece: ({ end }) => void (count += end ? 1 : 0),
+    });
     for (;;) {
       const read = await file.#readRotated(log, false);
       if (read?.kind !== "bytes") return count;
-      count += decoder.push(read.bytes).filter(({ end }) => end).length;
+      decoder.push(read.bytes);
     }
   }
 

@@ -1,11 +1,22 @@
 import assert from "node:assert/strict";
+import { renameSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { findTail } from "./tail.ts";
 import type { LogLine } from "./cri-log.ts";
-import { followLog, type LogFiles, type LogStore, readLog } from "./reader.ts";
+import {
+  followLog,
+  followLogText,
+  type LogFiles,
+  type LogStore,
+  readLog,
+  readLogText,
+  type TextRange,
+} from "./reader.ts";
 import { FileError, type FileInfo } from "../ports/files.ts";
 import { systemClock } from "../linux/clock.ts";
+import { systemFiles } from "../linux/files.ts";
+import { testDirectory } from "../linux/testing.ts";
 
 const encoder = new TextEncoder();
 const directory = "/logs/web";
@@ -341,4 +352,44 @@ test("a rotation that is undone repeats nothing", async () => {
     },
   ]);
   assert.deepEqual(texts, ["1", "2", "3"]);
+});
+
+const allText: TextRange = { tailLines: undefined, stream: undefined, timestamps: false, include: undefined };
+
+async function wholeText(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const kept: Uint8Array[] = [];
+  for await (const piece of pieces) kept.push(piece);
+  return Buffer.concat(kept).toString();
+}
+
+/** Of any length, so that what is read at a time ends anywhere in them. */
+const manyLines = Array.from({ length: 60_000 }, (_, index) => `line ${index} ${"x".repeat(index % 97)}`);
+
+test("the text of a real log of several MiB is whole, however late its pieces are looked at", async () => {
+  using logs = testDirectory();
+  const path = logs.join("0.log");
+  writeFileSync(path, manyLines.map((line) => raw(line)).join(""));
+  const store = { files: systemFiles, compression: new MemoryLogs().compression };
+  const expected = manyLines.map((line) => `${line}\n`);
+  assert.equal(await wholeText(readLogText(store, path, allText)), expected.join(""));
+  const tail = await wholeText(readLogText(store, path, { ...allText, tailLines: 30_000 }));
+  assert.equal(tail, expected.slice(-30_000).join(""));
+});
+
+test("a real log that is rotated while much of it is unread is read on to its end, and then the new one", async () => {
+  using logs = testDirectory();
+  const path = logs.join("0.log");
+  writeFileSync(path, manyLines.map((line) => raw(line)).join(""));
+  const store = { files: systemFiles, compression: new MemoryLogs().compression };
+  const stop = new AbortController();
+  let pieces = 0;
+  let text = "";
+  const ended = async (): Promise<boolean> => text.endsWith("new\n");
+  for await (const piece of followLogText(store, systemClock, path, { ...allText, ended, signal: stop.signal })) {
+    text += Buffer.from(piece).toString();
+    if (++pieces !== 1) continue;
+    renameSync(path, `${path}.20261120-140000`);
+    writeFileSync(path, raw("new"));
+  }
+  assert.equal(text, `${manyLines.join("\n")}\nnew\n`);
 });

@@ -1,8 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import { ChangeWaiter } from "./change-waiter.ts";
-import { CriLogDecoder, type LogLine } from "./cri-log.ts";
+import type { LogLine } from "./cri-log.ts";
 import { type CursorRead, LogCursor, type LogStore } from "./cursor.ts";
+import { type Decoding, LineDecoding, TextDecoding, type TextOptions, type TimeFilter } from "./decoding.ts";
 
 export type { LogFiles, LogStore } from "./cursor.ts";
 
@@ -15,13 +16,22 @@ export interface LogRange {
   /** Only the last lines; undefined: all. */
   readonly tailLines?: number;
   /** Only lines for which this is true of their time ({@link LogLine.time}). */
-  readonly include?: (time: string) => boolean;
+  readonly include?: TimeFilter;
 }
 
-export interface FollowOptions extends LogRange {
+/** How a log that grows is followed. */
+export interface Following {
   /** True when the container will write no more and no other instance of it will start: the follower ends there. */
   readonly ended: () => Promise<boolean>;
   readonly signal: AbortSignal;
+}
+
+export interface FollowOptions extends LogRange, Following {}
+
+/** The same of a log's text. */
+export interface TextRange extends TextOptions {
+  /** Only the last lines; undefined: all. */
+  readonly tailLines: number | undefined;
 }
 
 /**
@@ -29,15 +39,13 @@ export interface FollowOptions extends LogRange {
  * Rejects with `FileError` (`ENOENT`) when there is none.
  */
 export async function* readLog(store: LogStore, path: string, range: LogRange): AsyncGenerator<LogLine> {
-  await using cursor = new LogCursor(store, path);
-  const decoder = new CriLogDecoder();
-  const filter = new LineFilter(range.include);
-  if (!(await cursor.exists())) throw new FileError("ENOENT", path, `no log at ${path}`);
-  filter.skip = await cursor.seekTail(range.tailLines);
-  for (let read = await cursor.next(); read.kind !== "end"; read = await cursor.next()) {
-    yield* filter.apply(await take(cursor, decoder, read));
-  }
-  yield* filter.apply(decoder.end());
+  const pieces = readPieces(store, path, range.tailLines, new LineDecoding(range.include));
+  for await (const lines of pieces) yield* lines;
+}
+
+/** {@link readLog} as the text that the container wrote, in pieces of some hundred KiB. */
+export async function* readLogText(store: LogStore, path: string, range: TextRange): AsyncGenerator<Uint8Array> {
+  yield* readPieces(store, path, range.tailLines, new TextDecoding(range));
 }
 
 /**
@@ -52,80 +60,105 @@ export async function* followLog(
   path: string,
   options: FollowOptions,
 ): AsyncGenerator<LogLine> {
+  const { tailLines, include } = options;
+  const decoding = (): LineDecoding => new LineDecoding(include);
+  for await (const lines of followPieces({ store, clock }, path, tailLines, decoding, options)) yield* lines;
+}
+
+/** {@link followLog} as text. */
+export async function* followLogText(
+  store: LogStore,
+  clock: Clock,
+  path: string,
+  options: TextRange & Following,
+): AsyncGenerator<Uint8Array> {
+  yield* followPieces({ store, clock }, path, options.tailLines, () => new TextDecoding(options), options);
+}
+
+async function* readPieces<T>(
+  store: LogStore,
+  path: string,
+  tailLines: number | undefined,
+  decoding: Decoding<T>,
+): AsyncGenerator<T> {
+  await using cursor = new LogCursor(store, path, decoding.copies);
+  if (!(await cursor.exists())) throw new FileError("ENOENT", path, `no log at ${path}`);
+  decoding.skip = await cursor.seekTail(tailLines);
+  for (;;) {
+    const piece = await readOn(cursor, decoding);
+    if (piece === undefined) break;
+    yield piece;
+  }
+  yield decoding.end();
+}
+
+async function* followPieces<T>(
+  { store, clock }: { readonly store: LogStore; readonly clock: Clock },
+  path: string,
+  tailLines: number | undefined,
+  decoding: () => Decoding<T>,
+  following: Following,
+): AsyncGenerator<T> {
   using waiter = new ChangeWaiter(store.files, clock, path.slice(0, path.lastIndexOf("/")));
-  let { tailLines } = options;
-  for (let next: string | undefined = path; next !== undefined && !options.signal.aborted; tailLines = undefined) {
-    next = yield* followInstance(store, next, waiter, { ...options, tailLines });
+  let tail = tailLines;
+  for (let next: string | undefined = path; next !== undefined && !following.signal.aborted; tail = undefined) {
+    const instance = decoding();
+    await using cursor = new LogCursor(store, next, instance.copies);
+    instance.skip = await cursor.seekTail(tail);
+    next = yield* followInstance(cursor, instance, waiter, following);
   }
 }
 
-/** The lines of one instance's log as they come; returns the next instance's log, or undefined at the end of all. */
-async function* followInstance(
-  store: LogStore,
-  path: string,
+/** One instance's log as it comes; returns the next instance's log, or undefined at the end of all. */
+async function* followInstance<T>(
+  cursor: LogCursor,
+  decoding: Decoding<T>,
   waiter: ChangeWaiter,
-  options: Omit<FollowOptions, "tailLines"> & { readonly tailLines: number | undefined },
-): AsyncGenerator<LogLine, string | undefined> {
-  await using cursor = new LogCursor(store, path);
-  const decoder = new CriLogDecoder();
-  const filter = new LineFilter(options.include);
-  filter.skip = await cursor.seekTail(options.tailLines);
+  following: Following,
+): AsyncGenerator<T, string | undefined> {
   let settled = false;
-  while (!options.signal.aborted) {
+  while (!following.signal.aborted) {
     const read = await cursor.next();
     if (read.kind === "bytes" || read.kind === "truncated") {
       settled = false;
-      yield* filter.apply(await take(cursor, decoder, read));
+      yield await take(cursor, decoding, read);
       continue;
     }
     // Asked before the successor is looked for: what is written between the two is seen by the next turn.
-    const ended = read.kind === "end" && (await options.ended());
+    const ended = read.kind === "end" && (await following.ended());
     const next = read.kind === "rotated" ? undefined : await cursor.nextInstance();
     const moves = read.kind === "rotated" || next !== undefined || ended;
     if (!moves || !(settled || (read.kind === "rotated" && read.complete))) {
       settled = moves;
-      await waiter.wait(moves ? SETTLE_MS : POLL_MS, !moves, options.signal);
+      await waiter.wait(moves ? SETTLE_MS : POLL_MS, !moves, following.signal);
       continue;
     }
     settled = false;
-    yield* filter.apply(read.kind === "rotated" ? await take(cursor, decoder, read) : decoder.end());
+    yield read.kind === "rotated" ? await take(cursor, decoding, read) : decoding.end();
     if (read.kind === "end") return next;
   }
   return undefined;
 }
 
-/** Takes what was read, and goes on to the next file at the end of one. */
-async function take(cursor: LogCursor, decoder: CriLogDecoder, read: CursorRead): Promise<LogLine[]> {
-  switch (read.kind) {
-    case "bytes":
-      return decoder.push(read.bytes);
-    case "truncated":
-      decoder.reset();
-      return [];
-    case "rotated":
-      await cursor.moveOn(read.stamp);
-      return decoder.endFile();
-    case "end":
-      return [];
-  }
+/** In a frame of its own, so that what was read need not be kept while somebody slow takes what was made of it. */
+async function readOn<T>(cursor: LogCursor, decoding: Decoding<T>): Promise<T | undefined> {
+  const read = await cursor.next();
+  return read.kind === "end" ? undefined : await take(cursor, decoding, read);
 }
 
-class LineFilter {
-  /** Whole lines still to be dropped. */
-  skip = 0;
-  readonly #include: ((time: string) => boolean) | undefined;
-
-  constructor(include: ((time: string) => boolean) | undefined) {
-    this.#include = include;
-  }
-
-  *apply(lines: readonly LogLine[]): Generator<LogLine> {
-    for (const line of lines) {
-      if (this.skip > 0) {
-        if (line.end) this.skip--;
-        continue;
-      }
-      if (this.#include === undefined || line.time === "" || this.#include(line.time)) yield line;
-    }
+/** Takes what was read, and goes on to the next file at the end of one. */
+async function take<T>(
+  cursor: LogCursor,
+  decoding: Decoding<T>,
+  read: Exclude<CursorRead, { readonly kind: "end" }>,
+): Promise<T> {
+  switch (read.kind) {
+    case "bytes":
+      return decoding.push(read.bytes);
+    case "truncated":
+      return decoding.reset();
+    case "rotated":
+      await cursor.moveOn(read.stamp);
+      return decoding.endFile();
   }
 }

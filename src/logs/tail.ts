@@ -1,4 +1,4 @@
-import { NEWLINE, parseCriLine } from "./cri-log.ts";
+import { NEWLINE, parseCriLine } from "./cri-line.ts";
 
 const BLOCK_BYTES = 64 * 1024;
 /** Pieces of one line lie close to each other: further apart than this, an earlier piece is not looked for. */

@@ -1,12 +1,11 @@
 import type { ContainerStatus as ApiContainerStatus, PodStatus as ApiPodStatus } from "../api/status.ts";
-import { parseTime } from "../base/time.ts";
-import type { LogLine } from "../logs/cri-log.ts";
-import { followLog, type LogRange, type LogStore, readLog } from "../logs/reader.ts";
+import { followLogText, type LogStore, readLogText, type TextRange } from "../logs/reader.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import { ApiError } from "./api-error.ts";
 import { type LogOptions, logOptions, LogOptionsError } from "./log-options.ts";
+import { notBefore } from "./log-since.ts";
 import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
 
 export interface LogDependencies {
@@ -17,7 +16,6 @@ export interface LogDependencies {
 
 /** While following, how often it is looked whether the container has ended. */
 const endedCheckMs = 1000;
-const flushBytes = 32 * 1024;
 
 /**
  * `/containerLogs/<namespace>/<pod>/<container>`. Following goes on over rotation and restarts, until the pod will
@@ -37,20 +35,18 @@ export async function containerLogs(
     throw new ApiError(404, `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(target.name)}\n`);
   }
   const path = logPath(pod, container, options.previous);
-  const { sinceMs } = options;
-  const range: LogRange = {
-    ...(options.tailLines !== undefined && { tailLines: options.tailLines }),
-    ...(sinceMs !== undefined && { include: (time) => !((parseTime(time) ?? sinceMs) < sinceMs) }),
-  };
+  const { sinceMs, tailLines, stream, timestamps } = options;
+  const include = sinceMs === undefined ? undefined : notBefore(sinceMs);
+  const range: TextRange = { tailLines, stream, timestamps, include };
   const ended = endOf(deps, target, pod.pod.metadata.uid);
-  const lines = options.follow
-    ? followLog(deps.store, deps.clock, path, { ...range, ended, signal })
-    : readLog(deps.store, path, range);
+  const text = options.follow
+    ? followLogText(deps.store, deps.clock, path, { ...range, ended, signal })
+    : readLogText(deps.store, path, range);
   return {
     status: 200,
     contentType: "text/plain",
     headers: { "X-Content-Type-Options": "nosniff" },
-    body: bytes(lines, options),
+    body: limited(text, options.limitBytes),
   };
 }
 
@@ -107,35 +103,18 @@ function endOf({ clock, pods }: LogDependencies, target: PodTarget, uid: string)
   };
 }
 
-/** What the client gets: the container's own bytes, with times before lines where asked for. Many lines at once. */
-async function* bytes(lines: AsyncIterable<LogLine>, options: LogOptions): AsyncGenerator<Uint8Array> {
-  let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  let pieces: Uint8Array[] = [];
-  let size = 0;
-  const take = (): Uint8Array => {
-    const whole = Buffer.concat(pieces).subarray(0, left);
-    left -= whole.length;
-    pieces = [];
-    size = 0;
-    return whole;
-  };
+/** No more than the client asked for. */
+async function* limited(text: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
+  let left = limitBytes ?? Number.POSITIVE_INFINITY;
   try {
-    for await (const line of lines) {
-      if (options.stream !== undefined && line.stream !== options.stream) continue;
-      const piece = render(line, options.timestamps);
-      pieces.push(piece);
-      size += piece.length;
-      if (options.follow || size >= flushBytes || size >= left) yield take();
+    for await (const read of text) {
+      const piece = read.subarray(0, left);
+      left -= piece.length;
+      if (piece.length > 0) yield piece;
       if (left <= 0) return;
     }
   } catch (error) {
     // Removed with its container between the look and the reading.
     if (!(error instanceof FileError) || error.code !== "ENOENT") throw error;
   }
-  if (size > 0) yield take();
-}
-
-function render({ time, text, start, end }: LogLine, timestamps: boolean): Uint8Array {
-  const stamp = timestamps && start && time !== "" ? `${time} ` : "";
-  return Buffer.concat([Buffer.from(stamp), text, Buffer.from(end ? "\n" : "")]);
 }

@@ -3,7 +3,7 @@ import { FileError, type Files } from "../ports/files.ts";
 import { plain } from "./answers.ts";
 import { ApiError } from "./api-error.ts";
 
-type LogFiles = Pick<Files, "realPath" | "stat" | "list" | "readRange">;
+export type LogFiles = Pick<Files, "realPath" | "stat" | "list" | "readRange">;
 
 const chunkBytes = 64 * 1024;
 
@@ -14,16 +14,32 @@ const chunkBytes = 64 * 1024;
  * @throws ApiError 404 for what is not there or lies elsewhere
  */
 export async function hostLogs(files: LogFiles, root: string, rest: readonly string[]): Promise<ApiResponse> {
-  const wanted = rest.filter((part) => part !== "");
-  if (wanted.some((part) => part === ".." || part.includes("/") || part.includes("\0"))) throw notFound();
-  const path = await resolve(files, root, wanted);
+  const path = await resolve(files, root, rest);
   const info = await files.stat(path);
-  if (info?.type === "directory") return listing(files, path);
+  if (info?.type === "directory") return rest.at(-1) === "" ? await listing(files, path) : toDirectory(rest);
   if (info?.type !== "file") throw notFound();
   return { ...plain(200, ""), contentType: "text/plain; charset=utf-8", body: content(files, path, info.size) };
 }
 
-async function resolve(files: LogFiles, root: string, parts: readonly string[]): Promise<string> {
+/** The content of a file; undefined when there is none, or it lies elsewhere. */
+export async function hostFile(
+  files: LogFiles,
+  root: string,
+  parts: readonly string[],
+): Promise<AsyncIterable<Uint8Array> | undefined> {
+  try {
+    const path = await resolve(files, root, parts);
+    const info = await files.stat(path);
+    return info?.type === "file" ? content(files, path, info.size) : undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+async function resolve(files: LogFiles, root: string, given: readonly string[]): Promise<string> {
+  const parts = given.filter((part) => part !== "");
+  if (parts.some((part) => part === ".." || part.includes("/") || part.includes("\0"))) throw notFound();
   try {
     const base = await files.realPath(root);
     const path = await files.realPath([root, ...parts].join("/"));
@@ -32,6 +48,12 @@ async function resolve(files: LogFiles, root: string, parts: readonly string[]):
     if (!(error instanceof FileError)) throw error;
   }
   throw notFound();
+}
+
+/** The listing's links are relative: seen from a path without a slash at its end they would lead elsewhere. */
+function toDirectory(rest: readonly string[]): ApiResponse {
+  const location = `${encodeURIComponent(rest.at(-1) ?? "logs")}/`;
+  return { ...plain(301, ""), headers: { Location: location } };
 }
 
 async function listing(files: LogFiles, path: string): Promise<ApiResponse> {

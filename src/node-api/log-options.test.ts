@@ -42,6 +42,15 @@ test("flags, numbers and times are read as Kubernetes writes them", () => {
   assert.deepEqual([read("stream=Stderr").stream, read("stream=All").stream], ["stderr", undefined]);
 });
 
+test("numbers may be as large as Kubernetes has them, and no larger", () => {
+  const largest = "9223372036854775807";
+  assert.equal(read(`tailLines=${largest}`).tailLines, Number.MAX_SAFE_INTEGER);
+  assert.ok((read(`sinceSeconds=${largest}`).sinceMs ?? 0) < 0);
+  assert.equal(read(`limitBytes=${largest}`).limitBytes, Number.MAX_SAFE_INTEGER);
+  assert.equal(refusal("tailLines=9223372036854775808"), "400 tailLines must be a whole number");
+  assert.match(refusal("tailLines=-9223372036854775808"), /^422 /);
+});
+
 test("what can't be read is 400, what can't be meant 422", () => {
   assert.equal(refusal("tailLines=x"), "400 tailLines must be a whole number");
   assert.equal(refusal("sinceTime=yesterday"), "400 sinceTime must be an RFC 3339 time");

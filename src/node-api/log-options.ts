@@ -69,8 +69,12 @@ function tailLines(query: URLSearchParams): number | undefined {
 function integer(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  if (!/^-?\d{1,15}$/.test(text)) throw new LogOptionsError(400, `${name} must be a whole number`);
-  return Number(text);
+  const value = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  if (value === undefined || BigInt.asIntN(64, value) !== value) {
+    throw new LogOptionsError(400, `${name} must be a whole number`);
+  }
+  // Of bytes, lines and seconds more than can be counted exactly are as good as all.
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(value)));
 }
 
 /** As Kubernetes reads booleans in queries: there and not false. */

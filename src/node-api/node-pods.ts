@@ -35,6 +35,12 @@ export function containerTarget(rest: readonly string[]): PodTarget {
   throw new ApiError(404, "404 page not found\n");
 }
 
+/** `/<verb>/<namespace>/<pod>/<container>` alone. @throws ApiError 404 for another number of segments */
+export function logTarget(rest: readonly string[]): PodTarget {
+  if (rest.length === 3) return containerTarget(rest);
+  throw new ApiError(404, "404 page not found\n");
+}
+
 /** `/portForward/<namespace>/<pod>[/<uid>]`. @throws ApiError 404 for another number of segments */
 export function podTarget(rest: readonly string[]): PodTarget {
   const [namespace = "", name = "", uid] = rest;

@@ -4,45 +4,54 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Files } from "../ports/files.ts";
 import type { Forward, NodeHandler, NodeRequest } from "../ports/node-server.ts";
-import type { HealthzCheck } from "../server/healthz.ts";
 import { decodedPath } from "./access.ts";
 import { json, plain } from "./answers.ts";
 import { ApiError } from "./api-error.ts";
 import { checkpoint, runCommand } from "./commands.ts";
 import { containerLogs } from "./container-logs.ts";
-import { healthz } from "./health.ts";
+import { debug, type DebugDependencies } from "./debug.ts";
+import { healthz, type HealthDependencies } from "./health.ts";
 import { hostLogs } from "./host-logs.ts";
-import { containerTarget, type NodePod, podTarget } from "./node-pods.ts";
+import { containerTarget, logTarget, type NodePod, podTarget } from "./node-pods.ts";
 import { desiredPods, runningPods } from "./pod-lists.ts";
+import { serviceLogs, type ServiceLogDependencies } from "./service-logs.ts";
+import { figurePaths } from "./stats-routes.ts";
 import { attach, exec, portForward } from "./streaming.ts";
+import { flagz, statusz } from "./zpages.ts";
 
-export interface NodeApiDependencies {
+export interface NodeApiDependencies extends DebugDependencies, HealthDependencies, ServiceLogDependencies {
   readonly clock: Clock;
   readonly files: Files;
   readonly store: LogStore;
   readonly cri: Cri;
   readonly pods: () => readonly NodePod[];
-  readonly health: () => readonly HealthzCheck[];
   /** What `/configz` shows: a KubeletConfiguration. */
   readonly configuration: object;
+  /** What `/flagz` shows: values by name. */
+  readonly flags: ReadonlyMap<string, string>;
+  /** Pages of `statusz` and `flagz` that a feature gate turns off. */
+  readonly withoutPages: readonly string[];
   readonly version: string;
-  /** Where `/logs/` looks. */
-  readonly logsDirectory: string;
   readonly checkpointDirectory: string;
   /** enableDebuggingHandlers: logs, exec, attach, port-forward, run and the running pods. */
   readonly debugging: boolean;
   /** enableSystemLogHandler. */
   readonly systemLogs: boolean;
+  /** enableSystemLogQuery. */
+  readonly systemLogQuery: boolean;
 }
 
 type Answer = ApiResponse | Forward;
 
 interface Route {
+  /** The first segment of its paths. */
   readonly name: string;
-  /** Served to everybody on the read-only port. */
-  readonly readOnly?: true;
+  /** Empty: any. */
   readonly methods: readonly string[];
-  readonly debugging?: true;
+  /** What becomes of it without enableDebuggingHandlers, and on the read-only port: served to everybody unless said. */
+  readonly debugging?: "refused" | "absent";
+  /** There is nothing below it. */
+  readonly alone?: true;
   /** @param rest the path's segments after the name, decoded */
   readonly handle: (request: NodeRequest, rest: readonly string[]) => Answer | Promise<Answer>;
 }
@@ -57,66 +66,117 @@ export function nodeApi(deps: NodeApiDependencies): NodeHandler {
 
 /** What port 10255 serves: no access is asked for, so nothing that acts or that shows more than pods and health. */
 export function readOnlyApi(deps: NodeApiDependencies): ApiHandler {
-  const routes = routesOf(deps).filter((route) => route.readOnly === true || route.debugging === true);
+  const routes = routesOf(deps);
   return async (request) => {
     const answer = await dispatch(routes, false, { ...request, headers: {}, certificate: undefined, upgrade: false });
     return "forwardTo" in answer ? plain(404, "404 page not found\n") : answer;
   };
 }
 
+/** Every route, with the methods that it takes (none: any). */
+export function registeredRoutes(deps: NodeApiDependencies): readonly Pick<Route, "name" | "methods" | "debugging">[] {
+  return routesOf(deps).map(({ name, methods, debugging }) => ({ name, methods, ...(debugging && { debugging }) }));
+}
+
 function routesOf(deps: NodeApiDependencies): readonly Route[] {
   const startedMs = deps.clock.now();
+  const routes: readonly Route[] = [
+    { name: "healthz", methods: [], handle: ({ query }, rest) => healthz(deps, rest, query) },
+    { name: "pods", methods: ["GET"], alone: true, handle: () => desiredPods(deps.pods()) },
+    ...containerRoutes(deps),
+    ...nodeRoutes(deps),
+    {
+      name: "statusz",
+      methods: ["GET"],
+      debugging: "absent",
+      alone: true,
+      handle: (request) => {
+        const paths = [...routes.map(({ name }) => `/${name}`), ...figurePaths];
+        return statusz({ startedMs, nowMs: deps.clock.now(), version: deps.version, paths }, request);
+      },
+    },
+  ];
+  return routes.filter(({ name }) => !deps.withoutPages.includes(name));
+}
+
+/** What looks into containers and acts on them. */
+function containerRoutes(deps: NodeApiDependencies): readonly Route[] {
   const logs = { clock: deps.clock, store: deps.store, pods: deps.pods };
   return [
-    { name: "healthz", readOnly: true, methods: [], handle: ({ query }, rest) => healthz(deps.health(), rest, query) },
-    { name: "pods", readOnly: true, methods: ["GET"], handle: () => desiredPods(deps.pods()) },
-    { name: "configz", methods: ["GET"], handle: () => json({ kubeletconfig: deps.configuration }) },
-    { name: "statusz", methods: ["GET"], handle: () => page("kubelet statusz", status(deps, startedMs), ": ") },
     {
       name: "containerLogs",
       methods: ["GET"],
-      debugging: true,
-      handle: (request, rest) => containerLogs(logs, containerTarget(rest), request.query, request.signal),
+      debugging: "refused",
+      handle: (request, rest) => containerLogs(logs, logTarget(rest), request.query, request.signal),
     },
     {
       name: "exec",
       methods: streamingMethods,
-      debugging: true,
+      debugging: "refused",
       handle: (request, rest) => exec(deps, containerTarget(rest), request),
     },
     {
       name: "attach",
       methods: streamingMethods,
-      debugging: true,
+      debugging: "refused",
       handle: (request, rest) => attach(deps, containerTarget(rest), request),
     },
     {
       name: "portForward",
       methods: streamingMethods,
-      debugging: true,
+      debugging: "refused",
       handle: (request, rest) => portForward(deps, podTarget(rest), request),
     },
     {
       name: "run",
       methods: ["POST"],
-      debugging: true,
+      debugging: "refused",
       handle: (request, rest) => runCommand(deps, containerTarget(rest), request),
     },
-    { name: "runningpods", methods: ["GET"], debugging: true, handle: () => runningPods(deps.pods()) },
+    {
+      name: "runningpods",
+      methods: ["GET"],
+      debugging: "refused",
+      alone: true,
+      handle: () => runningPods(deps.pods()),
+    },
     {
       name: "checkpoint",
       methods: ["POST"],
-      handle: (request, rest) => checkpoint(deps, containerTarget(rest), request),
+      debugging: "absent",
+      handle: (request, rest) => checkpoint(deps, logTarget(rest), request),
+    },
+  ];
+}
+
+/** What looks into the node and podwright itself. */
+function nodeRoutes(deps: NodeApiDependencies): readonly Route[] {
+  return [
+    {
+      name: "configz",
+      methods: ["GET"],
+      debugging: "absent",
+      alone: true,
+      handle: () => json({ kubeletconfig: deps.configuration }),
+    },
+    {
+      name: "flagz",
+      methods: ["GET"],
+      debugging: "absent",
+      alone: true,
+      handle: (request) => flagz(deps.flags, request),
     },
     {
       name: "logs",
       methods: ["GET"],
-      debugging: true,
-      handle: (_request, rest) => {
+      debugging: "refused",
+      handle: async ({ query, signal }, rest) => {
         if (!deps.systemLogs) throw new ApiError(405, "logs endpoint is disabled.\n");
-        return hostLogs(deps.files, deps.logsDirectory, rest);
+        const queried = deps.systemLogQuery ? await serviceLogs(deps, query, signal) : undefined;
+        return queried ?? (await hostLogs(deps.files, deps.logsDirectory, rest));
       },
     },
+    { name: "debug", methods: [], debugging: "refused", handle: (request, rest) => debug(deps, rest, request) },
   ];
 }
 
@@ -125,8 +185,10 @@ async function dispatch(routes: readonly Route[], debugging: boolean, request: N
   // and a name cannot become another path's first segment.
   const [name = "", ...rest] = request.path.slice(1).split("/").map(decodedPath);
   const route = routes.find((candidate) => candidate.name === name);
-  if (route === undefined || rest.includes(undefined)) return plain(404, "404 page not found\n");
-  if (route.debugging === true && !debugging) return plain(405, "Debug endpoints are disabled.\n");
+  const isAbsent = route === undefined || (!debugging && route.debugging === "absent");
+  const isBelow = route?.alone === true && rest.some((part) => part !== "");
+  if (isAbsent || isBelow || rest.includes(undefined)) return plain(404, "404 page not found\n");
+  if (!debugging && route.debugging === "refused") return plain(405, "Debug endpoints are disabled.\n");
   if (route.methods.length > 0 && !route.methods.includes(request.method)) {
     return { ...plain(405, "405: Method Not Allowed"), headers: { Allow: route.methods.join(", ") } };
   }
@@ -139,18 +201,4 @@ async function dispatch(routes: readonly Route[], debugging: boolean, request: N
     if (!(error instanceof ApiError)) throw error;
     return plain(error.status, error.message);
   }
-}
-
-function page(title: string, values: Readonly<Record<string, string>>, divider: string): ApiResponse {
-  const lines = Object.entries(values).map(([name, value]) => `${name}${divider}${value}\n`);
-  return plain(200, `\n${title}\nWarning: This endpoint is not meant to be machine parseable.\n\n${lines.join("")}`);
-}
-
-function status({ clock, version }: NodeApiDependencies, startedMs: number): Record<string, string> {
-  return {
-    Started: new Date(startedMs).toISOString(),
-    Up: `${Math.floor((clock.now() - startedMs) / 1000)} s`,
-    Version: version,
-    Paths: "/configz /healthz /statusz",
-  };
 }

@@ -1,5 +1,5 @@
 import { type Cri, isCriError } from "../ports/cri.ts";
-import type { Forward, NodeRequest } from "../ports/node-server.ts";
+import type { Forward, NodeRequest, StreamChoice } from "../ports/node-server.ts";
 import { findContainer } from "../runtime/pod-status.ts";
 import { ApiError } from "./api-error.ts";
 import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
@@ -9,31 +9,30 @@ export interface StreamingDependencies {
   readonly pods: () => readonly NodePod[];
 }
 
-/** Which streams of a command are wanted. */
-interface Streams {
-  readonly stdin: boolean;
-  readonly stdout: boolean;
-  readonly stderr: boolean;
-  readonly tty: boolean;
-}
-
 /** Upgrades are answered by the runtime's streaming server; podwright passes the bytes. @throws ApiError */
 export async function exec(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
   const streams = streamsOf(request);
   const cmd = request.query.getAll("command");
   if (cmd.length === 0) throw new ApiError(400, "you must specify a command\n");
   const containerId = runningContainer(deps, target);
-  return await forward(request, "exec", () =>
+  const forwarding = await forward(request, "exec", () =>
     deps.cri.runtime.exec({ containerId, cmd, ...streams }, { signal: request.signal }),
   );
+  return { ...forwarding, streams };
 }
 
 export async function attach(deps: StreamingDependencies, target: PodTarget, request: NodeRequest): Promise<Forward> {
-  const streams = streamsOf(request);
+  const asked = streamsOf(request);
   const containerId = runningContainer(deps, target);
-  return await forward(request, "attach", () =>
+  // Whether a process has a terminal is decided when it starts, whatever a client asks for.
+  const { containers, initContainers = [], ephemeralContainers = [] } = findPod(deps.pods(), target).pod.spec;
+  const all = [...containers, ...initContainers, ...ephemeralContainers];
+  const tty = all.find(({ name }) => name === target.container)?.tty === true;
+  const streams = { ...asked, tty, stderr: asked.stderr && !tty };
+  const forwarding = await forward(request, "attach", () =>
     deps.cri.runtime.attach({ containerId, ...streams }, { signal: request.signal }),
   );
+  return { ...forwarding, streams };
 }
 
 /** Ports come in the stream itself, or, for WebSocket, in the query. */
@@ -79,7 +78,7 @@ async function forward(
 }
 
 /** A terminal has one output: its error stream is dropped, as upstream drops it. */
-function streamsOf({ query }: NodeRequest): Streams {
+function streamsOf({ query }: NodeRequest): StreamChoice {
   const wanted = (name: string): boolean => query.get(name) === "1";
   const tty = wanted("tty");
   const streams = { stdin: wanted("input"), stdout: wanted("output"), stderr: !tty && wanted("error"), tty };

@@ -1,5 +1,6 @@
 import { nodeAllocatable } from "../resources/node-allocatable.ts";
-import { parseQuantity, quantityOf } from "../resources/quantity.ts";
+import type { EvictionReserve } from "../resources/node-allocatable.ts";
+import { quantityOf } from "../resources/quantity.ts";
 import type { NodeFacts } from "./node-facts.ts";
 
 /** What of the machine pods may have. */
@@ -11,8 +12,7 @@ export interface CapacitySettings {
   readonly reserved: readonly Readonly<Record<string, string>>[];
   /** reservedSystemCPUs: counts in place of the processors of the lists; empty: none. */
   readonly reservedSystemCpus: string;
-  /** Hard eviction threshold of memory.available: a quantity or a percentage; empty: none. */
-  readonly evictionMemory: string;
+  readonly eviction?: EvictionReserve | undefined;
 }
 
 type Resources = Readonly<Record<string, string>>;
@@ -24,6 +24,9 @@ export function nodeCapacity(facts: NodeFacts, { maxPods, podsPerCore }: Capacit
     cpu: String(facts.processors),
     memory: quantityOf(facts.memoryBytes, "BinarySI").toString(),
     pods: String(pods),
+    ...(facts.ephemeralStorageBytes !== undefined && {
+      "ephemeral-storage": quantityOf(facts.ephemeralStorageBytes, "BinarySI").toString(),
+    }),
     ...Object.fromEntries(
       facts.hugePages.map(({ sizeBytes, count }) => {
         const name = `hugepages-${quantityOf(sizeBytes, "BinarySI").toString()}`;
@@ -33,20 +36,17 @@ export function nodeCapacity(facts: NodeFacts, { maxPods, podsPerCore }: Capacit
   };
 }
 
-/** Capacity less what is reserved, and less the memory at which pods are evicted. Pure. */
+/** Capacity less what is reserved, and less what hard eviction thresholds keep free. Pure. */
 export function allocatable(facts: NodeFacts, capacity: Resources, settings: CapacitySettings): Resources {
+  const { memoryBytes, ephemeralStorageBytes } = facts;
   const hugePages = new Map(facts.hugePages.map(({ sizeBytes, count }) => [sizeBytes, sizeBytes * count]));
-  const memoryBytes = facts.memoryBytes - threshold(settings.evictionMemory, facts.memoryBytes);
   const milliCpu = BigInt(facts.processors) * 1000n;
-  const { reserved: lists, reservedSystemCpus: systemCpus } = settings;
+  const { reserved: lists, reservedSystemCpus: systemCpus, eviction } = settings;
   return {
     ...capacity,
-    ...nodeAllocatable({ milliCpu, memoryBytes, hugePages }, { lists, systemCpus, enforced: false }),
+    ...nodeAllocatable(
+      { milliCpu, memoryBytes, hugePages, ephemeralStorageBytes },
+      { lists, systemCpus, enforced: false, eviction },
+    ),
   };
-}
-
-function threshold(text: string, of: bigint): bigint {
-  const percent = /^([\d.]+)%$/u.exec(text)?.[1];
-  if (percent !== undefined) return BigInt(Math.round((Number(of) * Number(percent)) / 100));
-  return text === "" ? 0n : parseQuantity(text).value();
 }

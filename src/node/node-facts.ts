@@ -5,6 +5,8 @@ export interface NodeFacts {
   readonly processors: number;
   readonly memoryBytes: bigint;
   readonly swapBytes: bigint;
+  /** Of the file system of pods' directories; undefined: pods' storage is not counted. */
+  readonly ephemeralStorageBytes?: bigint | undefined;
   readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
   /** `uname -r` */
   readonly kernelVersion: string;
@@ -21,7 +23,12 @@ const maxFileBytes = 64 * 1024;
 /** Reads /proc, /sys and /etc. What is not there is left empty. */
 export async function readNodeFacts(
   files: Pick<Files, "read">,
-  machine: { readonly processors: number; readonly memoryBytes: bigint; readonly hugePageSizes: readonly bigint[] },
+  machine: {
+    readonly processors: number;
+    readonly memoryBytes: bigint;
+    readonly hugePageSizes: readonly bigint[];
+    readonly ephemeralStorageBytes?: bigint | undefined;
+  },
 ): Promise<NodeFacts> {
   const text = async (...paths: readonly string[]): Promise<string> => {
     for (const path of paths) {
@@ -37,6 +44,7 @@ export async function readNodeFacts(
   return {
     processors: machine.processors,
     memoryBytes: machine.memoryBytes,
+    ...(machine.ephemeralStorageBytes !== undefined && { ephemeralStorageBytes: machine.ephemeralStorageBytes }),
     swapBytes: BigInt(kibibytes) * 1024n,
     hugePages: await Promise.all(
       machine.hugePageSizes.map(async (sizeBytes) => {

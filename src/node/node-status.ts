@@ -1,6 +1,8 @@
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
 import { formatTime } from "../base/time.ts";
+import { type Pressure, pressures } from "../eviction/pressure.ts";
+import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacity.ts";
 import type { NodeFacts } from "./node-facts.ts";
@@ -18,6 +20,15 @@ export interface NodeIdentity {
   readonly kubeletVersion: string;
   readonly runtime: Pick<RuntimeInfo, "name" | "version" | "handlers" | "supplementalGroupsPolicy">;
   readonly capacity: CapacitySettings;
+  /** `--cloud-provider=external`: a cloud controller manager says what the addresses are. */
+  readonly externalCloud?: ExternalCloud;
+}
+
+export interface ExternalCloud {
+  /** Addresses of `--node-ip`, the unspecified ones left out: a hint for the controller. */
+  readonly nodeIps: readonly string[];
+  /** `--node-ip` is given: the node says its addresses until the controller does. */
+  readonly saysAddresses: boolean;
 }
 
 export interface NodeImage {
@@ -32,6 +43,10 @@ export interface NodeObservation {
   /** Why the node can't run pods; none: it is ready. */
   readonly problems: readonly string[];
   readonly images: readonly NodeImage[];
+  /** What the machine runs short of. */
+  readonly pressures?: readonly Pressure[] | undefined;
+  /** What the cloud's metadata say, where they are asked and have answered. */
+  readonly cloud?: CloudFacts | undefined;
 }
 
 /** Lists of NodeStatus that the server merges; addresses may repeat their key, so they are replaced. */
@@ -40,22 +55,46 @@ const mergeKeys: MergeKeys = {
   addresses: { key: "type", replace: true },
 };
 
+interface Address {
+  readonly type: string;
+  readonly address: string;
+}
+
+/** What of a status that was written before says something about the next one. */
+interface WrittenStatus {
+  readonly conditions?: readonly NodeCondition[] | undefined;
+  readonly addresses?: readonly Address[] | undefined;
+}
+
+/**
+ * What a node is reached by: as a cloud says, else as the machine does. What a cloud controller manager has written stays.
+ * Pure.
+ */
+export function nodeAddresses(
+  { name, addresses, externalCloud }: Pick<NodeIdentity, "name" | "addresses" | "externalCloud">,
+  cloud?: Pick<CloudFacts, "addresses">,
+  written: readonly Address[] = [],
+): readonly Address[] {
+  const hostname = { type: "Hostname", address: name };
+  if (cloud !== undefined) return [...cloud.addresses.filter(({ type }) => type !== "Hostname"), hostname];
+  if (externalCloud !== undefined && written.length > 0) return written;
+  if (externalCloud?.saysAddresses === false) return [hostname];
+  return [...addresses.map((address) => ({ type: "InternalIP", address })), hostname];
+}
+
 /** The status that a kubelet writes of its node; conditions of others are not in it. Pure. */
 export function nodeStatus(
   identity: NodeIdentity,
   observed: NodeObservation,
-  previous: readonly NodeCondition[] = [],
+  previous: WrittenStatus = {},
 ): Record<string, unknown> {
   const { facts, runtime } = identity;
   const capacity = nodeCapacity(facts, identity.capacity);
   return {
-    addresses: [
-      ...identity.addresses.map((address) => ({ type: "InternalIP", address })),
-      { type: "Hostname", address: identity.name },
-    ],
+    addresses: nodeAddresses(identity, observed.cloud, previous.addresses),
     capacity,
     allocatable: allocatable(facts, capacity, identity.capacity),
-    conditions: nodeConditions(observed, previous),
+    conditions: nodeConditions(observed, previous.conditions ?? []),
     nodeInfo: {
       machineID: facts.machineId,
       systemUUID: facts.systemUuid,
@@ -76,8 +115,12 @@ export function nodeStatus(
       features: { recursiveReadOnlyMounts, userNamespaces },
     })),
     features: { supplementalGroupsPolicy: runtime.supplementalGroupsPolicy },
+    declaredFeatures,
   };
 }
+
+/** What pods may ask of this node that not every kubelet can (KEP-5328), in the order of the alphabet. */
+const declaredFeatures = ["ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"];
 
 interface Finding {
   readonly status: NodeCondition["status"];
@@ -85,21 +128,46 @@ interface Finding {
   readonly message: string;
 }
 
-function nodeConditions({ problems, now }: NodeObservation, previous: readonly NodeCondition[]): NodeCondition[] {
+/** What a node says of a pressure, and the event when that begins or ends. */
+const pressureWords = {
+  MemoryPressure: {
+    under: ["KubeletHasInsufficientMemory", "kubelet has insufficient memory available", "NodeHasInsufficientMemory"],
+    free: ["KubeletHasSufficientMemory", "kubelet has sufficient memory available", "NodeHasSufficientMemory"],
+  },
+  DiskPressure: {
+    under: ["KubeletHasDiskPressure", "kubelet has disk pressure", "NodeHasDiskPressure"],
+    free: ["KubeletHasNoDiskPressure", "kubelet has no disk pressure", "NodeHasNoDiskPressure"],
+  },
+  PIDPressure: {
+    under: ["KubeletHasInsufficientPID", "kubelet has insufficient PID available", "NodeHasInsufficientPID"],
+    free: ["KubeletHasSufficientPID", "kubelet has sufficient PID available", "NodeHasSufficientPID"],
+  },
+} as const;
+
+function pressureFinding(pressure: Pressure, isUnder: boolean): Finding {
+  const [reason, message] = pressureWords[pressure][isUnder ? "under" : "free"];
+  return { status: isUnder ? "True" : "False", reason, message };
+}
+
+/** Events of what a Node says anew of its pressure and readiness, in the order of its conditions. Pure. */
+export function conditionEvents(before: NodeObject | undefined, after: NodeObject): string[] {
+  const statusOf = (node: NodeObject | undefined, type: string): string | undefined =>
+    node?.status?.conditions?.find((condition) => condition.type === type)?.status;
+  const told = pressures.flatMap((pressure) => {
+    const status = statusOf(after, pressure);
+    if (status === undefined || status === statusOf(before, pressure)) return [];
+    return [pressureWords[pressure][status === "True" ? "under" : "free"][2]];
+  });
+  const readiness = statusOf(after, "Ready");
+  // As upstream: a Node that is new is not said to have become ready or not.
+  if (before === undefined || readiness === statusOf(before, "Ready")) return told;
+  return [...told, readiness === "True" ? "NodeReady" : "NodeNotReady"];
+}
+
+function nodeConditions(observed: NodeObservation, previous: readonly NodeCondition[]): NodeCondition[] {
+  const { problems, now, pressures: under = [] } = observed;
   const findings: readonly (readonly [string, Finding])[] = [
-    [
-      "MemoryPressure",
-      {
-        status: "False",
-        reason: "KubeletHasSufficientMemory",
-        message: "kubelet has sufficient memory available",
-      },
-    ],
-    ["DiskPressure", { status: "False", reason: "KubeletHasNoDiskPressure", message: "kubelet has no disk pressure" }],
-    [
-      "PIDPressure",
-      { status: "False", reason: "KubeletHasSufficientPID", message: "kubelet has sufficient PID available" },
-    ],
+    ...pressures.map((pressure) => [pressure, pressureFinding(pressure, under.includes(pressure))] as const),
     ["Ready", ready(problems)],
   ];
   return findings.map(([type, finding]) => {
@@ -128,8 +196,9 @@ export function newNode(
   observed: NodeObservation,
   registration: NodeRegistration,
 ): Record<string, unknown> {
-  const { labels, annotations } = ownMetadata(identity, registration);
-  const { taints, providerId } = registration;
+  const { labels, annotations } = ownMetadata(identity, registration, observed.cloud);
+  const taints = identity.externalCloud === undefined ? registration.taints : [...registration.taints, uninitialized];
+  const providerId = registration.providerId || (observed.cloud?.providerId ?? "");
   return {
     apiVersion: "v1",
     kind: "Node",
@@ -138,6 +207,11 @@ export function newNode(
     status: nodeStatus(identity, observed),
   };
 }
+
+/** Keeps pods away until the cloud controller manager knows the node; it takes it off. */
+const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
+const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
+const controllerAttachesVolumes = "volumes.kubernetes.io/controller-managed-attach-detach";
 
 /** What is said at the registration alone. */
 export interface NodeRegistration {
@@ -152,9 +226,11 @@ export interface NodeRegistration {
   readonly controllerAttaches: boolean;
 }
 
-function ownMetadata(
-  { name, architecture }: NodeIdentity,
+/** What a kubelet says of its node beside the status. Pure. */
+export function ownMetadata(
+  { name, architecture, externalCloud }: NodeIdentity,
   { labels, controllerAttaches }: NodeRegistration,
+  cloud?: Pick<CloudFacts, "labels">,
 ): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
   return {
     labels: {
@@ -163,10 +239,13 @@ function ownMetadata(
       "kubernetes.io/arch": architecture,
       "beta.kubernetes.io/os": "linux",
       "beta.kubernetes.io/arch": architecture,
+      ...cloud?.labels,
       ...labels,
     },
     annotations: {
-      ...(controllerAttaches && { "volumes.kubernetes.io/controller-managed-attach-detach": "true" }),
+      ...(controllerAttaches && { [controllerAttachesVolumes]: "true" }),
+      ...(externalCloud !== undefined &&
+        externalCloud.nodeIps.length > 0 && { [providedNodeIp]: externalCloud.nodeIps.join(",") }),
     },
   };
 }
@@ -179,13 +258,17 @@ export function reconcilePatch(
   found: NodeObject,
   identity: NodeIdentity,
   registration: NodeRegistration,
+  cloud?: Pick<CloudFacts, "labels">,
 ): object | undefined {
-  const { labels, annotations } = ownMetadata(identity, registration);
-  const missing = (has: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(wanted).filter(([key, value]) => has[key] !== value));
+  const { labels, annotations } = ownMetadata(identity, registration, cloud);
+  // What an earlier life said and this one does not.
+  const stale = [providedNodeIp, controllerAttachesVolumes].filter(
+    (key) => found.metadata.annotations?.[key] !== undefined && annotations[key] === undefined,
+  );
+  const none = Object.fromEntries(stale.map((key) => [key, null]));
   const patch = {
     labels: missing(found.metadata.labels, labels),
-    annotations: missing(found.metadata.annotations, annotations),
+    annotations: { ...missing(found.metadata.annotations, annotations), ...none },
   };
   const zeros = Object.fromEntries(
     Object.entries(found.status?.capacity ?? {})
@@ -198,9 +281,38 @@ export function reconcilePatch(
   return { ...(Object.keys(metadata).length > 0 && { metadata }), ...(status && { status }) };
 }
 
+function missing(
+  has: Readonly<Record<string, string>> = {},
+  wanted: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => has[key] !== value));
+}
+
+/** What the cloud tells of a Node that is registered, beyond its status: labels and its id; undefined: nothing new. Pure. */
+export function cloudPatch(
+  found: NodeObject,
+  cloud: Pick<CloudFacts, "labels" | "providerId"> | undefined,
+  { labels: given }: Pick<NodeRegistration, "labels">,
+): object | undefined {
+  if (cloud === undefined) return undefined;
+  const labels = missing(found.metadata.labels, { ...cloud.labels, ...given });
+  // An id is for ever.
+  const isNew = (found.spec?.providerID ?? "") === "";
+  if (Object.keys(labels).length === 0 && !isNew) return undefined;
+  return {
+    ...(Object.keys(labels).length > 0 && { metadata: { labels } }),
+    ...(isNew && { spec: { providerID: cloud.providerId } }),
+  };
+}
+
 /** Resources of devices: names with a domain that is not Kubernetes' own. */
 function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
+}
+
+/** Extended resources that somebody, a device plugin or a person, has given the node to share out. Pure. */
+export function extendedResources({ status }: NodeObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));
 }
 
 /** A patch of the node's status and whether it says more than that the node still lives. Pure. */

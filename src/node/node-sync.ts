@@ -1,19 +1,25 @@
 import { isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
+import { orAborted } from "../base/abort.ts";
 import type { NodeObject } from "../api/node.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
+import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import {
+  cloudPatch,
+  conditionEvents,
+  extendedResources,
   newNode,
   type NodeIdentity,
   type NodeObservation,
   type NodeRegistration,
   nodeStatus,
   nodeStatusPatch,
+  ownMetadata,
   reconcilePatch,
 } from "./node-status.ts";
 import { nodes } from "./resources.ts";
@@ -56,13 +62,18 @@ export class NodeSync {
   readonly #wait: WakeableWait;
   /** As the server had it last. */
   #node: NodeObject | undefined;
+  readonly #known = Promise.withResolvers<void>();
   #registered = false;
+  /** The watch has told of the Node. */
+  #watched = false;
   #reportedAtMs = 0;
   /** Moves the reports of nodes that changed together apart. */
   #reportOffsetMs = 0;
   #failing = false;
   /** Until the node was ready for the first time it is looked at all the time. */
   #wasReady = false;
+  /** What was told last of it. */
+  #unschedulable = false;
 
   constructor(deps: NodeSyncDependencies, config: NodeSyncConfig) {
     this.#deps = deps;
@@ -75,16 +86,43 @@ export class NodeSync {
     return this.#registered ? this.#node?.metadata.uid : undefined;
   }
 
+  /** As the server had it last; before, as it is to be registered. */
+  place(): NodePlace {
+    const { identity, registration } = this.#config;
+    const { name } = identity;
+    if (this.#node === undefined) return { name, labels: ownMetadata(identity, registration).labels, taints: [] };
+    const { metadata, spec } = this.#node;
+    return { name, labels: metadata.labels ?? {}, taints: spec?.taints ?? [], extended: extendedResources(this.#node) };
+  }
+
   /** Something of the node has changed: its status is looked at now. */
   wake(): void {
     this.#wait.wake();
   }
 
+  /** Resolves once the server has said whether it has the Node, or the signal aborts. */
+  async known(signal: AbortSignal): Promise<void> {
+    await orAborted(this.#known.promise, signal);
+  }
+
+  /** Asks the server for the Node: a pod may have been given to it for what the watch has yet to tell. Never rejects. */
+  async refresh(): Promise<void> {
+    const place = { name: this.#config.identity.name };
+    const { signal } = new AbortController();
+    try {
+      this.#seen(await this.#deps.client.get({ lane: "heartbeats", resource: nodes, place, signal }));
+    } catch (error) {
+      this.#deps.log.warn("the node can't be looked up", { error: errorMessage(error) });
+    }
+  }
+
   /** From the watch of this node. */
   replaced(objects: readonly NodeObject[]): void {
     const [node] = objects;
+    this.#known.resolve();
     if (node !== undefined) this.#seen(node);
-    else if (this.#registered) this.#gone();
+    // What was listed before the registration has no Node yet.
+    else if (this.#watched) this.#gone();
   }
 
   changed(type: "ADDED" | "MODIFIED" | "DELETED", node: NodeObject): void {
@@ -117,6 +155,8 @@ export class NodeSync {
         this.#reportedAtMs = clock.monotonic();
         log.info(`node ${how}`, { node: name });
         journal.record({ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` });
+        if (how === "registered") this.#tellConditions(undefined, node);
+        this.#tellSchedulable(node);
         onRegistered(node);
         return;
       } catch (error) {
@@ -130,9 +170,10 @@ export class NodeSync {
   async #tryRegister(signal: AbortSignal): Promise<{ readonly node: NodeObject; readonly how: string }> {
     const { client, observe } = this.#deps;
     const { identity, registration } = this.#config;
-    if (registration.enabled) {
+    const observed = registration.enabled ? await observe(signal) : undefined;
+    if (observed !== undefined) {
       try {
-        const object = newNode(identity, await observe(signal), registration);
+        const object = newNode(identity, observed, registration);
         const call = { lane: "heartbeats", resource: nodes, place: {}, signal } as const;
         return { node: await client.create(call, object), how: "registered" };
       } catch (error) {
@@ -140,7 +181,7 @@ export class NodeSync {
       }
     }
     const found = await client.get({ ...this.#call(signal), place: { name: identity.name } });
-    const patch = registration.enabled ? reconcilePatch(found, identity, registration) : undefined;
+    const patch = observed && reconcilePatch(found, identity, registration, observed.cloud);
     return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was registered before" };
   }
 
@@ -149,14 +190,16 @@ export class NodeSync {
     try {
       const observed = await observe(signal);
       this.#wasReady ||= observed.problems.length === 0;
+      await this.#tellCloud(observed, signal);
       const found = this.#node;
       if (found === undefined) return;
-      const status = nodeStatus(this.#config.identity, observed, found.status?.conditions);
+      const status = nodeStatus(this.#config.identity, observed, found.status);
       const { patch, news } = nodeStatusPatch(found, status);
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
       if (patch === undefined || !(news || due)) return;
       this.#node = await this.#patch(patch, signal);
-      this.#tellReadiness(found, this.#node);
+      this.#tellConditions(found, this.#node);
+      this.#tellReboot(found);
       this.#reportedAtMs = clock.monotonic();
       this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
       if (this.#failing) log.info("the node's status is sent again");
@@ -166,6 +209,15 @@ export class NodeSync {
       this.#failing = true;
       log.warn("failed to send the node's status", { error: errorMessage(error) });
     }
+  }
+
+  /** Labels and id of a cloud that answered, or changed its mind, after the node was registered. */
+  async #tellCloud({ cloud }: NodeObservation, signal: AbortSignal): Promise<void> {
+    const { identity, registration } = this.#config;
+    const patch = this.#node && registration.enabled && cloudPatch(this.#node, cloud, registration);
+    if (!patch) return;
+    const call = { lane: "heartbeats", resource: nodes, place: { name: identity.name }, signal } as const;
+    this.#node = await this.#deps.client.patch(call, "strategic", patch);
   }
 
   async #patch(patch: object, signal: AbortSignal): Promise<NodeObject> {
@@ -178,23 +230,42 @@ export class NodeSync {
   }
 
   #seen(node: NodeObject): void {
+    this.#watched = true;
     const ready = readiness(node);
     const changed = this.#node !== undefined && readiness(this.#node) !== ready;
     this.#node = node;
+    if (this.#registered) this.#tellSchedulable(node);
     // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
     if (this.#registered && changed) this.wake();
   }
 
-  #tellReadiness(before: NodeObject, after: NodeObject): void {
-    const ready = readiness(after);
-    if (ready === readiness(before)) return;
-    const what = ready === "True" ? "NodeReady" : "NodeNotReady";
+  #tellConditions(before: NodeObject | undefined, after: NodeObject): void {
+    for (const what of conditionEvents(before, after)) {
+      const message = `Node ${this.#config.identity.name} status is now: ${what}`;
+      this.#deps.journal.record({ kind: "note", what, message });
+    }
+  }
+
+  #tellReboot({ status }: NodeObject): void {
+    const { name, facts } = this.#config.identity;
+    const before = status?.nodeInfo?.bootID ?? "";
+    if (before === "" || before === facts.bootId) return;
+    const message = `Node ${name} has been rebooted, boot id: ${facts.bootId}`;
+    this.#deps.journal.record({ kind: "note", what: "Rebooted", message });
+  }
+
+  #tellSchedulable({ spec }: NodeObject): void {
+    const { unschedulable = false } = spec ?? {};
+    if (unschedulable === this.#unschedulable) return;
+    this.#unschedulable = unschedulable;
+    const what = unschedulable ? "NodeNotSchedulable" : "NodeSchedulable";
     const message = `Node ${this.#config.identity.name} status is now: ${what}`;
     this.#deps.journal.record({ kind: "note", what, message });
   }
 
   #gone(): void {
     this.#node = undefined;
+    this.#watched = false;
     const { name } = this.#config.identity;
     const message = `node ${name} was deleted from the API server; a restart registers it again`;
     this.#deps.journal.record({ kind: "note", what: "NodeDeleted", message });

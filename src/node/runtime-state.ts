@@ -6,7 +6,7 @@ import type { Logger } from "../ports/log.ts";
 
 /** As upstream (updateRuntimeUp). */
 const periodMs = 5000;
-/** For so long a runtime that said that it was ready is believed. */
+/** For so long a runtime that said that it was ready is believed, and so long may it take to answer. */
 const believedMs = 30_000;
 
 /** What the runtime said of itself last. */
@@ -66,7 +66,7 @@ export class RuntimeState {
 
   async #ask(signal: AbortSignal): Promise<void> {
     try {
-      const { status } = await this.#runtime.status({}, { signal });
+      const { status } = await this.#runtime.status({}, { signal, timeoutMs: believedMs });
       const unmet = (type: string, text: string): string[] => {
         const condition = status?.conditions.find((each) => each.type === type);
         if (condition?.status) return [];

@@ -5,7 +5,7 @@ import { type ApiObject, decoder, type Resource } from "../api-client/resource.t
 import { StringMap } from "../api/meta.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
-import { ContainerConfigError } from "../runtime/container-config-error.ts";
+import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
 import { referencedObjects } from "../sources/run-objects.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
@@ -14,6 +14,7 @@ import { configMapContent, secretContent } from "./object-content.ts";
 const metadata = z.object({
   name: z.string(),
   namespace: z.string().optional(),
+  uid: z.string().optional(),
   resourceVersion: z.string().optional(),
 });
 const ConfigMap = z.object({
@@ -22,7 +23,12 @@ const ConfigMap = z.object({
   binaryData: StringMap.optional(),
   immutable: z.boolean().optional(),
 });
-const Secret = z.object({ metadata, data: StringMap.optional(), immutable: z.boolean().optional() });
+const Secret = z.object({
+  metadata,
+  type: z.string().optional(),
+  data: StringMap.optional(),
+  immutable: z.boolean().optional(),
+});
 
 interface StoredObject extends ApiObject {
   readonly immutable?: boolean | undefined;
@@ -105,7 +111,7 @@ export class ApiObjects {
     for (const key of this.#keysOf.get(uid) ?? []) await this.#watched.get(key)?.known.promise;
   }
 
-  /** @throws ContainerConfigError while the API server has not said yet whether there is one */
+  /** @throws NotKnownYetError while the API server has not said yet whether there is one */
   configMap(namespace: string, name: string): ConfigMapContent | undefined {
     const content = this.#content("ConfigMap", namespace, name);
     return content !== undefined && "binaryData" in content ? content : undefined;
@@ -127,7 +133,7 @@ export class ApiObjects {
     const watched = this.#watched.get(keyOf(kind, namespace, name));
     if (watched?.isKnown === true) return watched.content;
     const what = kind.toLowerCase();
-    throw new ContainerConfigError(`failed to sync ${what} cache: ${what} ${JSON.stringify(name)} is not known yet`);
+    throw new NotKnownYetError(`failed to sync ${what} cache: ${what} ${JSON.stringify(name)} is not known yet`);
   }
 
   #use(kind: Kind, namespace: string, name: string, uid: string): void {

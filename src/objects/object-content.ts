@@ -15,8 +15,17 @@ export function configMapContent({
 }
 
 /** A Secret's content as containers get it; `stringData` over `data`. Pure. */
-export function secretContent({ data, stringData }: Pick<SecretManifest, "data" | "stringData">): SecretContent {
+export function secretContent({
+  metadata,
+  type,
+  data,
+  stringData,
+}: Pick<SecretManifest, "type" | "data" | "stringData"> & {
+  readonly metadata: { readonly uid?: string | undefined };
+}): SecretContent {
   return {
+    uid: metadata.uid ?? "",
+    type: type || "Opaque",
     data: new Map([
       ...Object.entries(data ?? {}).map(([name, text]) => [name, fromBase64(text)] as const),
       ...Object.entries(stringData ?? {}).map(([name, text]) => [name, encoder.encode(text)] as const),

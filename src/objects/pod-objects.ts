@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import type { PullAccount } from "../images/credential-provider.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
 import type { ApiObjects } from "./api-objects.ts";
@@ -13,13 +14,21 @@ const settleLimitMs = 5000;
 
 /** All that pods refer to at the API server. */
 export class PodObjects implements ObjectLookup {
+  /** The pod's service account, for who knows credentials of registries. */
+  readonly account: (pod: Pod) => PullAccount | undefined;
   readonly services = new Collection<Service>();
   readonly runtimeClasses = new Collection<RuntimeClass>();
   readonly #clock: Clock;
   readonly #objects: ApiObjects;
   readonly #tokens: ServiceAccountTokens;
 
-  constructor(clock: Clock, objects: ApiObjects, tokens: ServiceAccountTokens) {
+  constructor(
+    clock: Clock,
+    objects: ApiObjects,
+    tokens: ServiceAccountTokens,
+    account: (pod: Pod) => PullAccount | undefined,
+  ) {
+    this.account = account;
     this.#clock = clock;
     this.#objects = objects;
     this.#tokens = tokens;

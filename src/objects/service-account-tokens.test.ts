@@ -23,10 +23,11 @@ class World {
     this.tokens = new ServiceAccountTokens({ client: kube.client(), clock: kube.clock, random, journal });
   }
 
-  async answer(token: string): Promise<unknown> {
+  /** @param skewMs how far the server's clock is ahead */
+  async answer(token: string, skewMs = 0): Promise<unknown> {
     const request = await this.kube.next();
-    const expirationTimestamp = new Date(this.kube.clock.now() + 3_600_000).toISOString();
-    await request.json({ status: { token, expirationTimestamp } });
+    const expirationTimestamp = new Date(this.kube.clock.now() + skewMs + 3_600_000).toISOString();
+    await request.json({ spec: { expirationSeconds: 3600 }, status: { token, expirationTimestamp } });
     return request.body;
   }
 }
@@ -72,6 +73,24 @@ test("a token that can't be renewed is used until it is over, and then it is sai
   await world.kube.clock.advance(600_000);
   assert.match(JSON.stringify(world.tokens.get(pod, source)), /failed to fetch token: POST .*: away/);
 });
+
+for (const [where, skewMs] of [
+  ["behind", -7_200_000],
+  ["ahead", 7_200_000],
+] as const) {
+  test(`a token of a server whose clock is two hours ${where} is good for as long as the server says`, async () => {
+    const world = new World();
+    const first = world.tokens.refresh(pod, signal);
+    await world.answer("one", skewMs);
+    await first;
+    await world.kube.clock.advance(2_879_000);
+    await world.tokens.refresh(pod, signal);
+    assert.ok(await world.kube.isQuiet(), "not asked for again");
+    assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
+    await world.kube.clock.advance(721_000);
+    assert.ok("problem" in world.tokens.get(pod, source), "it is over");
+  });
+}
 
 test("a pod that is gone leaves no token behind", async () => {
   const world = new World();

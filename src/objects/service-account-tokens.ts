@@ -13,20 +13,32 @@ import { podRef } from "../runtime/pod-ref.ts";
 
 type Projection = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 /** What a projected volume asks for. */
-export type TokenSource = NonNullable<Projection["serviceAccountToken"]>;
+export type TokenSource = NonNullable<Projection["serviceAccountToken"]> & {
+  /** Of the account: another one of its name is not meant. Only image credential providers know it. */
+  readonly accountUid?: string;
+};
 
+/** Times are counted from when the token was asked for: the server's clock may be another than ours. */
 interface Token {
   readonly token: string;
+  /** Monotonic ms. */
   readonly expiresAtMs: number;
+  /** Monotonic ms. */
   readonly renewAtMs: number;
+  /** Wall clock ms: a machine that slept has aged by that clock alone. */
+  readonly renewAtWallMs: number;
 }
 
 interface TokenAnswer extends ApiObject {
   readonly token: string;
-  readonly expiresAtMs: number;
+  /** How long it is good for; undefined: as long as was asked for. */
+  readonly lifeSeconds: number | undefined;
 }
 
-const Answer = z.looseObject({ status: z.looseObject({ token: z.string(), expirationTimestamp: z.string() }) });
+const Answer = z.looseObject({
+  spec: z.looseObject({ expirationSeconds: z.number().positive().nullish() }).nullish(),
+  status: z.looseObject({ token: z.string() }),
+});
 
 /** TokenRequests are made below a service account (authentication.k8s.io/v1, KEP-1205). */
 const tokenRequests: Resource<TokenAnswer> = {
@@ -34,9 +46,9 @@ const tokenRequests: Resource<TokenAnswer> = {
   plural: "serviceaccounts",
   decode: (value) => {
     const answer = Answer.safeParse(value);
-    const expiresAtMs = Date.parse(answer.data?.status.expirationTimestamp ?? "");
-    if (!answer.success || Number.isNaN(expiresAtMs)) throw new ApiDecodeError("TokenRequest: the answer has no token");
-    return { metadata: { name: "" }, token: answer.data.status.token, expiresAtMs };
+    if (!answer.success) throw new ApiDecodeError("TokenRequest: the answer has no token");
+    const { spec, status } = answer.data;
+    return { metadata: { name: "" }, token: status.token, lifeSeconds: spec?.expirationSeconds ?? undefined };
   },
 };
 
@@ -69,7 +81,7 @@ export class ServiceAccountTokens {
   get(pod: Pod, source: TokenSource): { readonly token: string } | { readonly problem: string } {
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
-    if (found !== undefined && found.expiresAtMs > this.#deps.clock.now()) return { token: found.token };
+    if (found !== undefined && found.expiresAtMs > this.#deps.clock.monotonic()) return { token: found.token };
     return { problem: this.#problems.get(key) ?? "the token was not asked for yet" };
   }
 
@@ -79,6 +91,11 @@ export class ServiceAccountTokens {
       .flatMap((volume) => volume.projected?.sources ?? [])
       .flatMap(({ serviceAccountToken }) => serviceAccountToken ?? []);
     await Promise.all(sources.map((source) => this.#refresh(pod, source, signal)));
+  }
+
+  /** Asks for one token, unless there is one that is good. Rejects only for the signal. */
+  async ask(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<void> {
+    await this.#refresh(pod, source, signal);
   }
 
   /** The pod is gone, and its tokens with it. */
@@ -92,15 +109,17 @@ export class ServiceAccountTokens {
     const { clock, random } = this.#deps;
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
-    if (found !== undefined && found.renewAtMs > clock.now()) return;
+    if (found !== undefined && found.renewAtMs > clock.monotonic() && found.renewAtWallMs > clock.now()) return;
     // One that is still good can wait for a server that is away.
     const failedAtMs = this.#failedAtMs.get(key);
     if (found !== undefined && failedAtMs !== undefined && clock.monotonic() - failedAtMs < retryMs) return;
+    const [askedMs, askedWallMs] = [clock.monotonic(), clock.now()];
     try {
-      const { token, expiresAtMs } = await this.#request(pod, source, found !== undefined, signal);
-      const useMs = Math.min((expiresAtMs - clock.now()) * usedPart, longestUseMs);
-      const renewAtMs = clock.now() + useMs - random.uniform() * jitterMs;
-      this.#tokens.set(key, { token, expiresAtMs, renewAtMs });
+      const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, signal);
+      const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
+      const useMs = Math.min(lifeMs * usedPart, longestUseMs) - random.uniform() * jitterMs;
+      const times = { expiresAtMs: askedMs + lifeMs, renewAtMs: askedMs + useMs, renewAtWallMs: askedWallMs + useMs };
+      this.#tokens.set(key, { token, ...times });
       this.#problems.delete(key);
       this.#failedAtMs.delete(key);
     } catch (error) {
@@ -119,15 +138,18 @@ export class ServiceAccountTokens {
     const body = {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenRequest",
+      ...(source.accountUid !== undefined && { metadata: { uid: source.accountUid } }),
       spec: {
         audiences: source.audience ? [source.audience] : [],
         expirationSeconds: source.expirationSeconds ?? defaultExpirationSeconds,
         boundObjectRef: { apiVersion: "v1", kind: "Pod", name: ref.name, uid: ref.uid },
       },
     };
+    const who =
+      source.accountUid === undefined ? "a projected volume of the pod" : "a credential provider for its image";
     const cause = renews
       ? { code: "TokenExpires", message: "the token that the pod has expires soon" }
-      : { code: "TokenWanted", message: "a projected volume of the pod asks for a token" };
+      : { code: "TokenWanted", message: `${who} asks for a token` };
     const action = {
       what: "RequestToken",
       message: `asking for a token of service account ${account}`,
@@ -141,6 +163,7 @@ export class ServiceAccountTokens {
   }
 }
 
-function keyOf(pod: Pod, { audience = "", expirationSeconds = defaultExpirationSeconds }: TokenSource): string {
-  return [pod.metadata.uid, pod.spec.serviceAccountName ?? "", expirationSeconds, audience].join(" ");
+function keyOf(pod: Pod, source: TokenSource): string {
+  const { audience = "", expirationSeconds = defaultExpirationSeconds, accountUid = "" } = source;
+  return [pod.metadata.uid, pod.spec.serviceAccountName ?? "", accountUid, expirationSeconds, audience].join(" ");
 }

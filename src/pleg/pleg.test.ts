@@ -80,6 +80,14 @@ class Bench {
   }
 }
 
+/** A runtime that says nothing of containers for as long as `looks.fail`. */
+function failing(cri: Cri, looks: { readonly fail: boolean }): Cri {
+  const { runtime } = cri;
+  const containerStatus: typeof runtime.containerStatus = (request, options) =>
+    looks.fail ? Promise.reject(new Error("no answer")) : runtime.containerStatus(request, options);
+  return { ...cri, runtime: { ...runtime, containerStatus } };
+}
+
 describe("PLEG without runtime events", () => {
   test("finds what runs when it starts, and an exit within the relist period", async () => {
     const bench = new Bench();
@@ -150,23 +158,30 @@ describe("PLEG without runtime events", () => {
   });
 
   test("an inspection that fails is told to whoever waits, and the next listing mends it", async () => {
-    let broken = true;
-    const flaky = (cri: Cri): Cri => ({
-      ...cri,
-      runtime: {
-        ...cri.runtime,
-        containerStatus: (request, options) =>
-          broken ? Promise.reject(new Error("no answer")) : cri.runtime.containerStatus(request, options),
-      },
-    });
-    const bench = new Bench({ wrap: flaky });
+    const looks = { fail: true };
+    const bench = new Bench({ wrap: (cri) => failing(cri, looks) });
     bench.pod("a");
     bench.start();
     assert.deepEqual(await bench.pass(500), []);
     assert.match(bench.cache.get(podUid("a")).error?.message ?? "", /no answer/);
-    broken = false;
+    looks.fail = false;
     assert.deepEqual(await bench.pass(1100), ["ContainerStarted a", "ContainerStarted a"]);
     assert.equal(bench.cache.get(podUid("a")).error, undefined);
+  });
+
+  test("an exit is told once, also when looks at the pod fail before and after", async () => {
+    const looks = { fail: false };
+    const bench = new Bench({ wrap: (cri) => failing(cri, looks) });
+    const container = bench.pod("a");
+    bench.start();
+    await bench.pass(1100);
+    bench.world.exit(container, 1, "Error");
+    assert.deepEqual(await bench.pass(1500), ["ContainerDied a"]);
+    looks.fail = true;
+    bench.pleg.requestInspect(podUid("a"));
+    await bench.pass(1500);
+    looks.fail = false;
+    assert.deepEqual(await bench.pass(3000), []);
   });
 
   test("a listing that fails is said once, and its end too", async () => {

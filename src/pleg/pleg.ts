@@ -4,6 +4,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Recorder } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
@@ -39,6 +40,7 @@ export interface PlegDependencies {
   readonly cache: PodCache;
   readonly journal: Recorder;
   readonly log: Logger;
+  readonly observer?: Observer | undefined;
 }
 
 /** What is going on with one pod that has to be looked at. */
@@ -61,6 +63,8 @@ interface Inspection {
  */
 export class Pleg {
   readonly events: EventChannel<DeliveredEvent>;
+  /** Monotonic ms: since then the runtime is to be listed. */
+  readonly beganMs: number;
   readonly #deps: PlegDependencies;
   readonly #config: PlegConfig;
   readonly #records: PodRecords = new Map();
@@ -84,6 +88,7 @@ export class Pleg {
   constructor(deps: PlegDependencies, config: PlegConfig) {
     this.#deps = deps;
     this.#config = config;
+    this.beganMs = deps.clock.monotonic();
     this.events = new EventChannel(config.channelCapacity);
     this.#places = new Semaphore(config.inspections);
   }
@@ -173,6 +178,7 @@ export class Pleg {
   async relist(signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
     this.#relistByMs = Number.POSITIVE_INFINITY;
+    const beganMs = this.#deps.clock.monotonic();
     let listed: Map<PodUid, ListedPod>;
     try {
       listed = await listPods(this.#deps.cri, signal);
@@ -181,6 +187,7 @@ export class Pleg {
       return;
     }
     this.#relistSucceeded();
+    this.#deps.observer?.relisted(this.#deps.clock.monotonic() - beganMs);
     this.#listed = listed;
     for (const uid of new Set([...this.#records.keys(), ...listed.keys(), ...this.#unseen])) {
       const isSame = sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)));
@@ -226,6 +233,7 @@ export class Pleg {
 
   async #look(uid: PodUid, wanted: boolean, signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
+    const beganMs = this.#deps.clock.monotonic();
     let status: PodStatus;
     try {
       status = await inspectPod(this.#deps.cri, uid, signal);
@@ -236,6 +244,7 @@ export class Pleg {
       this.#unseen.add(uid);
       return;
     }
+    this.#deps.observer?.inspected(this.#deps.clock.monotonic() - beganMs);
     this.#unseen.delete(uid);
     const before = this.#records.get(uid);
     const now = recordOf(status);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Clock } from "../ports/clock.ts";
 import { SimClock } from "../sim/clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { ActiveDeadline, ageMs } from "./active-deadline.ts";
@@ -43,6 +44,18 @@ test("a pod is as old as an earlier life knew it to be", async () => {
     "although the runtime has nothing of it",
   );
   assert.equal(second.startedAt, wallMs);
+});
+
+test("a pod that had ended when it was first seen again stays as it ended, however long ago its time was up", () => {
+  const status = (exitCode: number) =>
+    testStatus(
+      [testSandbox({ createdAt: madeAgo(60) })],
+      [testContainer({ state: "exited", exitCode, createdAt: madeAgo(60) })],
+    );
+  const limited = { activeDeadlineSeconds: 50, restartPolicy: "OnFailure" } as const;
+  const clock = (): Clock => new SimClock(wallMs).incarnation();
+  assert.equal(new ActiveDeadline(clock()).endsAt(testPod(limited), status(0)), undefined);
+  assert.equal(new ActiveDeadline(clock()).endsAt(testPod(limited), status(1)), -10_000);
 });
 
 test("what is made later, or seems to be after a jump of the clock, moves nothing", async () => {

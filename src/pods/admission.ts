@@ -1,81 +1,116 @@
+import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
-import { hugePageAmounts, pageSizeOf } from "../resources/huge-pages.ts";
-import { isSidecar, parseList, podRequests } from "../resources/pod-totals.ts";
-
-/** Why a pod may not run on this node; reason and message as upstream has them. */
-export interface Rejection {
-  readonly reason: string;
-  readonly message: string;
-}
+import type { Pressure } from "../eviction/pressure.ts";
+import { admitBySecurity, admitByProfile, admitUnderPressure, type NodeAdmission } from "./node-admission.ts";
+import { podsToPreempt, type Requirement } from "./preemption.ts";
+import { type Failure, predicateFailures, type PredicateNode } from "./predicates.ts";
+import type { Rejection } from "./rejection.ts";
 
 /** Reason of pods that ask for what this version can't do (upstream's, of nodes without a declared feature). */
 export const unsupportedReason = "PodFeatureUnsupported";
 
-/**
- * Decides whether a pod may run beside those that are active (upstream's admission handlers, as far as they apply to a
- * node without a scheduler). Pure.
- */
-export function admit(pod: Pod, active: readonly Pod[]): Rejection | undefined {
-  for (const wanted of hostPorts(pod)) {
-    const holder = active.find((other) => hostPorts(other).some((taken) => conflict(wanted, taken)));
-    if (holder === undefined) continue;
-    const port = `${wanted.protocol} ${wanted.ip}:${wanted.port}`;
-    const message = `Pod was rejected: host port ${port} is taken by pod ${holder.metadata.namespace}/${holder.metadata.name}`;
-    return { reason: "NodePorts", message };
-  }
-  return undefined;
-}
-
 /** Prefix of the reason of pods for which the node has not enough of a resource. */
-export const outOfPrefix = "OutOf";
+const outOfPrefix = "OutOf";
+
+const reasons: ReadonlySet<string> = new Set([
+  "Evicted",
+  "SysctlForbidden",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "PodOSNotSupported",
+  "SupplementalGroupsPolicyNotSupported",
+  "NodeAffinity",
+  "NodeName",
+  "NodePorts",
+  "TaintToleration",
+  "UnexpectedAdmissionError",
+  "AppArmor",
+  unsupportedReason,
+]);
+
+/** Whether a pod was refused, by the reason it was told. */
+export function isRejection(reason: string): boolean {
+  return reasons.has(reason) || reason.startsWith(outOfPrefix);
+}
+
+/** A pod that holds something of the node, with the resources that it was granted. */
+export interface Holder {
+  readonly pod: Pod;
+  /** It is being stopped: what it holds is free soon. */
+  readonly ending: boolean;
+}
+
+export interface AdmissionContext {
+  readonly holders: readonly Holder[];
+  readonly node: PredicateNode;
+  readonly security: NodeAdmission;
+  /** What of the pod this version can't do; empty: nothing. */
+  readonly unsupported: string;
+  /** Conditions of the node under which it takes in fewer pods. */
+  readonly pressures?: readonly Pressure[];
+}
+
+/** What becomes of a pod that comes to the node. */
+export type Admission =
+  | { readonly kind: "admit" }
+  | { readonly kind: "reject"; readonly rejection: Rejection }
+  /** Pods that are being stopped have what it needs. */
+  | { readonly kind: "wait"; readonly for: readonly Pod[]; readonly lacks: string }
+  /** These have to go first. */
+  | { readonly kind: "preempt"; readonly victims: readonly Pod[]; readonly lacks: string };
 
 /**
- * Huge pages are set aside for good, so that they can't be promised twice: a pod that asks for more than other pods
- * leave is refused. Pure.
- * @param allocatable node allocatable by resource name
+ * Decides whether a pod may run beside those that hold something of the node, in the order of upstream's admission
+ * handlers. What is only not free yet is waited for, where upstream rejects the pod. Pure.
  */
-export function admitHugePages(
-  pod: Pod,
-  active: readonly Pod[],
-  allocatable: Readonly<Record<string, string | number>>,
-): Rejection | undefined {
-  const capacity = hugePageAmounts(parseList(allocatable));
-  for (const [name, requested] of podRequests(pod)) {
-    const size = pageSizeOf(name);
-    if (size === undefined) continue;
-    const has = capacity.get(size) ?? 0n;
-    const used = active.reduce((sum, other) => sum + (hugePageAmounts(podRequests(other)).get(size) ?? 0n), 0n);
-    if (requested.value() + used <= has) continue;
-    const figures = `requested: ${requested.value()}, used: ${used}, capacity: ${has}`;
-    const message = `Pod was rejected: Node didn't have enough resource: ${name}, ${figures}`;
-    return { reason: `${outOfPrefix}${name}`, message };
-  }
-  return undefined;
+export function decideAdmission(pod: Pod, context: AdmissionContext): Admission {
+  const { holders, node, security, unsupported } = context;
+  const early = admitUnderPressure(pod, context.pressures ?? []) ?? admitBySecurity(pod, security, node.place?.labels);
+  if (early !== undefined) return reject(early.reason, early.message);
+  const podsOf = (list: readonly Holder[]): Pod[] => list.map((holder) => holder.pod);
+  const staying = holders.filter(({ ending }) => !ending);
+  const failures = predicateFailures(pod, podsOf(staying), node);
+  const fits = makeRoom(pod, podsOf(staying), failures);
+  if (fits.kind === "reject") return fits;
+  const late = admitByProfile(pod, security);
+  if (late !== undefined) return reject(late.reason, late.message);
+  if (unsupported !== "") return reject(unsupportedReason, unsupported);
+  if (fits.kind === "preempt") return fits;
+  const [lack] = predicateFailures(pod, podsOf(holders), node);
+  if (lack === undefined) return { kind: "admit" };
+  return { kind: "wait", for: podsOf(holders.filter(({ ending }) => ending)), lacks: textOf(lack) };
 }
 
-/** Whether the pod contends with others for ports of the node. */
-export function hasHostPorts(pod: Pod): boolean {
-  return hostPorts(pod).length > 0;
+/** For a critical pod others have to go, if it lacks nothing but resources. */
+function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]): Admission {
+  const [first] = failures;
+  if (first === undefined) return { kind: "admit" };
+  const other = failures.find(({ kind }) => kind === "predicate");
+  if (!isCriticalPod(pod) || other !== undefined) return rejectFor(isCriticalPod(pod) ? (other ?? first) : first);
+  const requirements = failures.flatMap((failure): Requirement[] => {
+    if (failure.kind !== "resource") return [];
+    return [{ name: failure.name, amount: failure.requested - (failure.capacity - failure.used) }];
+  });
+  const victims = podsToPreempt(pod, others, requirements);
+  if (victims !== undefined) return { kind: "preempt", victims, lacks: textOf(first) };
+  const listed = requirements.map(({ name, amount }) => `(res: ${name}, q: ${amount}), `).join("");
+  return reject(
+    "UnexpectedAdmissionError",
+    "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to " +
+      `preempt: no set of running pods found to reclaim resources: [${listed}]`,
+  );
 }
 
-interface HostPort {
-  readonly protocol: string;
-  readonly ip: string;
-  readonly port: number;
+function rejectFor(failure: Failure): Admission {
+  const reason = failure.kind === "resource" ? `${outOfPrefix}${failure.name}` : failure.name;
+  return reject(reason, textOf(failure));
 }
 
-/** Of containers that run for as long as the pod does: ports of other init containers are free again soon. */
-function hostPorts(pod: Pod): HostPort[] {
-  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers]
-    .flatMap((container) => container.ports ?? [])
-    .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
-    .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));
+function textOf(failure: Failure): string {
+  if (failure.kind === "predicate") return failure.text;
+  const { name, requested, used, capacity } = failure;
+  return `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
 }
 
-function conflict(a: HostPort, b: HostPort): boolean {
-  return a.protocol === b.protocol && a.port === b.port && (a.ip === b.ip || anyAddress(a.ip) || anyAddress(b.ip));
-}
-
-function anyAddress(ip: string): boolean {
-  return ip === "" || ip === "0.0.0.0" || ip === "::";
+function reject(reason: string, message: string): Admission {
+  return { kind: "reject", rejection: { reason, message: `Pod was rejected: ${message}` } };
 }

@@ -1,3 +1,4 @@
+import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "./pod-change.ts";
@@ -15,6 +16,16 @@ export class AfterListing {
   constructor(pleg: Pick<Pleg, "firstListing" | "isListed" | "lastRelistMs">, next: (change: PodChange) => void) {
     this.#pleg = pleg;
     this.#next = next;
+  }
+
+  /** Pods that are held back. */
+  get pods(): Pod[] {
+    const pods = new Map<string, Pod>();
+    for (const { op, pod } of this.#held) {
+      if (op === "remove") pods.delete(pod.metadata.uid);
+      else pods.set(pod.metadata.uid, pod);
+    }
+    return [...pods.values()];
   }
 
   /** True when the change is held back: it is passed on by itself. */

@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContainerWait } from "../runtime/container-decision.ts";
 import { isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import { awaited, describeActions } from "./describe-actions.ts";
-import type { StartFailures } from "./start-failures.ts";
+import type { StartFailures, Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** Writes a pod's decisions to the journal: each once, not at every look that confirms it. */
@@ -11,12 +11,12 @@ export class DecisionLog {
   readonly #journal: Recorder;
   readonly #clock: Clock;
   readonly #pod: PodRef;
-  readonly #failures: Pick<StartFailures, "of">;
+  readonly #failures: Pick<StartFailures, "of" | "sandbox">;
   #last = "";
   /** Waits that have been told. */
   #waits: ReadonlySet<string> = new Set();
 
-  constructor(journal: Recorder, clock: Clock, pod: PodRef, failures: Pick<StartFailures, "of">) {
+  constructor(journal: Recorder, clock: Clock, pod: PodRef, failures: Pick<StartFailures, "of" | "sandbox">) {
     this.#journal = journal;
     this.#clock = clock;
     this.#pod = pod;
@@ -25,7 +25,9 @@ export class DecisionLog {
 
   record(actions: PodActions, cause: Cause): void {
     const parts = describeActions(actions).map(({ text, cause: why }) => `${text}: ${why.message}`);
-    const waits = new Set(actions.waits.map(waitKey));
+    const { sandboxWaitUntilMs } = actions;
+    const sandboxWait = sandboxWaitUntilMs === undefined ? [] : [`sandbox ${sandboxWaitUntilMs}`];
+    const waits = new Set([...actions.waits.map(waitKey), ...sandboxWait]);
     const key = parts.join("; ");
     if (key === this.#last && waits.symmetricDifference(this.#waits).size === 0) return;
     const known = this.#waits;
@@ -38,19 +40,30 @@ export class DecisionLog {
     }
     for (const wait of actions.waits) {
       if (known.has(waitKey(wait))) continue;
-      const waitMs = wait.untilMs - this.#clock.monotonic();
       const failure = wait.exited === undefined ? this.#failures.of(wait.container) : undefined;
-      const because = failure === undefined ? "" : `: ${failure.reason}: ${failure.message}`;
+      const { message, until } = this.#wait(`container ${wait.container.name}`, awaited(wait), wait.untilMs, failure);
       this.#journal.record({
         kind: "decision",
         what: wait.exited === undefined ? "StartRetry" : "BackOff",
-        message: `container ${wait.container.name} waits ${Math.ceil(waitMs / 1000)} s before its ${awaited(wait)}${because}`,
+        message,
         pod: this.#pod,
         container: wait.container.name,
         cause: wait.cause,
-        until: Math.round(this.#clock.now() + waitMs),
+        until,
       });
     }
+    if (sandboxWaitUntilMs === undefined || sandboxWait.some((wait) => known.has(wait))) return;
+    const failure = this.#failures.sandbox;
+    const what = failure === undefined ? "next sandbox" : "next try";
+    const wait = this.#wait("the pod", what, sandboxWaitUntilMs, failure);
+    this.#journal.record({ kind: "decision", what: "StartRetry", ...wait, pod: this.#pod, cause });
+  }
+
+  #wait(who: string, what: string, untilMs: number, failure: Waiting | undefined): { message: string; until: number } {
+    const waitMs = untilMs - this.#clock.monotonic();
+    const because = failure === undefined ? "" : `: ${failure.reason}: ${failure.message}`;
+    const message = `${who} waits ${Math.ceil(waitMs / 1000)} s before its ${what}${because}`;
+    return { message, until: Math.round(this.#clock.now() + waitMs) };
   }
 
   /** Another pod of the same name has to be gone first. */

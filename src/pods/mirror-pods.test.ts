@@ -20,7 +20,7 @@ function mirrorPod(name: string, hash: string, more: Partial<Pod["metadata"]> = 
 
 describe("mirrorActions", () => {
   const actions = (statics: readonly Pod[], mirrors: readonly ApiPod[]): string[] =>
-    mirrorActions(statics, mirrors).map((action) => {
+    mirrorActions(statics, mirrors, true).map((action) => {
       const pod = action.kind === "create" ? action.pod : action.mirror;
       return `${action.kind} ${pod.metadata.name}: ${action.cause.code}`;
     });
@@ -64,6 +64,7 @@ describe("MirrorPods", () => {
     readonly mirrors: MirrorPods;
     statics: Pod[];
     uid: string | undefined;
+    sourcesReady: boolean;
   }
 
   async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
@@ -72,6 +73,7 @@ describe("MirrorPods", () => {
       kube,
       statics: [],
       uid: "n",
+      sourcesReady: true,
       mirrors: new MirrorPods({
         ...{
           client: kube.client(),
@@ -82,6 +84,7 @@ describe("MirrorPods", () => {
         },
         nodeUid: () => world.uid,
         statics: () => world.statics,
+        sourcesReady: () => world.sourcesReady,
       }),
     };
     const stop = new AbortController();
@@ -108,12 +111,63 @@ describe("MirrorPods", () => {
     });
   });
 
+  test("a picture is not taken for nobody's before all manifests have been read", async () => {
+    await withWorld(async (world) => {
+      world.sourcesReady = false;
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet());
+      world.sourcesReady = true;
+      world.mirrors.wake();
+      assert.equal((await world.kube.next()).request.method, "DELETE");
+    });
+  });
+
   test("a picture that somebody takes away is made anew", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];
       world.mirrors.podSeen(mirrorPod("a", "1"));
       world.mirrors.podsKnown();
       assert.ok(await world.kube.isQuiet());
+      world.mirrors.podGone(mirrorPod("a", "1"));
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
+  test("a picture that came and went while it was still being made is made anew", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      const creation = await world.kube.next();
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podGone(mirrorPod("a", "1"));
+      await creation.json(mirrorPod("a", "1"), 201);
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
+  test("a picture of which no watch ever tells is looked for again", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      await (await world.kube.next()).json(mirrorPod("a", "1"), 201);
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet());
+      await world.kube.clock.advance(60_000);
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
+  test("a picture whose status the server does not let go on is made anew", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet());
+      world.mirrors.refused("mirror-a");
+      const removal = await world.kube.next();
+      assert.equal(removal.request.method, "DELETE");
+      await removal.json({ kind: "Status", status: "Success" });
       world.mirrors.podGone(mirrorPod("a", "1"));
       assert.equal((await world.kube.next()).request.method, "POST");
     });

@@ -21,12 +21,20 @@ export type MirrorAction =
  * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
  * is deleted first and made anew when it is gone. Pure.
  * @param statics the static pods that are wanted
+ * @param sourcesReady whether all manifests have been read: before, no static pod is known to be unwanted
+ * @param refused UIDs of mirror pods whose status the server does not let go on
  */
-export function mirrorActions(statics: readonly Pod[], mirrors: readonly ApiPod[]): MirrorAction[] {
+export function mirrorActions(
+  statics: readonly Pod[],
+  mirrors: readonly ApiPod[],
+  sourcesReady: boolean,
+  refused: ReadonlySet<string> = new Set(),
+): MirrorAction[] {
   const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
   const found = new Set(mirrors.map(fullName));
   const actions = mirrors.flatMap((mirror): MirrorAction[] => {
-    const cause = wrong(mirror, wanted.get(fullName(mirror)));
+    const pod = wanted.get(fullName(mirror));
+    const cause = pod === undefined && !sourcesReady ? undefined : wrong(mirror, pod, refused);
     return cause === undefined ? [] : [{ kind: "delete", mirror, cause }];
   });
   const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
@@ -34,13 +42,16 @@ export function mirrorActions(statics: readonly Pod[], mirrors: readonly ApiPod[
   return [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
 }
 
-function wrong(mirror: ApiPod, pod: Pod | undefined): Cause | undefined {
+function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
   if (pod === undefined) return { code: "MirrorPodOrphaned", message: "no manifest asks for this static pod any more" };
   if (mirror.metadata.deletionTimestamp !== undefined) {
     return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
   }
   if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
     return { code: "MirrorPodOutdated", message: "the static pod's manifest has changed" };
+  }
+  if (refused.has(mirror.metadata.uid)) {
+    return { code: "MirrorPodOver", message: "the mirror pod shows an earlier life of the static pod, which is over" };
   }
   return undefined;
 }
@@ -73,16 +84,23 @@ export interface MirrorPodDependencies {
   readonly nodeUid: () => string | undefined;
   /** The static pods that are wanted. */
   readonly statics: () => readonly Pod[];
+  /** Whether all manifests have been read. */
+  readonly sourcesReady: () => boolean;
 }
 
 /** After a failure, and as a look besides. */
 const retryMs = 5000;
 const lookMs = 60_000;
+/** By then the watch has told of a mirror pod that was made. Whatever it tells, or does not, no guess lasts longer. */
+const expectedMs = 30_000;
 
 /** Keeps the API server's pictures of static pods. Nothing that happens to a picture touches the pod. */
 export class MirrorPods {
   readonly #deps: MirrorPodDependencies;
   readonly #mirrors = new Map<string, ApiPod>();
+  /** Made, and not told of yet: until when (monotonic ms), by full name. */
+  readonly #expected = new Map<string, number>();
+  readonly #refused = new Set<string>();
   readonly #wait: WakeableWait;
   #known = false;
 
@@ -99,11 +117,19 @@ export class MirrorPods {
   podSeen(pod: ApiPod): void {
     if (!isMirrorPod(pod)) return;
     this.#mirrors.set(pod.metadata.uid, pod);
+    this.#expected.delete(fullName(pod));
     this.wake();
   }
 
   podGone(pod: ApiPod): void {
+    this.#refused.delete(pod.metadata.uid);
     if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
+  }
+
+  /** The server does not take what the mirror pod is to show. */
+  refused(uid: string): void {
+    this.#refused.add(uid);
+    this.wake();
   }
 
   podsKnown(): void {
@@ -123,9 +149,15 @@ export class MirrorPods {
   async #reconcile(signal: AbortSignal): Promise<boolean> {
     const uid = this.#deps.nodeUid();
     if (!this.#known || uid === undefined) return true;
-    const actions = mirrorActions(this.#deps.statics(), [...this.#mirrors.values()]);
-    const results = await Promise.all(actions.map((action) => this.#act(action, uid, signal)));
+    const { statics, sourcesReady } = this.#deps;
+    const actions = mirrorActions(statics(), [...this.#mirrors.values()], sourcesReady(), this.#refused);
+    const due = actions.filter((action) => action.kind === "delete" || !this.#isExpected(action.pod));
+    const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
     return results.every(Boolean);
+  }
+
+  #isExpected(pod: Pod): boolean {
+    return (this.#expected.get(fullName(pod)) ?? 0) > this.#deps.clock.monotonic();
   }
 
   async #act(action: MirrorAction, nodeUid: string, signal: AbortSignal): Promise<boolean> {
@@ -138,12 +170,9 @@ export class MirrorPods {
     try {
       await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, async () => {
         if (action.kind === "create") {
-          const created = await client.create(
-            { ...call, place: { namespace } },
-            mirrorOf(pod, { name: nodeName, uid: nodeUid }),
-          );
-          // Known before the watch tells: it must not be made twice.
-          this.#mirrors.set(created.metadata.uid, created);
+          // Expected before the watch tells: it must not be made twice.
+          this.#expected.set(fullName(pod), clock.monotonic() + expectedMs);
+          await client.create({ ...call, place: { namespace } }, mirrorOf(pod, { name: nodeName, uid: nodeUid }));
         } else {
           const options = { gracePeriodSeconds: 0, preconditions: { uid } };
           await client.delete({ ...call, place: { namespace, name } }, options);
@@ -153,6 +182,7 @@ export class MirrorPods {
     } catch (error) {
       // The watch will tell what there is instead.
       if (signal.aborted || isApiError(error, "AlreadyExists", "NotFound", "Conflict")) return true;
+      if (action.kind === "create") this.#expected.delete(fullName(pod));
       log.warn(`${message} failed`, { namespace, name, error: errorMessage(error) });
       return false;
     }

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
-import { admitToNode, type NodeAdmission } from "./node-admission.ts";
+import { admitByProfile, admitBySecurity, type NodeAdmission } from "./node-admission.ts";
 import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 
 const able: NodeAdmission = { sysctls: sysctlAllowlist("6.8.0", []), appArmor: true, supplementalGroupsPolicy: true };
 const unable: NodeAdmission = { ...able, appArmor: false, supplementalGroupsPolicy: false };
 const containers = [{ name: "c" }];
 const refused = (pod: Pod, node: NodeAdmission): string | undefined => {
-  const rejection = admitToNode(pod, node);
+  const rejection = admitBySecurity(pod, node, {}) ?? admitByProfile(pod, node);
   return rejection && `${rejection.reason}: ${rejection.message}`;
 };
 
@@ -26,7 +26,7 @@ test("an unsafe sysctl is forbidden by name", () => {
   ];
   assert.match(
     refused(podWith({ containers, securityContext: { sysctls } }), able) ?? "",
-    /^SysctlForbidden: Pod was rejected: forbidden sysctl: "net\.core\.somaxconn" not allowlisted/u,
+    /^SysctlForbidden: forbidden sysctl: "net\.core\.somaxconn" not allowlisted/u,
   );
 });
 
@@ -53,4 +53,13 @@ test("an AppArmor profile, by field or annotation, needs a host with AppArmor an
     refused(podWith({ containers }, { annotations: nameless }), able) ?? "",
     /invalid empty AppArmor profile/u,
   );
+});
+
+test("a pod of another system is refused, by its field and by its label", () => {
+  assert.equal(refused(podWith({ containers, os: { name: "linux" } }), able), undefined);
+  assert.match(refused(podWith({ containers, os: { name: "windows" } }), able) ?? "", /^PodOSNotSupported: Failed to/u);
+  const labelled = (os: string): Pod => podWith({ containers }, { labels: { "kubernetes.io/os": os } });
+  assert.equal(refused(labelled("linux"), able), undefined);
+  assert.match(refused(labelled("windows"), able) ?? "", /^PodOSSelectorNodeLabelDoesNotMatch: /u);
+  assert.equal(admitBySecurity(labelled("windows"), able, undefined), undefined);
 });

@@ -1,6 +1,10 @@
+import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
+import type { Pressure } from "../eviction/pressure.ts";
+import { qosClass } from "../resources/qos.ts";
 import { appArmorSpec } from "../runtime/security-context.ts";
-import type { Rejection } from "./admission.ts";
+import { tolerates } from "./predicates.ts";
+import type { Rejection } from "./rejection.ts";
 import { type SysctlAllowlist, sysctlProblem } from "./sysctl-allowlist.ts";
 
 /** What of this node decides whether it can run a pod as the pod asks for it. */
@@ -12,30 +16,63 @@ export interface NodeAdmission {
   readonly supplementalGroupsPolicy: boolean;
 }
 
-/** Reasons of {@link admitToNode}. */
-export const nodeRejections = ["SysctlForbidden", "SupplementalGroupsPolicyNotSupported", "AppArmor"] as const;
+type Labels = Readonly<Record<string, string>>;
+const osLabel = "kubernetes.io/os";
+
+const memoryPressureTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };
 
 /**
- * Refuses a pod whose security this node can't give: it must not run with less than it was written for. Reasons and
- * messages are upstream's, with the remedy behind. Pure.
+ * Refuses a pod that would only make a node's pressure worse: each one for want of disk or processes, for want of memory those
+ * that asked for none. Critical pods are let in. In upstream's words. Pure.
  */
-export function admitToNode(pod: Pod, node: NodeAdmission): Rejection | undefined {
-  const refuse = (reason: (typeof nodeRejections)[number], message: string): Rejection => {
-    return { reason, message: `Pod was rejected: ${message}` };
-  };
+export function admitUnderPressure(pod: Pod, pressures: readonly Pressure[]): Rejection | undefined {
+  if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
+  if (pressures.every((pressure) => pressure === "MemoryPressure")) {
+    if (qosClass(pod) !== "BestEffort") return undefined;
+    if ((pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, memoryPressureTaint))) return undefined;
+  }
+  return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
+}
+
+/**
+ * Refuses a pod whose security this node can't give, or that is written for another system: it must not run with less
+ * than it was written for. Reasons and messages are upstream's, with the remedy behind. Pure.
+ * @param labels the node's; undefined when nobody has given it any
+ */
+export function admitBySecurity(pod: Pod, node: NodeAdmission, labels?: Labels): Rejection | undefined {
   const sysctl = sysctlProblem(node.sysctls, pod.spec);
-  if (sysctl !== undefined) return refuse("SysctlForbidden", `${sysctl} (KubeletConfiguration: allowedUnsafeSysctls)`);
+  if (sysctl !== undefined) {
+    return { reason: "SysctlForbidden", message: `${sysctl} (KubeletConfiguration: allowedUnsafeSysctls)` };
+  }
+  const os = pod.metadata.labels?.[osLabel];
+  // Whatever label somebody gave the node, this is Linux.
+  if (labels !== undefined && os !== undefined && os !== "linux") {
+    const message = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label";
+    return { reason: "PodOSSelectorNodeLabelDoesNotMatch", message };
+  }
+  if (pod.spec.os !== undefined && pod.spec.os.name !== "linux") {
+    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+  }
   if (pod.spec.securityContext?.supplementalGroupsPolicy === "Strict" && !node.supplementalGroupsPolicy) {
     const message = "SupplementalGroupsPolicy=Strict is not supported in this node: its container runtime lacks it";
-    return refuse("SupplementalGroupsPolicyNotSupported", message);
+    return { reason: "SupplementalGroupsPolicyNotSupported", message };
   }
+  return undefined;
+}
+
+/** Refuses a pod whose AppArmor profiles this node can't enforce, like {@link admitBySecurity}. Pure. */
+export function admitByProfile(pod: Pod, node: NodeAdmission): Rejection | undefined {
+  const refuse = (problem: string): Rejection => ({
+    reason: "AppArmor",
+    message: `Cannot enforce AppArmor: ${problem}`,
+  });
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   for (const container of [...initContainers, ...containers, ...ephemeralContainers]) {
     const profile = appArmorSpec(pod, container);
     if (profile === undefined || profile.type === "Unconfined") continue;
-    if (!node.appArmor) return refuse("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+    if (!node.appArmor) return refuse("AppArmor is not enabled on the host");
     if (profile.type === "Localhost" && (profile.localhostProfile ?? "").trim() === "") {
-      return refuse("AppArmor", `Cannot enforce AppArmor: invalid empty AppArmor profile name of ${container.name}`);
+      return refuse(`invalid empty AppArmor profile name of ${container.name}`);
     }
   }
   return undefined;

@@ -1,79 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Container } from "../api/container.ts";
-import type { Pod, PodSpec } from "../api/pod.ts";
-import type { PodStatus } from "../api/status.ts";
+import { deaf, ends, podOf, runs, Scene } from "../../test/support/sim-scene.ts";
+import type { PodSpec } from "../api/pod.ts";
 import { CriError } from "../ports/cri.ts";
-import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
-import { SimClock } from "../sim/clock.ts";
-import { type SimEntry, SimNode } from "../sim/life/node.ts";
-import { SimRandom } from "../sim/random.ts";
-import { RuntimeWorld } from "../sim/runtime-world.ts";
-import type { SimContainer } from "../sim/world-model.ts";
-
-/** A container that runs until it is stopped, or ends by itself. */
-function runs(name: string, more: Partial<Container> = {}): Container {
-  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
-  return { name, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...more };
-}
-
-function ends(name: string, afterMs: number, exitCode: number, more: Partial<Container> = {}): Container {
-  return runs(name, {
-    command: behaviourCommand({ exitAfterMs: afterMs, exitCode, deaf: false, unstartable: false }),
-    ...more,
-  });
-}
-
-function deaf(name: string, more: Partial<Container> = {}): Container {
-  return runs(name, {
-    command: behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false }),
-    ...more,
-  });
-}
-
-function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
-  return { metadata: { name, namespace: "default", uid }, spec };
-}
-
-/** A node whose runtime works; what happens to its containers is written down as `what name`. */
-class Scene {
-  readonly clock = new SimClock(1_700_000_000_000);
-  readonly world = new RuntimeWorld(this.clock);
-  readonly node: SimNode;
-  readonly seen: { readonly atMs: number; readonly what: string }[] = [];
-
-  constructor() {
-    this.world.images.add("busybox:latest");
-    this.node = new SimNode({ clock: this.clock, world: this.world, random: new SimRandom(1) });
-    this.world.onChange(({ type, container, podUid }) => {
-      const name = container?.config.metadata?.name ?? podUid;
-      this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
-    });
-    this.node.start();
-  }
-
-  async pass(ms: number): Promise<void> {
-    await this.clock.run(this.clock.nowMs + ms);
-  }
-
-  at(what: string): number[] {
-    return this.seen.filter((seen) => seen.what === what).map(({ atMs }) => atMs);
-  }
-
-  status(uid = "uid-1"): PodStatus | undefined {
-    return this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
-  }
-
-  entries(...what: readonly string[]): SimEntry[] {
-    return this.node.entries.filter((entry) => what.includes(entry.what));
-  }
-
-  container(name: string): SimContainer {
-    const found = [...this.world.containers.values()].filter(({ config }) => config.metadata?.name === name).at(-1);
-    assert.ok(found, name);
-    return found;
-  }
-}
+import { hookCommand } from "../sim/behaviour.ts";
 
 describe("the start of a pod", () => {
   test("goes on in order: volumes, sandbox, init containers one by one, then the others as the spec has them", async () => {
@@ -109,6 +39,8 @@ describe("the start of a pod", () => {
     const told =
       /^container c waits 1\d s before its next try: CreateContainerConfigError: configmap "nope" not found$/;
     for (const { message } of scene.entries("StartRetry")) assert.match(message, told);
+    const tries = scene.entries("ContainerConfigError");
+    assert.ok(tries.length >= 5 && tries.every(({ message }) => message === 'configmap "nope" not found'));
     const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
     assert.deepEqual([waiting?.reason, waiting?.message], ["CreateContainerConfigError", 'configmap "nope" not found']);
   });
@@ -145,9 +77,20 @@ describe("the start of a pod", () => {
     const waiting = scene.status()?.containerStatuses?.[0]?.state.waiting;
     assert.equal(waiting?.reason, "CreatePodSandboxError");
     assert.match(waiting.message ?? "", /cni plugin not initialized/);
+    const [wait] = scene.entries("StartRetry");
+    assert.match(wait?.message ?? "", /^the pod waits 1\d s before its next try: CreatePodSandboxError: .*cni plugin/);
     scene.world.runSandbox = runSandbox;
     await scene.pass(16_000);
     assert.equal(scene.status()?.phase, "Running");
+  });
+
+  test("that asks for a sandbox which nobody can make says so, though the runtime was not asked", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ runtimeClassName: "none", containers: [runs("c")] }));
+    await scene.pass(5000);
+    const [told] = scene.entries("SandboxConfigError");
+    assert.equal(told?.message, 'RuntimeClass "none" not found');
+    assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.message, told.message);
   });
 
   test("that the runtime refuses says at which call, with the runtime's own words", async () => {
@@ -194,6 +137,23 @@ describe("the end of a pod", () => {
     await scene.pass(60_000);
     assert.deepEqual(scene.at("started short"), [first]);
     assert.equal(scene.world.containers.size, 0);
+  });
+
+  test("is a failure when a container of it never ran, for the pod and for the container", async () => {
+    const scene = new Scene();
+    const env = [{ name: "X", valueFrom: { configMapKeyRef: { name: "nope", key: "k" } } }];
+    const pod = podOf({ containers: [runs("never", { env })] });
+    scene.node.add(pod);
+    await scene.pass(5000);
+    assert.equal(scene.status()?.phase, "Pending");
+    // As the API server deletes: the pod goes when its last status has been told.
+    const deletionTimestamp = new Date(scene.clock.wallMs).toISOString();
+    scene.node.add({ ...pod, metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds: 5 } });
+    await scene.pass(10_000);
+    const { phase, containerStatuses } = scene.status() ?? {};
+    assert.equal(phase, "Failed");
+    const { reason, exitCode } = containerStatuses?.[0]?.state.terminated ?? {};
+    assert.deepEqual([reason, exitCode], ["ContainerStatusUnknown", 137]);
   });
 
   test("of which nobody but the runtime knows has a grace of 1 s, of which StopContainer makes 2", async () => {
@@ -278,6 +238,16 @@ describe("the end of a pod", () => {
       ["Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"],
     );
     assert.equal(scene.entries("PodTerminating")[0]?.cause?.code, "DeadlineExceeded");
+  });
+
+  test("is told when its last container has stopped, however long that takes", async () => {
+    const scene = new Scene();
+    const container = { ...runs("c"), command: [...(runs("c").command ?? []), "deaf"] };
+    scene.node.add(podOf({ containers: [container], activeDeadlineSeconds: 20, terminationGracePeriodSeconds: 30 }));
+    await scene.pass(40_000);
+    assert.deepEqual([scene.status()?.phase, scene.status()?.reason], ["Running", undefined]);
+    await scene.pass(20_000);
+    assert.deepEqual([scene.status()?.phase, scene.status()?.reason], ["Failed", "DeadlineExceeded"]);
   });
 
   test("that the runtime refuses is told and tried again until it comes", async () => {
@@ -380,5 +350,21 @@ describe("a container that ends", () => {
     assert.equal(scene.at("sandboxStarted uid-1").length, 1, "in its sandbox");
     await scene.pass(2000);
     assert.equal(scene.at("started other").length, 2);
+  });
+
+  test("at once for which its rule restarts all: its pod starts over later and later, as after any crash", async () => {
+    const scene = new Scene();
+    const source = ends("source", 0, 88, {
+      restartPolicy: "Never",
+      restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } }],
+    });
+    scene.node.add(podOf({ containers: [source, deaf("other")] }));
+    await scene.pass(100_000);
+    const waits = scene.at("started source").map((atMs, index, all) => atMs - (all[index - 1] ?? 0));
+    assert.equal(waits.length, 5, `waits of ${waits.join(", ")} ms`);
+    for (const [index, leastMs] of [10_000, 20_000, 40_000].entries()) {
+      const waitedMs = waits[index + 2] ?? 0;
+      assert.ok(waitedMs >= leastMs && waitedMs < leastMs + 3000, `${waitedMs} ms instead of ${leastMs}`);
+    }
   });
 });

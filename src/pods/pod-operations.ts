@@ -1,8 +1,12 @@
+import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import type { ContainerId } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { OperationProgress, PodOperation, StartFailure } from "../runtime/pod-operation.ts";
+import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
+import { inPostStart } from "./post-start-hooks.ts";
 
 interface Running {
   readonly operation: PodOperation;
@@ -12,6 +16,8 @@ interface Running {
   wholePod: boolean;
   /** Containers that it has not come to an end with. */
   readonly pending: Set<string>;
+  /** What there was of the pod when it began. */
+  readonly before: PodStatus;
 }
 
 /** Which parts of a pod are being worked on. */
@@ -25,6 +31,8 @@ export interface Busy {
 
 export interface OperationEvents {
   readonly sandboxFailed: (failure: StartFailure) => void;
+  /** From here on the pod is decided about again: by a look at it that shows the sandbox. */
+  readonly sandboxMade: () => void;
   readonly settled: (container: string, failure: StartFailure | undefined) => void;
   readonly resizeFailed: (message: string) => void;
   /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
@@ -58,19 +66,30 @@ export class PodOperations {
     return this.#running.size;
   }
 
+  /** The instances whose postStart hook is still to end. */
+  inPostStart(pod: Pod | undefined, status: PodStatus): ReadonlySet<ContainerId> {
+    const running = [...this.#running].filter(({ controller }) => !controller.signal.aborted);
+    if (pod === undefined || running.length === 0) return new Set();
+    // Made by an operation that is not done with it.
+    return inPostStart(pod, status, ({ id, name }) => {
+      return running.some(({ pending, before }) => pending.has(name) && !hasInstance(before, id));
+    });
+  }
+
   /** What is under way and since when (monotonic ms), for diagnostics. */
   list(): { readonly name: string; readonly sinceMs: number }[] {
     return [...this.#running].map(({ operation, sinceMs }) => ({ name: operation.name, sinceMs }));
   }
 
-  /** Starts an operation; `signal` ends it with podwright's life. */
-  launch(operation: PodOperation, signal: AbortSignal): void {
+  /** Starts an operation that was decided on from `before`; `signal` ends it with podwright's life. */
+  launch(operation: PodOperation, before: PodStatus, signal: AbortSignal): void {
     const running: Running = {
       operation,
       controller: new AbortController(),
       sinceMs: this.#clock.monotonic(),
       wholePod: operation.wholePod,
       pending: new Set(operation.containers),
+      before,
     };
     this.#running.add(running);
     void this.#run(running, signal);
@@ -99,6 +118,7 @@ export class PodOperations {
       sandboxFailed: (failure) => this.#events.sandboxFailed(failure),
       sandboxMade: () => {
         running.wholePod = false;
+        this.#events.sandboxMade();
       },
       resizeFailed: (message) => this.#events.resizeFailed(message),
       settled: (container, failure) => {

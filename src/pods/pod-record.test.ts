@@ -5,6 +5,8 @@ import type { Container } from "../api/container.ts";
 import { podUid } from "../base/ids.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
+import { keptSpec } from "../runtime/kept-spec.ts";
+import { Annotation } from "../runtime/labels.ts";
 import { ActiveDeadline } from "./active-deadline.ts";
 import { PodRecord } from "./pod-record.ts";
 import { RestartTimes } from "./restart-times.ts";
@@ -77,4 +79,45 @@ test("what can't be read or written is said, and starts over", async () => {
   await other.files.write("/kubelet/pods/uid-1", "in the way", 0o600);
   await (await other.life()).record.save();
   assert.equal(other.warnings.at(-1), "remembering a pod's times failed");
+});
+
+test("a pod of the API server that stops while the disk is full is no longer known to the next life", async () => {
+  const scene = new Scene();
+  const { record } = await scene.life();
+  const pod = testPod();
+  const ofApi = {
+    ...pod,
+    metadata: { ...pod.metadata, uid: "uid-1", annotations: { [Annotation.configSource]: "api" } },
+  };
+  await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
+  await record.save(ofApi);
+  const node = { rootDirectory: "/kubelet" };
+  assert.ok(await keptSpec(scene.files, node, "uid-1"));
+  scene.files.writeAtomic = () => Promise.reject(new Error("no space left on device"));
+  await record.stopping(ofApi);
+  assert.equal(await keptSpec(scene.files, node, "uid-1"), undefined);
+  assert.equal(scene.warnings.length, 1);
+});
+
+test("writes follow one another: what is told last stands at the end, and what is told twice is written once", async () => {
+  const scene = new Scene();
+  const { deadline, record } = await scene.life();
+  deadline.endsAt(testPod(), testStatus([]));
+  const write = scene.files.writeAtomic.bind(scene.files);
+  const { promise: free, resolve: release } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+  let writes = 0;
+  scene.files.writeAtomic = async (...what) => {
+    begins();
+    if (writes++ === 0) await free;
+    await write(...what);
+  };
+  const all: Promise<unknown>[] = [record.save()];
+  await begun;
+  all.push(record.stopping(undefined), record.stopping(undefined));
+  release();
+  await Promise.all(all);
+  assert.equal(writes, 2);
+  const kept = new TextDecoder().decode(await scene.files.read(path, 1000));
+  assert.equal((JSON.parse(kept) as { ends?: boolean }).ends, true);
 });

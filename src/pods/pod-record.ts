@@ -1,9 +1,12 @@
 import { z } from "zod";
+import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
+import { dropSpec, keepSpec } from "../runtime/kept-spec.ts";
+import { Annotation } from "../runtime/labels.ts";
 import { podDirectory } from "../runtime/pod-directories.ts";
 import type { ActiveDeadline } from "./active-deadline.ts";
 import type { RestartTimes } from "./restart-times.ts";
@@ -12,6 +15,8 @@ const Content = z.object({
   /** Wall clock, milliseconds since the epoch. */
   startedAt: z.int().optional(),
   backOff: z.array(z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int() })),
+  /** It was told to stop, and never runs again. */
+  ends: z.boolean().optional(),
 });
 
 const fileName = "podwright.json";
@@ -34,6 +39,11 @@ export class PodRecord {
   readonly #deadline: ActiveDeadline;
   readonly #restarts: RestartTimes;
   #saved = "";
+  #ends = false;
+  /** One write after the other, so that the newest is the last; it never rejects. */
+  #turn: Promise<unknown> = Promise.resolve();
+  /** The pod as it was kept last. */
+  #kept = "";
 
   constructor(deps: RecordDependencies, uid: PodUid, deadline: ActiveDeadline, restarts: RestartTimes) {
     this.#deps = deps;
@@ -48,7 +58,8 @@ export class PodRecord {
     try {
       if ((await files.stat(this.#path)) === undefined) return;
       const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
-      const { startedAt, backOff } = Content.parse(JSON.parse(text));
+      const { startedAt, backOff, ends = false } = Content.parse(JSON.parse(text));
+      this.#ends = ends;
       if (startedAt !== undefined) this.#deadline.remember(startedAt);
       this.#restarts.remember(backOff);
       this.#saved = text;
@@ -57,22 +68,83 @@ export class PodRecord {
     }
   }
 
-  /** Writes what has changed. Never rejects: what is not remembered starts over in the next life. */
-  async save(): Promise<void> {
+  /**
+   * Writes what has changed, also of the pod. Never rejects: what is not remembered starts over in the next life. False
+   * when it could not be written; the next time tries again.
+   */
+  async save(pod?: Pod): Promise<boolean> {
+    const turn = this.#turn.then(async () => this.#write(pod));
+    this.#turn = turn;
+    return await turn;
+  }
+
+  async #write(pod: Pod | undefined): Promise<boolean> {
+    if (pod !== undefined) await this.#keep(pod);
     const { files, node, log } = this.#deps;
-    const content = { startedAt: this.#deadline.startedAt, backOff: this.#restarts.delays() };
+    const content = {
+      startedAt: this.#deadline.startedAt,
+      backOff: this.#restarts.delays(),
+      ...(this.#ends && { ends: true }),
+    };
     const text = JSON.stringify(content satisfies z.input<typeof Content>);
-    if (text === this.#saved) return;
-    this.#saved = text;
+    if (text === this.#saved) return true;
     try {
       await files.makeDirectory(podDirectory(node, this.#uid), 0o750);
       await files.writeAtomic(this.#path, text, 0o600);
+      this.#saved = text;
+      return true;
     } catch (error) {
       log.warn("remembering a pod's times failed", { uid: this.#uid, error: errorMessage(error) });
+      return false;
+    }
+  }
+
+  /**
+   * Before anything of the pod is stopped for good: whoever finds it half stopped must not start it again. Where that
+   * can't be written, as on a full disk, the spec of the API server's pod goes: what is not known can't be started.
+   */
+  async stopping(pod: Pod | undefined): Promise<void> {
+    this.#ends = true;
+    if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
+    const { files, node, log } = this.#deps;
+    await dropSpec(files, node, this.#uid).catch((error: unknown) => {
+      log.warn("a pod that stops could not be forgotten", { uid: this.#uid, error: errorMessage(error) });
+    });
+  }
+
+  /** A pod of the API server as it is now: a next life that finds no API server goes by that. */
+  async #keep(pod: Pod): Promise<void> {
+    const { files, node, log } = this.#deps;
+    if (!isOfApi(pod)) return;
+    const text = JSON.stringify([pod.metadata, pod.spec]);
+    if (text === this.#kept) return;
+    try {
+      // The first start of the pod keeps it as well.
+      if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod);
+      this.#kept = text;
+    } catch (error) {
+      log.warn("keeping a pod's spec failed", { uid: this.#uid, error: errorMessage(error) });
     }
   }
 
   get #path(): string {
     return `${podDirectory(this.#deps.node, this.#uid)}/${fileName}`;
+  }
+}
+
+/** Only these are looked after by what was kept of them. */
+function isOfApi({ metadata }: Pod): boolean {
+  return metadata.annotations?.[Annotation.configSource] === "api";
+}
+
+/** Whether the pod was told to stop in an earlier life; true also when that can't be said. */
+export async function hasEnded({ files, node }: Omit<RecordDependencies, "log">, uid: PodUid): Promise<boolean> {
+  const path = `${podDirectory(node, uid)}/${fileName}`;
+  try {
+    if ((await files.stat(path)) === undefined) return false;
+    const bytes = await files.read(path, maxBytes);
+    return Content.parse(JSON.parse(new TextDecoder().decode(bytes))).ends === true;
+  } catch {
+    return true;
   }
 }

@@ -20,6 +20,7 @@ import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { PodRecord } from "./pod-record.ts";
 import { PodResizing } from "./pod-resize.ts";
+import { withoutInstances } from "./post-start-hooks.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
@@ -80,6 +81,7 @@ export class PodWorker {
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
+      sandboxMade: () => this.#acted(),
       resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
       moved: (operation) => this.#moved(operation.name),
@@ -113,6 +115,8 @@ export class PodWorker {
     this.#step.abort(new CalledOff(cause));
     // What they started is not in the last look, and has its place in the order of the stops.
     if (this.#operations.abort(new CalledOff(cause)) > 0) this.#acted();
+    // At once: the next step may have to wait for the runtime, and podwright may not live to take it.
+    void this.#record.stopping(this.#pod);
     this.wake(cause);
   }
 
@@ -140,10 +144,7 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  /**
-   * A probe changed its mind. A container that has just ended answers no probe either: before it is stopped and run
-   * again for that, the runtime is asked whether it still runs.
-   */
+  /** A probe changed its mind. What has just ended answers none either: first the runtime is asked whether it runs. */
   probed(cause: Cause, failed: boolean): void {
     if (failed) this.#acted();
     this.wake(cause);
@@ -169,6 +170,8 @@ export class PodWorker {
       forgotten: this.forgotten,
       behind,
       overdue,
+      pendingResize: this.#resizing.view().pending,
+      setUpFailure: this.#failures.sandbox?.message,
       underWay: this.#operations.list().map(({ name }) => name),
       stale: observed === 0 ? "not looked at yet" : error && errorMessage(error),
       actions: pod !== undefined && decides ? computePodActions(pod, status, this.#context()) : undefined,
@@ -185,7 +188,7 @@ export class PodWorker {
       this.#step = new AbortController();
       using either = eitherSignal(signal, this.#step.signal);
       try {
-        await this.#advance(either.signal);
+        await this.#deps.measured(this.ref, this.#state.kind, this.#advance(either.signal));
       } catch (error) {
         if (signal.aborted) return;
         if (this.#step.signal.aborted) this.#schedule.by(0, this.#schedule.lastCause);
@@ -199,7 +202,8 @@ export class PodWorker {
     const status = await this.#observe(signal);
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
-    if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, status, state.kind !== "syncing");
+    const shown = withoutInstances(status, this.#operations.inPostStart(this.#pod, status));
+    if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, shown, state.kind !== "syncing");
     const pod = this.#resizing.granted(this.#pod);
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
@@ -233,6 +237,7 @@ export class PodWorker {
     const context = this.#context();
     const actions = computePodActions(pod, status, context);
     this.#actions = actions;
+    this.#failures.decided(actions, context.nowMs);
     this.#deps.recorder?.record({ pod, status, context, actions });
     this.#decisions.record(actions, cause);
     const upsets = actions.killPod ?? actions.restartAll?.cause;
@@ -247,12 +252,13 @@ export class PodWorker {
       return;
     }
     await this.#prune(status, signal);
-    await this.#resizing.settle(pod);
+    // What is on its way to run has what it was decided with, and is resized with its pod when it does.
+    if (this.#operations.count === 0) await this.#resizing.settle(pod);
     await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
-    await this.#record.save();
+    await this.#record.save(pod);
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
     this.#schedule.by(this.#resyncMs(), resync);
@@ -293,17 +299,11 @@ export class PodWorker {
       this.#failures.sandboxMade();
       if (actions.createSandbox.attempt > 0) this.#restarts.sandboxReplaced();
     }
-    for (const { container, cause, restarts } of actions.containersToKill) {
-      if (restarts === true) this.#restarts.stopped(container.id, cause);
-    }
-    for (const { kill } of actions.resize?.restarts ?? []) this.#restarts.stopped(kill.container.id, kill.cause);
-    for (const start of actions.containersToStart) {
-      const exited = status.containers.find((container) => container.name === start.container.name);
-      if (exited?.state === "exited") this.#restarts.restarted(start.container, exited);
-    }
+    this.#restarts.acting(status, actions);
     const life = this.#life;
     if (life === undefined) return;
-    for (const operation of syncPod(this.#deps.runtime, pod, status, actions)) this.#operations.launch(operation, life);
+    const work = syncPod(this.#deps.runtime, pod, status, actions);
+    for (const operation of work) this.#operations.launch(operation, status, life);
   }
 
   #moved(operation: string): void {
@@ -329,11 +329,11 @@ export class PodWorker {
     }
     const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
     this.#deps.publish(this.#view(status), state.cause);
+    await this.#record.stopping(this.#pod);
     try {
       const target = { ref: this.ref, pod: this.#pod };
       await killPod(this.#deps.runtime, target, remainsOf(status), Math.ceil(leftMs / 1000), state.cause, signal);
-      if (++this.#stopsInARow > maxStopsInARow) this.#schedule.by(this.#errorRetryMs(), state.cause);
-      else this.#schedule.by(0, state.cause);
+      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#errorRetryMs() : 0, state.cause);
     } finally {
       this.#acted();
     }
@@ -379,11 +379,12 @@ export class PodWorker {
   }
 
   #view(status: PodStatus): WorkerView {
-    const waiting =
-      this.#pod === undefined ? new Map() : this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
+    const waiting = this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
     const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
-    return { ref: this.ref, pod, state: this.#state, status, waiting, terminationMessages, startedAt, resize };
+    const starting = this.#operations.inPostStart(this.#pod, status);
+    const seen = { ref: this.ref, state: this.#state, status, starting };
+    return { ...seen, pod, waiting, terminationMessages, startedAt, resize };
   }
 
   #resyncMs(): number {

@@ -77,7 +77,7 @@ export class PodWorkers {
     const own = worker.pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(worker.pod);
     worker.terminate(cause, graceSeconds ?? own);
     worker.forget(cause);
-    this.#dropUnstarted(worker);
+    this.#dropUnstarted(worker, cause);
   }
 
   /**
@@ -115,12 +115,14 @@ export class PodWorkers {
   }
 
   /** A pod that was removed while it still waited for its name has nothing to stop, unless it ran in an earlier life. */
-  #dropUnstarted(worker: PodWorker): void {
+  #dropUnstarted(worker: PodWorker, cause: Cause): void {
     const queue = this.#queues.get(fullName(worker.ref));
     if (queue === undefined || queue[0] === worker) return;
     if (this.#deps.cache.get(worker.uid).status.sandboxes.length > 0) return;
     queue.splice(queue.indexOf(worker), 1);
     this.#workers.delete(worker.uid);
+    const message = "the pod is wanted no longer; it never started";
+    this.#deps.runtime.journal.record({ kind: "decision", what: "PodFinished", message, pod: worker.ref, cause });
     this.#onFinished(worker);
   }
 

@@ -95,6 +95,13 @@ describe("crash-loop back-off", () => {
     }
   });
 
+  test("is the same container's whichever way round its resources are written", async () => {
+    const scene = new Scene();
+    await scene.restart({ ...web, resources: { limits: { cpu: "1", memory: "1Gi" } } });
+    const turned = { ...web, resources: { limits: { memory: "1Gi", cpu: "1" } } };
+    assert.notEqual(scene.times.endsAt(turned, scene.exit()), undefined);
+  });
+
   test("is not moved by a wall clock that jumps after the exit was seen", async () => {
     const scene = new Scene();
     await scene.restart();

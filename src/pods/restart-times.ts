@@ -3,7 +3,8 @@ import { BackOff } from "../base/back-off.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
+import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
 
 /** A back-off as it is remembered over a restart of podwright. */
 export interface RememberedDelay {
@@ -88,6 +89,19 @@ export class RestartTimes {
   /** Notes that the container is restarted now after this exit: the next exit waits longer. Returns the next wait. */
   restarted(container: Container, exited: ContainerStatus): number {
     return this.#grow(key(container), this.#exitOf(exited));
+  }
+
+  /** Notes what is stopped or restarted now because of these actions. */
+  acting(status: PodStatus, { containersToKill, containersToStart, resize, restartAll }: PodActions): void {
+    for (const { container, cause, restarts } of containersToKill) {
+      if (restarts === true) this.stopped(container.id, cause);
+    }
+    for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
+    for (const start of containersToStart) {
+      const exited = findContainer(status, start.container.name);
+      if (exited?.state === "exited") this.restarted(start.container, exited);
+    }
+    if (restartAll !== undefined) this.restarted(restartAll.container, restartAll.source);
   }
 
   /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */

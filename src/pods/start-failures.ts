@@ -39,6 +39,17 @@ export class StartFailures {
     this.#sandbox = undefined;
   }
 
+  /**
+   * What a decision tells of waits. A container that ran and is in crash-loop back-off waits for that alone: its failure
+   * (of a postStart hook) is not what it waits for any more, and not its reason when it starts again.
+   */
+  decided({ waits }: Pick<PodActions, "waits">, nowMs: number): void {
+    for (const { container, exited } of waits) {
+      const { retryAtMs = Number.POSITIVE_INFINITY } = this.#containers.get(container.name) ?? {};
+      if (exited !== undefined && retryAtMs <= nowMs) this.#containers.delete(container.name);
+    }
+  }
+
   retryAt(container: Container): number | undefined {
     return this.#containers.get(container.name)?.retryAtMs;
   }
@@ -46,6 +57,11 @@ export class StartFailures {
   /** Why the container could not be started the last time. */
   of(container: Container): Waiting | undefined {
     return this.#containers.get(container.name);
+  }
+
+  /** Why the pod could not be set up the last time. */
+  get sandbox(): Waiting | undefined {
+    return this.#sandbox;
   }
 
   get sandboxRetryAt(): number | undefined {
@@ -59,11 +75,12 @@ export class StartFailures {
 
   /** Waiting reasons by container name: failures of their own, the sandbox' for all others, crash-loop back-off. */
   waiting(
-    pod: Pod,
+    pod: Pod | undefined,
     actions: PodActions | undefined,
     restarts: Pick<RestartTimes, "delayMs">,
   ): ReadonlyMap<string, Waiting> {
     const waiting = new Map<string, Waiting>();
+    if (pod === undefined) return waiting;
     const sandbox = this.#sandbox;
     const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
     for (const { name } of [...initContainers, ...containers, ...ephemeralContainers]) {

@@ -9,19 +9,23 @@ import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { admit, admitHugePages, hasHostPorts, type Rejection, unsupportedReason } from "./admission.ts";
+import { decideAdmission } from "./admission.ts";
+import { AdmissionDesk } from "./admission-desk.ts";
 import { AfterListing } from "./after-listing.ts";
-import { admitToNode, type NodeAdmission } from "./node-admission.ts";
+import type { NodePressure } from "../eviction/pressure-monitor.ts";
+import type { ClusterHooks } from "./cluster-hooks.ts";
+import type { NodeAdmission } from "./node-admission.ts";
 import type { PodChange } from "./pod-change.ts";
-import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
+import type { Rejection } from "./rejection.ts";
+import { takenUp } from "./taken-up.ts";
 
 export interface SyncLoopDependencies {
   readonly runtime: RuntimeDependencies;
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly workers: PodWorkers;
-  readonly allocations: Pick<AllocationManager, "wanted">;
+  readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod">;
   /** True once every source has said what it wants: before that nothing is known to be unwanted. */
   readonly sourcesReady: () => boolean;
   /** Which of the runtime's pods are this node's to remove. */
@@ -30,8 +34,12 @@ export interface SyncLoopDependencies {
   readonly leftovers: Leftovers;
   readonly housekeepingPeriodMs: number;
   readonly admission: NodeAdmission;
-  /** What of a pod this version can't do; empty: nothing. */
-  readonly unsupported: (pod: Pod) => string;
+  /** Undefined: pods are given to this node by hand. */
+  readonly cluster: ClusterHooks | undefined;
+  /** Undefined: nobody looks. */
+  readonly pressure?: Pick<NodePressure, "pressures"> | undefined;
+  /** Whether the pod was said to be over before this life of podwright knew of it: it never runs again. */
+  readonly hadEnded: (uid: PodUid) => boolean;
 }
 
 /** What pods leave behind outside of the runtime. */
@@ -40,6 +48,9 @@ export interface Leftovers {
   remove(uid: string, signal: AbortSignal): Promise<void>;
 }
 
+/** Ms between two looks for pods that nobody wants, as long as those that the runtime has are not all known. */
+const firstLookMs = 200;
+
 /**
  * Brings together what is wanted (sources) and what happens (PLEG) in the pod workers, and looks for pods that are there
  * although nobody wants them. Nothing here waits for a pod.
@@ -47,11 +58,26 @@ export interface Leftovers {
 export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
   readonly #afterListing: AfterListing;
+  readonly #desk: AdmissionDesk;
   #knowsAll = false;
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
     this.#afterListing = new AfterListing(deps.pleg, (change) => this.#take(change));
+    this.#desk = new AdmissionDesk({
+      workers: deps.workers,
+      journal: deps.runtime.journal,
+      granted: (pod) => deps.allocations.allocatedPod(pod),
+      decide: (pod, holders) => {
+        const { allocatable } = deps.runtime.node.resources;
+        const node = { allocatable, place: deps.cluster?.place() };
+        const pressures = deps.pressure?.pressures ?? [];
+        const unsupported = deps.cluster?.unsupported(pod) ?? "";
+        return decideAdmission(pod, { holders, node, security: deps.admission, unsupported, pressures });
+      },
+      refreshPlace: deps.cluster?.refreshPlace,
+      next: (change, rejection) => this.#pass(change, rejection),
+    });
   }
 
   /**
@@ -64,19 +90,41 @@ export class SyncLoop {
 
   /** Takes a change of what is wanted. */
   handle(change: PodChange): void {
-    if (!this.#afterListing.holds(change, hasHostPorts(change.pod))) this.#take(change);
+    if (!this.#afterListing.holds(change, change.op === "add")) this.#take(change);
+  }
+
+  /** Pods that are wanted and have no worker yet. */
+  waiting(): Pod[] {
+    const pods = [...this.#afterListing.pods, ...this.#desk.pods];
+    return pods.filter(({ metadata }) => this.#deps.workers.get(podUid(metadata.uid)) === undefined);
+  }
+
+  /** A pod has stopped, or the node has changed: others may have room now. */
+  roomMade(): void {
+    this.#desk.retry();
   }
 
   #take(change: PodChange): void {
-    const { workers } = this.#deps;
     const { pod, cause } = change;
+    if (this.#desk.holds(change)) return;
     if (change.op === "remove") {
-      workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);
+      this.#deps.workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);
+      return;
+    }
+    if (change.op === "add" && this.#deps.hadEnded(podUid(pod.metadata.uid))) {
+      this.#pass(change, undefined);
+      const over: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
+      this.#deps.workers.get(podUid(pod.metadata.uid))?.terminate(over, gracePeriodSeconds(pod));
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
     const known = change.op === "update" || isDeleted(pod) || this.#runs(podUid(pod.metadata.uid));
-    const rejection = known ? undefined : this.#admit(pod);
+    if (known) this.#pass(change, undefined);
+    else this.#desk.add(change);
+  }
+
+  #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
+    const { workers } = this.#deps;
     this.#deps.allocations.wanted(pod, cause);
     workers.update(pod, cause);
     if (isDeleted(pod)) {
@@ -118,7 +166,10 @@ export class SyncLoop {
       } catch (error) {
         this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
-      await this.#deps.runtime.clock.sleep("housekeeping", this.#deps.housekeepingPeriodMs, signal).catch(() => {});
+      const { runtime, housekeepingPeriodMs } = this.#deps;
+      // Until all pods of the runtime are known, soon: what an earlier life left is shown and stopped at once.
+      const pauseMs = this.#knowsAll ? housekeepingPeriodMs : Math.min(housekeepingPeriodMs, firstLookMs);
+      await runtime.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
     }
   }
 
@@ -138,7 +189,10 @@ export class SyncLoop {
         cache.delete(uid);
       }
     }
-    this.#knowsAll ||= pleg.listed.every((uid) => cache.uids().includes(uid));
+    if (!this.#knowsAll && pleg.listed.every((uid) => cache.uids().includes(uid))) {
+      this.#knowsAll = true;
+      this.#tellTakenUp();
+    }
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
@@ -147,31 +201,18 @@ export class SyncLoop {
     }
   }
 
-  #admit(pod: Pod): Rejection | undefined {
-    const unsupported = this.#deps.unsupported(pod);
-    if (unsupported !== "") return { reason: unsupportedReason, message: `Pod was rejected: ${unsupported}` };
-    const active = this.#activePods(pod);
-    const { allocatable } = this.#deps.runtime.node.resources;
-    return admitToNode(pod, this.#deps.admission) ?? admit(pod, active) ?? admitHugePages(pod, active, allocatable);
+  /** One line on what of an earlier life runs on. */
+  #tellTakenUp(): void {
+    const { cache, workers, runtime } = this.#deps;
+    const message = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
+    if (message === undefined) return;
+    runtime.log.info(message);
+    runtime.journal.record({ kind: "note", what: "PodsTakenUp", message });
   }
 
   /** The runtime has something of it: it was admitted, in this life or an earlier one. */
   #runs(uid: PodUid): boolean {
     return this.#deps.pleg.isListed(uid);
-  }
-
-  /** Pods that hold resources of the node. One of the same full name is on its way out: the new one waits for it. */
-  #activePods(candidate: Pod): Pod[] {
-    const sameName = (pod: Pod): boolean =>
-      pod.metadata.name === candidate.metadata.name && pod.metadata.namespace === candidate.metadata.namespace;
-    const active = (worker: PodWorker): boolean =>
-      worker.state.kind === "syncing" || worker.state.kind === "terminating";
-    return this.#deps.workers
-      .list()
-      .filter((worker) => active(worker) && !worker.forgotten)
-      .map((worker) => worker.pod)
-      .filter((pod) => pod !== undefined)
-      .filter((pod) => !sameName(pod));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
+import type { StepState } from "../journal/observer.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
@@ -32,6 +33,8 @@ export interface WorkerView {
   readonly pod: Pod | undefined;
   readonly state: WorkerState;
   readonly status: PodStatus;
+  /** Instances that nobody is to take for running yet: their postStart hook has not ended. */
+  readonly starting: ReadonlySet<ContainerId>;
   readonly waiting: ReadonlyMap<string, Waiting>;
   /** What containers that have ended left as termination message, by container id. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
@@ -52,6 +55,8 @@ export interface WorkerDependencies {
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */
   readonly publish: (view: WorkerView, cause: Cause) => void;
+  /** Awaits a step, and tells how long it took. */
+  readonly measured: (pod: PodRef, state: StepState, step: Promise<void>) => Promise<void>;
   /** Undefined: decisions are not recorded. */
   readonly recorder: DecisionRecorder | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
+import type { PendingReason } from "../resources/resize-admission.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -12,6 +13,10 @@ export interface WorkerPlan {
   readonly behind: string | undefined;
   /** The pod is to be stopped because its activeDeadlineSeconds are over. */
   readonly overdue: Cause | undefined;
+  /** Why the resources that the manifest asks for are not granted. */
+  readonly pendingResize: PendingReason | undefined;
+  /** Why the pod could not be set up the last time: its volumes, its network, its sandbox. */
+  readonly setUpFailure: string | undefined;
   /** Operations that run at this moment: nothing is decided about what they work on. */
   readonly underWay: readonly string[];
   /** Why the runtime could not be asked about the pod the last time; the rest is judged by what it showed before. */

@@ -11,4 +11,6 @@ export interface Compression {
    * `FileError`; `EINVAL` when the content is damaged.
    */
   gunzip(path: string): AsyncIterable<Uint8Array>;
+  /** A text, packed. */
+  gzipText(text: string): Promise<Uint8Array>;
 }

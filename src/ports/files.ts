@@ -31,6 +31,8 @@ export class FileError extends Error {
 export interface ReadOptions {
   /** Rejects with code `ELOOP` when the path's last part is a symbolic link: for files that a pod may have put there. */
   readonly noFollow?: true;
+  /** For {@link Files.readRange}: may be filled instead of memory that is got anew, and the result lies in it then. */
+  readonly into?: Uint8Array;
 }
 
 /** The file system. Paths are absolute. Every method rejects with {@link FileError}. */

@@ -18,12 +18,22 @@ export interface NodeRequest extends ApiRequest {
   readonly upgrade: boolean;
 }
 
+/** Which streams of a command are wanted. */
+export interface StreamChoice {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
 /**
  * Hands a request that asks for an upgrade on to another server, with its headers; what follows is passed both ways as
  * it comes. Only a change of protocol is passed back: a redirect would send the client to a place of the other's choice
  * (CVE-2020-8559).
  */
 export interface Forward {
+  /** Of a command; undefined: ports are forwarded. */
+  readonly streams?: StreamChoice;
   /** `http://127.0.0.1:41000/exec/abc`: where a runtime streams. */
   readonly forwardTo: string;
 }

@@ -2,6 +2,7 @@ import type { Cgroups } from "./cgroups.ts";
 import type { Clock } from "./clock.ts";
 import type { Compression } from "./compression.ts";
 import type { Files } from "./files.ts";
+import type { Hashing } from "./hashing.ts";
 import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
 import type { Network } from "./network.ts";
@@ -15,6 +16,7 @@ export interface Ports {
   readonly random: Random;
   readonly files: Files;
   readonly compression: Compression;
+  readonly hashing: Hashing;
   readonly processes: Processes;
   readonly mounts: Mounts;
   readonly volumeFiles: VolumeFiles;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { port, ProbeWorld as World, wallStart } from "../../test/support/probe-world.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -316,6 +317,39 @@ describe("a restart of podwright", () => {
       assert.deepEqual(world.state(container), { ready: false, started: false, unhealthy: undefined });
     }
   });
+});
+
+test("a node that changes over from another kubelet keeps what the API server was told of the instances that run", async () => {
+  const container = { startupProbe: port(3), readinessProbe: { ...port(1), periodSeconds: 10 } };
+  const told = (ready: boolean, id = "c-0"): ApiPodStatus => ({
+    phase: "Running",
+    containerStatuses: [
+      {
+        ...{
+          name: "c",
+          image: "busybox",
+          imageID: "",
+          restartCount: 0,
+          state: { running: { startedAt: null } },
+          lastState: {},
+        },
+        ...{ ready, started: true, containerID: `containerd://${id}` },
+      },
+    ],
+  });
+  const taken = (said: ApiPodStatus): World => {
+    const world = new World();
+    world.said = said;
+    world.see(container, {}, { agoMs: 600_000 });
+    return world;
+  };
+  const world = taken(told(true));
+  assert.deepEqual(world.state(container), { ready: true, started: true, unhealthy: undefined });
+  world.network.down.add(1);
+  await world.clock.advance(31_000);
+  assert.equal(world.state(container).ready, false);
+  assert.deepEqual(taken(told(false)).state(container), { ready: false, started: true, unhealthy: undefined });
+  assert.equal(taken(told(true, "c-1")).state(container).ready, false);
 });
 
 test("probes that were sent late say so in the cause, once it matters", async () => {

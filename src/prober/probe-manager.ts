@@ -1,8 +1,10 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
 import { TimerQueue } from "../base/timer-queue.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -13,7 +15,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
 import type { ProbeState } from "../status/inputs.ts";
 import type { ProbeResult } from "./probe-judgement.ts";
-import { ProbeMemory } from "./probe-memory.ts";
+import { ProbeMemory, type Remembered } from "./probe-memory.ts";
 import { type ProbeChange, ProbeResults } from "./probe-results.ts";
 import { type CommandService, ProbeRunner } from "./probe-runner.ts";
 import { probedContainers, probeOf, type ProbeType, probeTypes } from "./probe-spec.ts";
@@ -29,6 +31,9 @@ export interface ProbeManagerDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
+  /** What was last said of the pod, by this life or by whoever ran the node before; undefined: nothing. */
+  readonly said: (uid: string) => ApiPodStatus | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 /** What pod workers ask of the prober. */
@@ -78,6 +83,7 @@ export class ProbeManager implements PodProbes {
       log,
       ownStartMs: clock.monotonic(),
       remembered: (uid, id, type) => this.#remembered(uid, id, type),
+      observer: deps.observer,
     };
     this.results.onChange((change) => this.#changed(change));
   }
@@ -203,10 +209,18 @@ export class ProbeManager implements PodProbes {
   }
 
   #remembered(uid: string, id: ContainerId, type: ProbeType): ProbeResult | undefined {
-    const { started, ready } = this.#memory.get(uid, id);
+    const { started, ready } = { ...this.#said(uid, id), ...this.#memory.get(uid, id) };
     if (type === "startup") return started === true ? "success" : undefined;
     if (type === "liveness" || ready === undefined) return undefined;
     return ready ? "success" : "failure";
+  }
+
+  /** What another kubelet has told the API server of the instance: a node that changes over loses no readiness. */
+  #said(uid: string, id: ContainerId): Remembered {
+    const { initContainerStatuses = [], containerStatuses = [] } = this.#deps.said(uid) ?? {};
+    const all = [...initContainerStatuses, ...containerStatuses];
+    const found = all.find(({ containerID }) => containerID?.endsWith(`//${id}`));
+    return { ...(found?.ready === true && { ready: true }), ...(found?.started === true && { started: true }) };
   }
 
   #changed({ pod, id, type, result }: ProbeChange): void {

@@ -10,6 +10,15 @@ export interface ProbeFinding {
   readonly cause: Cause | undefined;
 }
 
+/** How the last probe of one kind of one container ended, whatever became of the verdict. */
+export interface ProbeSighting {
+  readonly kind: "success" | "warning" | "failure" | "error";
+  /** One clause for people. */
+  readonly text: string;
+  /** Wall clock, ms. */
+  readonly at: number;
+}
+
 export interface ProbeChange {
   readonly pod: PodRef;
   readonly container: string;
@@ -22,6 +31,7 @@ export interface ProbeChange {
 /** The latest verdict of every probe, by instance of a container: an instance that is gone has none. */
 export class ProbeResults {
   readonly #findings = new Map<ContainerId, Map<ProbeType, ProbeFinding>>();
+  readonly #sightings = new Map<ContainerId, Map<ProbeType, ProbeSighting>>();
   readonly #listeners = new Set<(change: ProbeChange) => void>();
 
   /** Undefined when nobody probes this instance for that. */
@@ -31,22 +41,34 @@ export class ProbeResults {
 
   /** What holds before the first verdict of this life: no news to anybody. */
   begin(id: ContainerId, type: ProbeType, result: ProbeResult): void {
-    this.#put(id, type, { result, cause: undefined });
+    put(this.#findings, id, type, { result, cause: undefined });
   }
 
   /** A verdict; listeners hear of it when it is another one than before. */
   set(change: ProbeChange): void {
     const { id, type, result, cause } = change;
     const before = this.get(id, type)?.result;
-    this.#put(id, type, { result, cause });
+    put(this.#findings, id, type, { result, cause });
     if (before === result) return;
     for (const listener of this.#listeners) listener(change);
   }
 
+  /** A probe has ended; it decides nothing by itself. */
+  saw(id: ContainerId, type: ProbeType, sighting: ProbeSighting): void {
+    put(this.#sightings, id, type, sighting);
+  }
+
+  /** Undefined before the first probe of this life. */
+  last(id: ContainerId, type: ProbeType): ProbeSighting | undefined {
+    return this.#sightings.get(id)?.get(type);
+  }
+
   remove(id: ContainerId, type: ProbeType): void {
-    const findings = this.#findings.get(id);
-    findings?.delete(type);
-    if (findings?.size === 0) this.#findings.delete(id);
+    for (const known of [this.#findings, this.#sightings]) {
+      const ofInstance = known.get(id);
+      ofInstance?.delete(type);
+      if (ofInstance?.size === 0) known.delete(id);
+    }
   }
 
   /** Calls `listener` with each changed verdict until disposed of. It must not throw. */
@@ -54,10 +76,10 @@ export class ProbeResults {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
+}
 
-  #put(id: ContainerId, type: ProbeType, finding: ProbeFinding): void {
-    const findings = this.#findings.get(id);
-    if (findings === undefined) this.#findings.set(id, new Map([[type, finding]]));
-    else findings.set(type, finding);
-  }
+function put<T>(known: Map<ContainerId, Map<ProbeType, T>>, id: ContainerId, type: ProbeType, value: T): void {
+  const ofInstance = known.get(id);
+  if (ofInstance === undefined) known.set(id, new Map([[type, value]]));
+  else ofInstance.set(type, value);
 }

@@ -3,6 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { TimerQueue } from "../base/timer-queue.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Observer, ProbeName } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -35,6 +36,7 @@ export interface ProbeWorkerDependencies {
   readonly ownStartMs: number;
   /** What an earlier life knew of an instance. */
   readonly remembered: (uid: string, id: ContainerId, type: ProbeType) => ProbeResult | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 /** A running instance of the container. */
@@ -106,6 +108,11 @@ export class ProbeWorker {
     this.#cancel();
     if (this.#view.target !== undefined) this.#deps.results.remove(this.#view.target.id, this.type);
     this.#view = { ...this.#view, target: undefined };
+    this.#deps.observer?.probeEnded(this.#name);
+  }
+
+  get #name(): ProbeName {
+    return { pod: this.#pod, container: this.#view.container.name, type: this.type };
   }
 
   #changeTarget(before: ProbeTarget | undefined, target: ProbeTarget | undefined): void {
@@ -149,7 +156,9 @@ export class ProbeWorker {
     const action = (): ReturnType<typeof probeAction> => probeAction(container, probe, target.address);
     try {
       const order = { id: target.id, action, timeoutMs: this.#times.timeoutMs, dueMs };
+      const beganMs = clock.monotonic();
       const outcome = await runner.run(order, controller.signal);
+      this.#deps.observer?.probed(this.#name, outcome.kind, clock.monotonic() - beganMs);
       if (controller.signal.aborted) return;
       this.#take(outcome, target);
     } catch (error) {
@@ -164,6 +173,8 @@ export class ProbeWorker {
 
   #take(outcome: ProbeOutcome, target: ProbeTarget): void {
     const { container, probe } = this.#view;
+    const { clock, results } = this.#deps;
+    results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
     const what = describeProbe(probe);
     if (outcome.kind === "error") {
       this.#note("Unhealthy", `${this.type} probe errored: ${what}: ${outcome.text}`, outcome);
@@ -189,7 +200,7 @@ export class ProbeWorker {
     if (verdict === undefined) return;
     this.#settled = isFinal(this.type, verdict);
     const { name } = container;
-    this.#deps.results.set({
+    results.set({
       pod: this.#pod,
       container: name,
       id: target.id,

@@ -77,6 +77,21 @@ test("a pod has what it was first seen with, until a change is granted", async (
   assert.deepEqual(node.changed, ["p"]);
 });
 
+test("a pod is given out as one object until it or what it was granted changes, so that nothing of it is done again", async () => {
+  const node = new TestNode();
+  await node.start();
+  const first = pod("a", "1");
+  node.want(first);
+  const before = node.manager.allocatedPod(first);
+  assert.equal(node.manager.allocatedPod(first), before);
+  const second = pod("a", "2");
+  node.want(second);
+  const after = node.manager.allocatedPod(second);
+  assert.equal(node.manager.allocatedPod(second), after);
+  assert.equal(after.spec.containers[0]?.resources?.requests?.["cpu"], "2");
+  assert.notEqual(node.manager.allocatedPod(first), before);
+});
+
 test("more than the node has is infeasible and says so once; the pod keeps what it has", async () => {
   const node = new TestNode();
   await node.start();

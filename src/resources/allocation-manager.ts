@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { byUrgency, judgeResize, type PendingReason, type ResizeNode } from "./resize-admission.ts";
+import type { PodResources } from "./resource-checkpoint.ts";
 import { resourcesOf, sameResources, withResources } from "./resizable.ts";
 import type { ResourceRecord } from "./resource-record.ts";
 
@@ -51,6 +52,8 @@ export class AllocationManager {
   /** Until the record is read, what is wanted waits. */
   #early: { readonly pod: Pod; readonly cause: Cause }[] | undefined = [];
   #retryAtMs: number;
+  /** Pods as they were last given out, by the pod that was asked for: one object as long as nothing of it changes. */
+  readonly #allocatedPods = new WeakMap<Pod, { readonly resources: PodResources | undefined; readonly pod: Pod }>();
 
   constructor(deps: AllocationDependencies) {
     this.#deps = deps;
@@ -90,9 +93,14 @@ export class AllocationManager {
     this.retry(cause);
   }
 
-  /** The pod with the resources that it was granted. */
+  /** The pod with the resources that it was granted: the same object until either changes. */
   allocatedPod(pod: Pod): Pod {
-    return withResources(pod, this.#deps.allocated.get(pod.metadata.uid));
+    const resources = this.#deps.allocated.get(pod.metadata.uid);
+    const known = this.#allocatedPods.get(pod);
+    if (known !== undefined && known.resources === resources) return known.pod;
+    const allocated = { resources, pod: withResources(pod, resources) };
+    this.#allocatedPods.set(pod, allocated);
+    return allocated.pod;
   }
 
   /** Why the resources that the pod's manifest asks for are not granted; undefined: they are. */
@@ -161,7 +169,10 @@ export class AllocationManager {
     if (pending === undefined) {
       this.#waiting.delete(uid);
       allocated.set(uid, resourcesOf(entry.pod));
-      const cause = this.#record("ResizeStarted", entry.pod, `the pod gets what its manifest asks for`, entry.cause);
+      const message = "the pod gets what its manifest asks for";
+      // One that had to wait says what made it be judged again.
+      const data = entry.pending && { trigger: trigger.code };
+      const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);
       this.#granted.set(uid, { cause });
       changed(uid, cause);
       return;
@@ -175,10 +186,17 @@ export class AllocationManager {
     changed(uid, this.#record(what, entry.pod, pending.message, cause));
   }
 
-  #record(what: string, pod: Pod, message: string, cause: Cause): Cause {
+  #record(what: string, pod: Pod, message: string, cause: Cause, data?: Readonly<Record<string, string>>): Cause {
     const { namespace, name, uid } = pod.metadata;
     const ref: PodRef = { namespace, name, uid };
-    const entry = this.#deps.journal.record({ kind: "decision", what, message, pod: ref, cause });
+    const entry = this.#deps.journal.record({
+      kind: "decision",
+      what,
+      message,
+      pod: ref,
+      cause,
+      ...(data && { data }),
+    });
     return { code: what, message, entry, because: cause };
   }
 }

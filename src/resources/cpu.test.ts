@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { milliCpuToQuota, milliCpuToShares, quotaToMilliCpu, sharesToMilliCpu } from "./cpu.ts";

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { capacityForPods, type NodeCapacity, nodeAllocatable, type Reservations } from "./node-allocatable.ts";
+import {
+  capacityForPods,
+  type NodeCapacity,
+  nodeAllocatable,
+  reservationProblems,
+  type Reservations,
+} from "./node-allocatable.ts";
 import { kubepodsResources } from "./pod-resources.ts";
 
 const capacity: NodeCapacity = {
@@ -49,4 +55,27 @@ test("processors reserved by number take the place of those reserved by amount",
 test("nothing is less than zero", () => {
   const all = nodeAllocatable(capacity, { ...none, lists: [{ cpu: "99", memory: "99Gi" }] });
   assert.deepEqual([all["cpu"], all["memory"]], ["0", "0"]);
+});
+
+test("what hard eviction thresholds keep free is promised to nobody, and still not taken from the pods' cgroup", () => {
+  const eviction = { memory: { amount: 1n << 30n }, ephemeralStorage: { part: 0.5 } };
+  const disk = { ...capacity, ephemeralStorageBytes: 100n << 30n };
+  const storage = { lists: [{ "ephemeral-storage": "10Gi" }], systemCpus: "", enforced: true };
+  const left = nodeAllocatable(disk, { ...storage, eviction });
+  assert.deepEqual([left["memory"], left["ephemeral-storage"]], ["6Gi", "40Gi"]);
+  assert.equal(nodeAllocatable(disk, storage)["ephemeral-storage"], "90Gi");
+  assert.equal(nodeAllocatable(capacity, { ...storage, eviction })["ephemeral-storage"], undefined);
+  assert.equal(capacityForPods(disk, { ...storage, eviction }).memoryBytes, 8n << 30n);
+});
+
+test("more than there is can't be reserved", () => {
+  const disk = { ...capacity, ephemeralStorageBytes: 10n << 30n };
+  assert.deepEqual(reservationProblems(disk, { ...some, eviction: { ephemeralStorage: { part: 1 } } }), []);
+  const much = { lists: [{ cpu: "5", memory: "8Gi", "ephemeral-storage": "6Gi" }], systemCpus: "", enforced: true };
+  const eviction = { memory: { amount: 100n << 20n }, ephemeralStorage: { part: 0.5 } };
+  assert.deepEqual(reservationProblems(disk, { ...much, eviction }), [
+    'Resource "cpu" has a reservation of 5 but capacity of 4. Expected capacity >= reservation.',
+    'Resource "memory" has a reservation of 8292Mi but capacity of 8Gi. Expected capacity >= reservation.',
+    'Resource "ephemeral-storage" has a reservation of 11Gi but capacity of 10Gi. Expected capacity >= reservation.',
+  ]);
 });

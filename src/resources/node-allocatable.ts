@@ -1,3 +1,4 @@
+import { type ThresholdValue, thresholdAmount } from "../eviction/thresholds.ts";
 import { parseList } from "./pod-totals.ts";
 import { milliQuantity, quantityOf, zeroQuantity } from "./quantity.ts";
 
@@ -9,6 +10,14 @@ export interface NodeCapacity {
   readonly pids?: bigint | undefined;
   /** Bytes of huge pages by their size in bytes. */
   readonly hugePages?: ReadonlyMap<bigint, bigint>;
+  /** Of the file system of pods' directories; undefined: pods' storage is not counted. */
+  readonly ephemeralStorageBytes?: bigint | undefined;
+}
+
+/** What is kept free by hard eviction thresholds: pods may be stopped to have it, so none is promised it. */
+export interface EvictionReserve {
+  readonly memory?: ThresholdValue | undefined;
+  readonly ephemeralStorage?: ThresholdValue | undefined;
 }
 
 /** What of it is kept from pods. */
@@ -19,16 +28,25 @@ export interface Reservations {
   readonly systemCpus: string;
   /** Whether pods are held to what is left (`pods` in enforceNodeAllocatable). */
   readonly enforced: boolean;
+  readonly eviction?: EvictionReserve | undefined;
 }
 
 /** Node allocatable, by resource name: what all pods together may ask for. Huge pages are no memory any more. */
 export function nodeAllocatable(capacity: NodeCapacity, reserved: Reservations): Record<string, string> {
-  const { milliCpu, memoryBytes } = remaining(capacity, reserved);
+  const { milliCpu, memoryBytes, ephemeralStorageBytes } = remaining(capacity, reserved);
+  const { memory, ephemeralStorage } = reserved.eviction ?? {};
+  const forPods = memoryBytes - evictedBytes(memory, capacity.memoryBytes);
   const pages = [...(capacity.hugePages ?? [])].filter(([, bytes]) => bytes > 0n);
   const inPages = pages.reduce((sum, [, bytes]) => sum + bytes, 0n);
   return {
     cpu: milliQuantity(milliCpu).toString(),
-    memory: quantityOf(atLeastZero(memoryBytes - inPages), "BinarySI").toString(),
+    memory: quantityOf(atLeastZero(forPods - inPages), "BinarySI").toString(),
+    ...(ephemeralStorageBytes !== undefined && {
+      "ephemeral-storage": quantityOf(
+        atLeastZero(ephemeralStorageBytes - evictedBytes(ephemeralStorage, capacity.ephemeralStorageBytes ?? 0n)),
+        "BinarySI",
+      ).toString(),
+    }),
     ...Object.fromEntries(
       pages.map(([size, bytes]) => [
         `hugepages-${quantityOf(size, "BinarySI").toString()}`,
@@ -44,18 +62,57 @@ export function capacityForPods(capacity: NodeCapacity, reserved: Reservations):
 }
 
 function remaining(
-  { milliCpu, memoryBytes, pids }: NodeCapacity,
-  { lists, systemCpus }: Reservations,
-): Pick<NodeCapacity, "milliCpu" | "memoryBytes" | "pids"> {
+  { milliCpu, memoryBytes, pids, ephemeralStorageBytes: storage }: NodeCapacity,
+  reserved: Reservations,
+): Pick<NodeCapacity, "milliCpu" | "memoryBytes" | "pids" | "ephemeralStorageBytes"> {
+  const kept = reservedAmounts(reserved);
+  return {
+    milliCpu: atLeastZero(milliCpu - kept.milliCpu),
+    memoryBytes: atLeastZero(memoryBytes - kept.memoryBytes),
+    ephemeralStorageBytes: storage === undefined ? undefined : atLeastZero(storage - kept.ephemeralStorageBytes),
+    pids: pids === undefined ? undefined : atLeastZero(pids - kept.pids),
+  };
+}
+
+/** What the lists keep from pods, without the eviction thresholds. */
+function reservedAmounts({ lists, systemCpus }: Reservations) {
   const sum = (name: string): bigint =>
     lists.reduce((total, list) => total + (parseList(list).get(name) ?? zeroQuantity).milliValue(), 0n);
   const wholes = (name: string): bigint => (sum(name) + 999n) / 1000n;
-  const reservedMilliCpu = systemCpus === "" ? sum("cpu") : BigInt(countCpus(systemCpus)) * 1000n;
   return {
-    milliCpu: atLeastZero(milliCpu - reservedMilliCpu),
-    memoryBytes: atLeastZero(memoryBytes - wholes("memory")),
-    pids: pids === undefined ? undefined : atLeastZero(pids - wholes("pid")),
+    milliCpu: systemCpus === "" ? sum("cpu") : BigInt(countCpus(systemCpus)) * 1000n,
+    memoryBytes: wholes("memory"),
+    ephemeralStorageBytes: wholes("ephemeral-storage"),
+    pids: wholes("pid"),
   };
+}
+
+function evictedBytes(value: ThresholdValue | undefined, capacityBytes: bigint): bigint {
+  return value === undefined ? 0n : thresholdAmount(value, capacityBytes);
+}
+
+/**
+ * What is reserved of more than there is, in upstream's words.
+ * @param capacity of the whole machine
+ */
+export function reservationProblems(capacity: NodeCapacity, reserved: Reservations): string[] {
+  const kept = reservedAmounts(reserved);
+  const { memory, ephemeralStorage } = reserved.eviction ?? {};
+  const { milliCpu, memoryBytes, ephemeralStorageBytes: storage } = capacity;
+  const problem = (name: string, amount: bigint, of: bigint, show: (amount: bigint) => string): string[] => {
+    if (amount <= of) return [];
+    const reservation = `a reservation of ${show(amount)} but capacity of ${show(of)}`;
+    return [`Resource "${name}" has ${reservation}. Expected capacity >= reservation.`];
+  };
+  const bytesProblem = (name: string, listed: bigint, value: ThresholdValue | undefined, of: bigint): string[] =>
+    problem(name, listed + evictedBytes(value, of), of, (bytes) => quantityOf(bytes, "BinarySI").toString());
+  return [
+    ...problem("cpu", kept.milliCpu, milliCpu, (amount) => milliQuantity(amount).toString()),
+    ...bytesProblem("memory", kept.memoryBytes, memory, memoryBytes),
+    ...(storage === undefined
+      ? []
+      : bytesProblem("ephemeral-storage", kept.ephemeralStorageBytes, ephemeralStorage, storage)),
+  ];
 }
 
 /** How many processors a list like `0-3,8` names. */

@@ -32,6 +32,7 @@ export class PodCgroups {
   readonly #burstable = new Map<string, Pod>();
   /** What was last written to each pod's cgroup in this life, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
+  readonly #resources = new WeakMap<Pod, CgroupResources>();
   #treeMade: Promise<void> | undefined;
 
   constructor(cgroups: Cgroups, processes: Processes, clock: Clock, log: Logger, config: PodCgroupsConfig) {
@@ -69,7 +70,11 @@ export class PodCgroups {
 
   /** What the cgroup of a pod with these resources is to hold. */
   resourcesOf(pod: Pod): CgroupResources {
-    return podCgroupResources(pod, this.#config);
+    const known = this.#resources.get(pod);
+    if (known !== undefined) return known;
+    const resources = podCgroupResources(pod, this.#config);
+    this.#resources.set(pod, resources);
+    return resources;
   }
 
   /** What the pod's cgroup holds at this moment. */

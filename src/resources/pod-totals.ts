@@ -21,8 +21,17 @@ export function isSidecar(container: Container): boolean {
   return container.restartPolicy === "Always";
 }
 
+const noQuantities: Quantities = new Map();
+/** Lists of a manifest are read again and again, and never change. */
+const parsedLists = new WeakMap<object, Quantities>();
+
 export function parseList(list: Readonly<Record<string, string | number>> | undefined): Quantities {
-  return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
+  if (list === undefined) return noQuantities;
+  const known = parsedLists.get(list);
+  if (known !== undefined) return known;
+  const parsed = new Map(Object.entries(list).map(([name, text]) => [name, parseQuantity(text)]));
+  parsedLists.set(list, parsed);
+  return parsed;
 }
 
 export function sumLists(lists: readonly Quantities[]): Quantities {

@@ -7,11 +7,21 @@ export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
  * The pod's quality of service class. Only CPU and memory count, init containers as much as regular ones, ephemeral
  * containers not at all; resources of the pod as a whole replace those of its containers (KEP-2837).
  */
-export function qosClass(pod: Pick<Pod, "spec">): QosClass {
+export function qosClass({ spec }: Pick<Pod, "spec">): QosClass {
+  const known = classes.get(spec);
+  if (known !== undefined) return known;
+  const found = computeClass(spec);
+  classes.set(spec, found);
+  return found;
+}
+
+const classes = new WeakMap<Pod["spec"], QosClass>();
+
+function computeClass(spec: Pod["spec"]): QosClass {
   const parts =
-    pod.spec.resources === undefined
-      ? [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources)
-      : [pod.spec.resources];
+    spec.resources === undefined
+      ? [...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.resources)
+      : [spec.resources];
   const requests = sumLists(parts.map((part) => computeResources(part?.requests)));
   const limitLists = parts.map((part) => computeResources(part?.limits));
   const limits = sumLists(limitLists);

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { milliQuantity, parseQuantity, type QuantityFormat, QuantityError, Quantity, quantityOf } from "./quantity.ts";
@@ -79,7 +79,9 @@ test("what is written is read as the same quantity", () => {
       const text = written.toString();
       const read = parseQuantity(text);
       // Binary suffixes are capped when read; nobody writes more than an int64 holds with one.
-      if (written.format !== "BinarySI" || read.value() === written.value()) assert.equal(read.compare(written), 0);
+      const cap = (2n ** 63n - 1n) * 10n ** 9n;
+      if (written.format === "BinarySI" && (written.nanos > cap || written.nanos < -cap)) return;
+      assert.equal(read.compare(written), 0);
       // Whole units without a suffix are read as decimal, whatever they were: 1000 bytes are 1k then.
       if (written.format !== "BinarySI" || text.endsWith("i")) assert.equal(read.toString(), text);
     }),

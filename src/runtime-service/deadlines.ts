@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { errorMessage } from "../base/errors.ts";
+import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   CriError,
@@ -43,7 +44,12 @@ type UnaryCall = (request: object, options?: CriCallOptions) => Promise<unknown>
  * never does. Streams pass through: their callers' signals end them.
  * @param requestTimeoutMs `runtimeRequestTimeout`, upstream's default 2 minutes
  */
-export function withDeadlines(cri: Cri, clock: Clock, requestTimeoutMs: number): TrackedCri {
+export function withDeadlines(
+  cri: Cri,
+  clock: Clock,
+  requestTimeoutMs: number,
+  observer?: Pick<Observer, "called">,
+): TrackedCri {
   const calls = new Set<OutstandingCall>();
   const statistics = new CallStatistics();
 
@@ -70,7 +76,9 @@ export function withDeadlines(cri: Cri, clock: Clock, requestTimeoutMs: number):
       return response;
     } finally {
       calls.delete(entry);
-      statistics.record(method, clock.monotonic() - entry.sinceMonotonicMs, failed);
+      const durationMs = clock.monotonic() - entry.sinceMonotonicMs;
+      statistics.record(method, durationMs, failed);
+      observer?.called(method, durationMs, failed);
     }
   }
 

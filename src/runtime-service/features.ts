@@ -130,3 +130,11 @@ async function askCgroupDriver(cri: Cri, options: SignalOption): Promise<Runtime
     throw error;
   }
 }
+
+/** What the runtime can do beyond what every runtime can. */
+export interface UsedFeatures {
+  /** Makes what is mounted below a read-only mount read-only as well. */
+  readonly recursiveReadOnlyMounts: boolean;
+  /** Makes user namespaces, and mounts with ids mapped into them. */
+  readonly userNamespaces: boolean;
+}

@@ -22,7 +22,7 @@ function effectiveRequirements(
   podLevel: ResourceRequirements | undefined,
 ): ResourceRequirements {
   const limits = { ...resources.limits };
-  const own = parseList(limits);
+  const own = parseList(resources.limits);
   for (const name of ["cpu", "memory"]) {
     const limit = podLevel?.limits?.[name];
     if (limit !== undefined && own.get(name)?.isZero !== false) limits[name] = limit;

@@ -9,3 +9,6 @@ export class ContainerConfigError extends Error {
     this.name = "ContainerConfigError";
   }
 }
+
+/** Whether there is an object of that name can't be said now: what was made of it before is the best that is known. */
+export class NotKnownYetError extends ContainerConfigError {}

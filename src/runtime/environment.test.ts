@@ -22,6 +22,7 @@ const inputs: EnvironmentInputs = {
     secret: (namespace, name) =>
       namespace === "ns" && name === "secret"
         ? {
+            ...{ uid: "", type: "Opaque" },
             data: new Map([
               ["s", encoder.encode("hush")],
               ["bin", new Uint8Array([0xff, 0xfe])],

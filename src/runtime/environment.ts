@@ -1,4 +1,5 @@
 import type { Container, EnvVar } from "../api/container.ts";
+import type { PullAccount } from "../images/credential-provider.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnvVarSource } from "../api/volume.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
@@ -20,6 +21,10 @@ export interface ConfigMapContent {
 
 /** A Secret's content, base64 decoded, `stringData` merged in. */
 export interface SecretContent {
+  /** Empty where the manifest has none. */
+  readonly uid: string;
+  /** `Opaque`, `kubernetes.io/dockerconfigjson` … */
+  readonly type: string;
   readonly data: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -38,6 +43,8 @@ export interface ObjectLookup {
       readonly path: string;
     },
   ): { readonly token: string } | { readonly problem: string };
+  /** The pod's service account; undefined: it has none. */
+  account?(pod: Pod): PullAccount | undefined;
   /** What the runtime calls the RuntimeClass of that name; undefined: there is none. */
   runtimeHandler?(runtimeClass: string): string | undefined;
   /** Variables by which containers find services. */

@@ -29,5 +29,13 @@ export function containerGraceSeconds(pod: Pod, ownSeconds: number | undefined):
  * @param nowMs monotonic
  */
 export function stopTimeoutSeconds(killAtMs: number, nowMs: number): number {
-  return Math.max(minimumGraceSeconds, Math.ceil((killAtMs - nowMs) / 1000));
+  return Math.max(minimumGraceSeconds, wholeSeconds(killAtMs - nowMs));
+}
+
+/** Times have fractions, so that `nowMs + 37_000 - nowMs` may be a little more than that: no reason for another second. */
+const inexactMs = 0.001;
+
+/** Rounded up, by more than what is due to the arithmetic of fractions. */
+export function wholeSeconds(milliseconds: number): number {
+  return Math.ceil((milliseconds - inexactMs) / 1000);
 }

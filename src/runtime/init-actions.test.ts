@@ -221,6 +221,21 @@ const rows: readonly Row[] = [
     then: ["all after c"],
   },
   {
+    when: "a rule restarts all containers, and the back-off of the one that ended is not over",
+    spec: {
+      containers: [
+        container("c", {
+          restartPolicy: "Never",
+          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+        }),
+        container("d"),
+      ],
+    },
+    containers: [ended("c", 3), running("d")],
+    context: { nowMs: 1000, backOffEndsAt: () => 9000 },
+    then: ["~c"],
+  },
+  {
     when: "a container that podwright stopped for its probe ended well under OnFailure",
     spec: { restartPolicy: "OnFailure" },
     containers: [ended("c", 0)],

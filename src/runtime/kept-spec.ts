@@ -13,7 +13,9 @@ const maxBytes = 4 << 20;
 export async function keepSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, pod: Pod): Promise<void> {
   const { metadata, spec } = pod;
   const text = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });
-  await files.write(pathOf(node, metadata.uid), text, 0o600);
+  const path = pathOf(node, metadata.uid);
+  await files.write(`${path}.tmp`, text, 0o600);
+  await files.rename(`${path}.tmp`, path);
 }
 
 /** The pod as it was kept; undefined when it was not, or not to its end. */
@@ -31,6 +33,11 @@ export async function keptSpec(
   } catch {
     return undefined;
   }
+}
+
+/** Takes away what {@link keepSpec} kept. */
+export async function dropSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, uid: string): Promise<void> {
+  await files.remove(pathOf(node, uid));
 }
 
 function pathOf(node: Pick<NodeContext, "rootDirectory">, uid: string): string {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { testSandbox } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";

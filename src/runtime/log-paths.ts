@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 
 /** Longest file name of ext4 in bytes. */
-const maxFileName = 255;
+export const maxFileName = 255;
 
 /** `<ns>_<name>_<uid>`: the directory of a pod's logs below the root of all. */
 export function podLogDirectoryName(pod: Pod): string {

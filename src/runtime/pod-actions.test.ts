@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
@@ -55,6 +55,13 @@ const exited = (exitCode: number, more: Partial<ContainerStatus> = {}): Containe
 const rows: readonly Row[] = [
   { when: "nothing exists", sandboxes: [], then: { sandbox: "SandboxMissing@0", start: ["c@0"] } },
   { when: "all runs as it should", containers: [testContainer()], then: {} },
+  {
+    when: "the sandbox is gone, and an init container had failed for good in it",
+    spec: { restartPolicy: "Never", initContainers: [{ name: "i" }] },
+    sandboxes: [testSandbox({ ready: false })],
+    containers: [exited(1, { id: containerId("i"), name: "i" })],
+    then: { kill: "InitContainerFailed" },
+  },
   {
     when: "the sandbox is not ready",
     sandboxes: [testSandbox({ ready: false, attempt: 2 })],

@@ -39,6 +39,7 @@ export interface PodActions {
 }
 
 export interface RestartAll {
+  readonly container: Container;
   readonly source: ContainerStatus;
   readonly cause: Cause;
 }
@@ -83,7 +84,7 @@ export function computePodActions(pod: Pod, status: PodStatus, context: PodActio
   }
   const inSandbox: PodActions = { ...nothingToDo, sandbox: sandbox.current };
   const restartAll = decideRestartAll(pod, status, context);
-  if (restartAll !== undefined) return { ...inSandbox, restartAll };
+  if (restartAll !== undefined) return { ...inSandbox, ...restartAll };
 
   const ephemeral = decideEphemeral(pod, status, context);
   const init = decideInitContainers(pod, status, sandbox.current.id, context);
@@ -183,14 +184,25 @@ function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext
   });
 }
 
-/** A container that ended in the way for which its rules start the whole pod over. */
-function decideRestartAll(pod: Pod, status: PodStatus, context: PodActionsContext): RestartAll | undefined {
+/**
+ * A container that ended in the way for which its rules start the whole pod over, now or when its crash-loop back-off is
+ * over. Upstream knows no back-off here, as it forgets the exit with the container: nothing but the rate at which it
+ * looks would keep a pod from starting over for ever.
+ */
+function decideRestartAll(
+  pod: Pod,
+  status: PodStatus,
+  context: PodActionsContext,
+): Pick<PodActions, "restartAll"> | Pick<PodActions, "waits"> | undefined {
   for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
     const source = findContainer(status, container.name);
     if (source?.state !== "exited" || context.busy.has(container.name)) continue;
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
     const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
-    return { source, cause: { ...exitCause(source, context, rule), code: "RestartAllContainers" } };
+    const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
+    const untilMs = context.backOffEndsAt(container, source) ?? 0;
+    if (untilMs > context.nowMs) return { waits: [{ container, exited: source, untilMs, cause }] };
+    return { restartAll: { container, source, cause } };
   }
   return undefined;
 }

@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testPod } from "../../test/support/observed.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { makeContainerDirectories, makePodDirectories, makeTerminationLog } from "./pod-directories.ts";
+import { SimMounts } from "../sim/machine.ts";
+import {
+  makeContainerDirectories,
+  makePodDirectories,
+  makeTerminationLog,
+  removePodDirectories,
+} from "./pod-directories.ts";
 
 const node = { rootDirectory: "/var/lib/kubelet", podLogsRoot: "/var/log/pods" };
 const container = { name: "c", terminationMessagePath: "/dev/termination-log" };
@@ -40,4 +46,23 @@ test("each instance has a file of its own for its message, named by 8 hex digits
   const info = await files.stat("/var/lib/kubelet/pods/uid-1/containers/c/a0a0a0a0");
   assert.deepEqual([info?.type, info?.mode, info?.size], ["file", 0o666, 0]);
   assert.equal(await makeTerminationLog(files, random, node, testPod(), { name: "c" }), undefined);
+});
+
+test("a pod goes although its logs could never have a directory, their name being too long for one", async () => {
+  const files = await scene();
+  const removed: string[] = [];
+  files.removeTree = async (path) => void removed.push(path);
+  const all = { ...node, containerLogsRoot: "/var/log/containers" };
+  await removePodDirectories(files, new SimMounts(), all, {
+    uid: "uid-1",
+    namespace: "default",
+    name: "a".repeat(242),
+  });
+  await removePodDirectories(files, new SimMounts(), all, {
+    uid: "uid-1",
+    namespace: "default",
+    name: "a".repeat(241),
+  });
+  const directory = "/var/lib/kubelet/pods/uid-1";
+  assert.deepEqual(removed, [directory, `/var/log/pods/default_${"a".repeat(241)}_uid-1`, directory]);
 });

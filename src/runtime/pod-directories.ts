@@ -4,7 +4,7 @@ import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import { removeLogLinks } from "./log-links.ts";
-import { podLogDirectory } from "./log-paths.ts";
+import { maxFileName, podLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
 
 type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
@@ -64,6 +64,8 @@ export async function removePodDirectories(
   const below = (await mounts.list()).filter((mount) => mount.target.startsWith(`${directory}/`));
   for (const mount of below.reverse()) await mounts.unmount(mount.target);
   await removeLogLinks(files, node, pod);
-  await files.removeTree(`${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`);
+  const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;
+  // A pod whose logs no directory can be named for has none.
+  if (logs.length <= maxFileName) await files.removeTree(`${node.podLogsRoot}/${logs}`);
   await files.removeTree(directory);
 }

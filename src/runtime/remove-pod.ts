@@ -36,15 +36,20 @@ export async function removeContainer(
 /** The log of one instance, what rotation made of it, and the link. */
 async function removeContainerLog(deps: RuntimeDependencies, pod: PodRef, container: ContainerStatus): Promise<void> {
   const { files, node } = deps;
-  const path = `${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}/${containerLogPath(container.name, container.restartCount)}`;
+  const podLogs = `${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`;
+  const path = `${podLogs}/${containerLogPath(container.name, container.restartCount)}`;
   const directory = path.slice(0, path.lastIndexOf("/"));
   const name = path.slice(directory.length + 1);
   // A pod that may write to the node's logs could have put a link there, to where the same names mean something else.
-  if ((await files.stat(directory))?.type !== "directory") return;
-  for (const entry of await files.list(directory)) {
+  const isOwn = (await isDirectory(files, podLogs)) && (await isDirectory(files, directory));
+  for (const entry of isOwn ? await files.list(directory) : []) {
     if (entry.name === name || entry.name.startsWith(`${name}.`)) await files.remove(`${directory}/${entry.name}`);
   }
   await files.remove(`${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`);
+}
+
+async function isDirectory(files: RuntimeDependencies["files"], path: string): Promise<boolean> {
+  return (await files.stat(path))?.type === "directory";
 }
 
 /** Takes from a pod that has ended for good what others may need: its logs and messages stay. */

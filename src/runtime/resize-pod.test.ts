@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { testContainer } from "../../test/support/observed.ts";
 import type { Amounts, ContainerResize } from "./resize-actions.ts";
 import { stepsFor } from "./resize-pod.ts";

@@ -20,6 +20,7 @@ import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import type { StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
+import { pullSecretsOf } from "./pull-secrets.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import type { MountedVolumes } from "./mounted-volumes.ts";
@@ -125,6 +126,7 @@ async function ensureImage(
   { container, cause }: ContainerToStart,
   signal: AbortSignal,
 ): Promise<EnsuredImage> {
+  const pullSecrets = await pullSecretsOf(deps, pod, cause, signal);
   const request = {
     pod: podRef(pod),
     container: container.name,
@@ -132,6 +134,8 @@ async function ensureImage(
     pullPolicy: container.imagePullPolicy ?? "IfNotPresent",
     annotations: pod.metadata.annotations ?? {},
     sandboxConfig: sandbox.config,
+    pullSecrets,
+    account: deps.objects.account?.(pod),
     cause,
   };
   try {
@@ -205,9 +209,20 @@ async function containerConfig(
     );
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerConfigError";
-    throw new StartError(reason, errorMessage(error), { cause: error });
+    throw misconfigured(deps, pod, start, errorMessage(error), { cause: error });
   }
+}
+
+/** Nothing was asked of the runtime, so that no action tells of it: an observation does. */
+function misconfigured(
+  { journal }: RuntimeDependencies,
+  pod: Pod,
+  { container: { name: container }, cause }: ContainerToStart,
+  message: string,
+  options: ErrorOptions = {},
+): StartError {
+  journal.record({ kind: "observation", what: "ContainerConfigError", message, pod: podRef(pod), container, cause });
+  return new StartError("CreateContainerConfigError", message, options);
 }
 
 /** @throws ContainerConfigError while the container whose processes an ephemeral one is to see does not run */
@@ -291,10 +306,8 @@ async function create(
   const honoured = await attempt("CreateContainerError", () => honoursStopSignal(deps.cri, start.container, id));
   if (!honoured) {
     const wanted = start.container.lifecycle?.stopSignal;
-    throw new StartError(
-      "CreateContainerConfigError",
-      `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`,
-    );
+    const problem = `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`;
+    throw misconfigured(deps, pod, start, problem);
   }
   return id;
 }
@@ -367,13 +380,11 @@ async function postStart(
       await killContainer(deps, target, { id, name }, graceSeconds, failure, signal);
     } catch (killError) {
       signal.throwIfAborted();
-      deps.log.warn("a container whose postStart hook failed could not be stopped", {
-        ...ref,
-        container: name,
-        error: errorMessage(killError),
-      });
+      const about = { ...ref, container: name, error: errorMessage(killError) };
+      deps.log.warn("a container whose postStart hook failed could not be stopped", about);
     }
-    throw new StartError("PostStartHookError", message, { cause: error });
+    // It was started and has ended: what delays the next instance is its crash-loop back-off.
+    throw new StartError("PostStartHookError", message, { cause: error, retryAtMs: deps.clock.monotonic() });
   }
 }
 

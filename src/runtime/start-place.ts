@@ -34,17 +34,8 @@ export class StartPlace implements Disposable {
   /** Gives the place back should the work last. */
   async during<T>(name: string, work: Promise<T>): Promise<T> {
     if (this.#held === undefined) return await work;
-    const done = new AbortController();
-    const patience = this.#clock.sleep(name, patienceMs, done.signal).then(
-      () => this.give(),
-      () => undefined,
-    );
-    try {
-      return await work;
-    } finally {
-      done.abort();
-      await patience;
-    }
+    using _patience = this.#clock.timer(name, patienceMs, () => this.give());
+    return await work;
   }
 
   give(): void {

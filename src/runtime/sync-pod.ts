@@ -192,8 +192,7 @@ async function createSandbox(
   await keepSpec(deps.files, deps.node, pod);
   await deps.podCgroups.ensure(pod);
   recordActuated(deps, pod, undefined);
-  const config = await sandboxConfig(deps, pod, attempt);
-  const runtimeHandler = runtimeHandlerOf(deps, pod);
+  const request = await sandboxRequest(deps, pod, attempt, cause);
   const action = {
     what: "RunPodSandbox",
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
@@ -206,13 +205,34 @@ async function createSandbox(
   // stays. Creating one takes tenths of a second, so whoever calls it off waits for its end.
   using patient = delayedSignal(deps.clock, "a sandbox that was called off", signal, sandboxPatienceMs);
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
-    deps.cri.runtime.runPodSandbox({ config, runtimeHandler }, { signal: patient.signal }),
+    deps.cri.runtime.runPodSandbox(request, { signal: patient.signal }),
   );
   const { ips } = await inspectSandbox(deps.cri, podSandboxId, signal);
   if (ips.length === 0 && pod.spec.hostNetwork !== true) {
     throw new Error(`sandbox ${shortId(podSandboxId)} got no IP address from the network plugin`);
   }
-  return { id: podSandboxId, config, ips };
+  return { id: podSandboxId, config: request.config, ips };
+}
+
+interface SandboxRequest {
+  readonly config: SandboxConfig;
+  readonly runtimeHandler: string;
+}
+
+async function sandboxRequest(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  attempt: number,
+  cause: Cause,
+): Promise<SandboxRequest> {
+  try {
+    return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
+  } catch (error) {
+    // Nothing was asked of the runtime, so that no action tells of it: an observation does.
+    const message = errorMessage(error);
+    deps.journal.record({ kind: "observation", what: "SandboxConfigError", message, pod: podRef(pod), cause });
+    throw error;
+  }
 }
 
 async function sandboxConfig(deps: RuntimeDependencies, pod: Pod, attempt: number): Promise<SandboxConfig> {

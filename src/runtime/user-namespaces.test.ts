@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput } from "../journal/entry.ts";
+import { FileError } from "../ports/files.ts";
 import { NamespaceMode } from "../ports/gen/runtime/v1/api_pb.js";
 import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";
@@ -153,6 +154,20 @@ test("a file that can't be used concerns its own pod only, until that has ended"
     await node.release("broken");
     assert.equal((await rangeOf(node, "broken")).first, 2 * idUnit);
   }
+});
+
+test("ids of a pod that the disk does not tell for a while go to nobody else", async () => {
+  const machine = new Machine();
+  const range = await rangeOf(machine.node(), "a");
+  const read = machine.files.read.bind(machine.files);
+  machine.files.read = async (path) => {
+    throw new FileError("EIO", path, `EIO: i/o error, read '${path}'`);
+  };
+  const node = machine.node();
+  await assert.rejects(rangeOf(node, "b"), /which ids pod a has can't be read/u);
+  machine.files.read = read;
+  assert.equal((await rangeOf(node, "b")).first, 2 * idUnit);
+  assert.deepEqual(await rangeOf(node, "a"), range);
 });
 
 test("of two files with the same ids, only one counts", async () => {

@@ -35,6 +35,8 @@ export class UserNamespaces implements UserNamespaceProvider {
   readonly #ranges = new Map<string, IdRange>();
   /** Pods of which an earlier life's file can't be used, with the reason. */
   readonly #unusable = new Map<string, string>();
+  /** Pods whose file the disk did not give: which ids they have is not known yet. */
+  readonly #unread = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   #loaded: Promise<void> | undefined;
   /** Slot to try next: what was just freed is used again as late as possible. */
@@ -55,6 +57,7 @@ export class UserNamespaces implements UserNamespaceProvider {
     }
     const { uid } = pod.metadata;
     await this.#load();
+    await this.#readAgain();
     await this.#writing.get(uid);
     const problem = this.#unusable.get(uid);
     if (problem !== undefined) throw new ContainerConfigError(`user namespace: ${problem}`);
@@ -66,14 +69,21 @@ export class UserNamespaces implements UserNamespaceProvider {
   /** The pod has ended: others may have its ids. */
   async release(uid: string): Promise<void> {
     await this.#load();
-    if (!this.#ranges.has(uid) && !this.#unusable.has(uid)) return;
+    if (!this.#ranges.has(uid) && !this.#unusable.has(uid) && !this.#unread.has(uid)) return;
     await this.#deps.files.remove(this.#pathOf(uid));
+    this.#unread.delete(uid);
     this.#ranges.delete(uid);
     this.#unusable.delete(uid);
   }
 
   async #assign(pod: Pod): Promise<IdRange> {
     const { uid } = pod.metadata;
+    const [unread] = this.#unread;
+    if (unread !== undefined) {
+      throw new ContainerConfigError(
+        `user namespace: which ids pod ${unread} has can't be read, and nobody may get them too`,
+      );
+    }
     const range = this.#free();
     this.#ranges.set(uid, range);
     const writing = this.#write(uid, range);
@@ -131,17 +141,25 @@ export class UserNamespaces implements UserNamespaceProvider {
     }
   }
 
+  async #readAgain(): Promise<void> {
+    for (const uid of [...this.#unread]) await this.#readOne(uid);
+  }
+
   async #readOne(uid: string): Promise<void> {
     const path = this.#pathOf(uid);
     try {
       const text = new TextDecoder().decode(await this.#deps.files.read(path, maxFileBytes));
+      this.#unread.delete(uid);
       if (text === "") return;
       const range = readRange(text);
       const owner = this.#ownerOf(range);
       if (owner !== undefined) throw new RangeError(`its ids are those of pod ${owner}`);
       this.#ranges.set(uid, range);
     } catch (error) {
-      if (error instanceof FileError && error.code === "ENOENT") return;
+      const isGone = error instanceof FileError && error.code === "ENOENT";
+      if (isGone) this.#unread.delete(uid);
+      else if (error instanceof FileError && error.code === "EIO") this.#unread.add(uid);
+      if (isGone || this.#unread.has(uid)) return;
       this.#unusable.set(uid, `${path} can't be used: ${errorMessage(error)}`);
       this.#deps.log.error("the ids of a pod's user namespace can't be read; it is not started again", {
         path,

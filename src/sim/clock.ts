@@ -1,12 +1,6 @@
 import { onAbort } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
 
-interface SimTimer {
-  readonly atMs: number;
-  readonly name: string;
-  readonly callback: () => void;
-}
-
 /** The clock of one incarnation of the node. */
 export interface IncarnationClock extends Clock {
   /** Nothing that was scheduled with it fires any more. */
@@ -26,6 +20,7 @@ const standstillMs = 1;
 export class SimClock {
   #nowMs = 0;
   #wallOffsetMs: number;
+  /** By time, then by the order in which they were scheduled. */
   readonly #timers: SimTimer[] = [];
 
   constructor(startWallMs: number) {
@@ -47,14 +42,9 @@ export class SimClock {
   }
 
   schedule(name: string, delayMs: number, callback: () => void): Disposable {
-    const timer: SimTimer = { atMs: this.#nowMs + Math.max(0, delayMs), name, callback };
-    this.#insert(timer);
-    return {
-      [Symbol.dispose]: () => {
-        const index = this.#timers.indexOf(timer, this.#firstAt(timer.atMs));
-        if (index >= 0) this.#timers.splice(index, 1);
-      },
-    };
+    const timer = new SimTimer(this.#timers, this.#nowMs + Math.max(0, delayMs), name, callback);
+    this.#timers.splice(firstAfter(this.#timers, timer.atMs), 0, timer);
+    return timer;
   }
 
   /** Names of the timers that are waited for, soonest first. */
@@ -84,69 +74,127 @@ export class SimClock {
 
   /** The clock of one incarnation of the node: after `kill` its timers never fire. */
   incarnation(): IncarnationClock {
-    const owned = new Map<Disposable, string>();
-    let alive = true;
-    const timer = (name: string, delayMs: number, callback: () => void): Disposable => {
-      if (!alive) return { [Symbol.dispose]: () => {} };
-      const scheduled = this.schedule(name, delayMs, () => {
-        owned.delete(handle);
-        callback();
-      });
-      const handle: Disposable = {
-        [Symbol.dispose]: () => {
-          owned.delete(handle);
-          scheduled[Symbol.dispose]();
-        },
-      };
-      owned.set(handle, name);
-      return handle;
-    };
-    return {
-      now: () => this.wallMs,
-      monotonic: () => this.#nowMs,
-      timer,
-      sleep: async (name, delayMs, signal) => {
-        signal?.throwIfAborted();
-        const { promise, resolve, reject } = Promise.withResolvers<void>();
-        using _timer = timer(name, delayMs, resolve);
-        using _abort = onAbort(signal, () => reject(signal?.reason));
-        await promise;
-      },
-      kill: () => {
-        alive = false;
-        for (const handle of [...owned.keys()]) handle[Symbol.dispose]();
-      },
-      pending: () => [...owned.values()],
-    };
-  }
-
-  /** Keeps the list sorted by time, then by order of scheduling. */
-  #insert(timer: SimTimer): void {
-    let low = this.#firstAt(timer.atMs);
-    while (this.#timers[low]?.atMs === timer.atMs) low++;
-    this.#timers.splice(low, 0, timer);
-  }
-
-  /** Where the timers of that time begin. */
-  #firstAt(atMs: number): number {
-    let low = 0;
-    let high = this.#timers.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#timers[middle]?.atMs ?? atMs) < atMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return new OwnClock(this);
   }
 }
 
+class SimTimer implements Disposable {
+  readonly atMs: number;
+  readonly name: string;
+  readonly callback: () => void;
+  readonly #timers: SimTimer[];
+
+  constructor(timers: SimTimer[], atMs: number, name: string, callback: () => void) {
+    this.#timers = timers;
+    this.atMs = atMs;
+    this.name = name;
+    this.callback = callback;
+  }
+
+  [Symbol.dispose](): void {
+    const index = this.#timers.lastIndexOf(this, firstAfter(this.#timers, this.atMs) - 1);
+    if (index >= 0) this.#timers.splice(index, 1);
+  }
+}
+
+class OwnClock implements IncarnationClock {
+  readonly #clock: SimClock;
+  readonly #timers = new Set<OwnTimer>();
+  #alive = true;
+
+  constructor(clock: SimClock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    // In whole milliseconds, as Date.now() has it.
+    return Math.floor(this.#clock.wallMs);
+  }
+
+  monotonic(): number {
+    return this.#clock.nowMs;
+  }
+
+  timer(name: string, delayMs: number, callback: () => void): Disposable {
+    const timer = new OwnTimer(this.#timers, name);
+    if (this.#alive) timer.start(this.#clock, delayMs, callback);
+    return timer;
+  }
+
+  async sleep(name: string, delayMs: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    using _timer = this.timer(name, delayMs, resolve);
+    using _abort = onAbort(signal, () => reject(signal?.reason));
+    await promise;
+  }
+
+  kill(): void {
+    this.#alive = false;
+    for (const timer of [...this.#timers]) timer[Symbol.dispose]();
+  }
+
+  pending(): string[] {
+    return Array.from(this.#timers, ({ name }) => name);
+  }
+}
+
+class OwnTimer implements Disposable {
+  readonly name: string;
+  readonly #owned: Set<OwnTimer>;
+  #scheduled: Disposable | undefined;
+
+  constructor(owned: Set<OwnTimer>, name: string) {
+    this.#owned = owned;
+    this.name = name;
+  }
+
+  start(clock: SimClock, delayMs: number, callback: () => void): void {
+    this.#owned.add(this);
+    this.#scheduled = clock.schedule(this.name, delayMs, () => {
+      this.#owned.delete(this);
+      callback();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#owned.delete(this)) this.#scheduled?.[Symbol.dispose]();
+  }
+}
+
+/** Where in the sorted list the timers after that time begin. */
+function firstAfter(timers: readonly SimTimer[], atMs: number): number {
+  let low = 0;
+  let high = timers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((timers[middle]?.atMs ?? Number.POSITIVE_INFINITY) <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** So many turns of the event loop are asked for at a time: it asks the operating system once for all of them. */
+const turnsAtOnce = 50;
+let turnsToCome = 0;
+let settling: (() => void)[] = [];
+
 /**
- * Lets every promise that can settle without time passing do so: one turn of the event loop drains all microtasks, and
+ * Lets every promise that can settle without time passing do so: each turn of the event loop drains all microtasks, and
  * tells of rejections that nobody handles, as it would in production.
  */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
+    settling.push(resolve);
+    if (turnsToCome > 0) return;
     // oxlint-disable-next-line no-restricted-globals -- the one place that turns the real event loop for the virtual one
-    setImmediate(resolve);
+    for (; turnsToCome < turnsAtOnce; turnsToCome++) setImmediate(turn);
   });
+}
+
+function turn(): void {
+  turnsToCome--;
+  const ended = settling;
+  settling = [];
+  for (const resolve of ended) resolve();
 }

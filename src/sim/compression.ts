@@ -18,6 +18,7 @@ export function simCompression(files: Files): Compression {
       }
       yield data.subarray(mark.length);
     },
+    gzipText: async (text) => Buffer.concat([mark, Buffer.from(text)]),
   };
 }
 

@@ -4,15 +4,36 @@ import type { SimContainer, SimSandbox, WorldChange } from "./world-model.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-export function labelsMatch(labels: Labels | undefined, selector: Labels | undefined): boolean {
-  return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
+/** Whether labels are such as a selector asks for. */
+export function matcher(selector: Labels | undefined): (labels: Labels | undefined) => boolean {
+  const wanted = Object.entries(selector ?? {});
+  return (labels) => wanted.every(([key, value]) => labels?.[key] === value);
+}
+
+/** Messages are made once, and again when they are true no longer: nobody changes a message. */
+function kept<Thing extends object, Message>(
+  make: (thing: Thing) => Message,
+  isTrue: (message: Message, thing: Thing) => boolean,
+): (thing: Thing) => Message {
+  const made = new WeakMap<Thing, Message>();
+  return (thing) => {
+    const known = made.get(thing);
+    if (known !== undefined && isTrue(known, thing)) return known;
+    const message = make(thing);
+    made.set(thing, message);
+    return message;
+  };
 }
 
 function sandboxState(sandbox: SimSandbox): pb.PodSandboxState {
   return sandbox.ready ? pb.PodSandboxState.SANDBOX_READY : pb.PodSandboxState.SANDBOX_NOTREADY;
 }
 
-export function sandboxItem(sandbox: SimSandbox): pb.PodSandbox {
+function isStateOf({ state }: { readonly state: pb.PodSandboxState }, sandbox: SimSandbox): boolean {
+  return state === sandboxState(sandbox);
+}
+
+export const sandboxItem = kept((sandbox: SimSandbox): pb.PodSandbox => {
   const { metadata, labels, annotations } = sandbox.config;
   const { id, createdAt } = sandbox;
   return create(pb.PodSandboxSchema, {
@@ -23,9 +44,9 @@ export function sandboxItem(sandbox: SimSandbox): pb.PodSandbox {
     annotations,
     ...(metadata && { metadata }),
   });
-}
+}, isStateOf);
 
-export function sandboxStatus(sandbox: SimSandbox): pb.PodSandboxStatus {
+export const sandboxStatus = kept((sandbox: SimSandbox): pb.PodSandboxStatus => {
   const { metadata, labels, annotations, linux } = sandbox.config;
   const options = linux?.securityContext?.namespaceOptions;
   const own = options?.network !== pb.NamespaceMode.NODE && sandbox.ready;
@@ -40,7 +61,7 @@ export function sandboxStatus(sandbox: SimSandbox): pb.PodSandboxStatus {
     ...(metadata && { metadata }),
     ...(options && { linux: { namespaces: { options } } }),
   });
-}
+}, isStateOf);
 
 const states = {
   created: pb.ContainerState.CONTAINER_CREATED,
@@ -49,42 +70,48 @@ const states = {
   unknown: pb.ContainerState.CONTAINER_UNKNOWN,
 } as const;
 
-export function containerItem(container: SimContainer): pb.Container {
-  const { metadata, labels, annotations } = container.config;
-  const { id, createdAt, sandboxId } = container;
-  const state = states[container.state];
-  return create(pb.ContainerSchema, {
-    id,
-    createdAt,
-    podSandboxId: sandboxId,
-    state,
-    labels,
-    annotations,
-    ...(metadata && { metadata }),
-  });
-}
+export const containerItem = kept(
+  (container: SimContainer): pb.Container => {
+    const { metadata, labels, annotations } = container.config;
+    const { id, createdAt, sandboxId } = container;
+    const state = states[container.state];
+    return create(pb.ContainerSchema, {
+      id,
+      createdAt,
+      podSandboxId: sandboxId,
+      state,
+      labels,
+      annotations,
+      ...(metadata && { metadata }),
+    });
+  },
+  ({ state }, container) => state === states[container.state],
+);
 
-export function containerStatus(container: SimContainer): pb.ContainerStatus {
-  const { metadata, labels, annotations, image, mounts } = container.config;
-  const { id, createdAt, startedAt, finishedAt, exitCode, reason, logPath } = container;
-  return create(pb.ContainerStatusSchema, {
-    id,
-    createdAt,
-    startedAt,
-    finishedAt,
-    exitCode,
-    reason,
-    logPath,
-    mounts,
-    imageRef: image?.image ?? "",
-    state: states[container.state],
-    labels,
-    annotations,
-    ...(metadata && { metadata }),
-    ...(image && { image }),
-    ...(container.resources && { resources: { linux: container.resources } }),
-  });
-}
+export const containerStatus = kept(
+  (container: SimContainer): pb.ContainerStatus => {
+    const { metadata, labels, annotations, image, mounts } = container.config;
+    const { id, createdAt, startedAt, finishedAt, exitCode, reason, logPath } = container;
+    return create(pb.ContainerStatusSchema, {
+      id,
+      createdAt,
+      startedAt,
+      finishedAt,
+      exitCode,
+      reason,
+      logPath,
+      mounts,
+      imageRef: image?.image ?? "",
+      state: states[container.state],
+      labels,
+      annotations,
+      ...(metadata && { metadata }),
+      ...(image && { image }),
+      ...(container.resources && { resources: { linux: container.resources } }),
+    });
+  },
+  ({ state, resources }, container) => state === states[container.state] && resources?.linux === container.resources,
+);
 
 function eventType(type: WorldChange["type"]): pb.ContainerEventType {
   switch (type) {

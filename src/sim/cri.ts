@@ -10,7 +10,7 @@ import {
 } from "../ports/cri.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
-import { containerItem, containerStatus, labelsMatch, sandboxItem, sandboxStatus } from "./cri-messages.ts";
+import { containerItem, containerStatus, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import { eventStream } from "./event-stream.ts";
 import type { RegistryFaults } from "./images.ts";
 import type { SimRandom } from "./random.ts";
@@ -156,6 +156,9 @@ export class SimConnection {
       this.#clock.timer(method, quick[0], () => unavailable("connection refused"));
       return await promise;
     }
+    // A call that hangs ends at its own deadline, a moment after whoever watches over it as well.
+    using _limit =
+      hangs && options?.timeoutMs !== undefined ? this.#expire(method, options.timeoutMs, reject) : undefined;
     using _timer = this.#clock.timer(method, durationMs, () => void act());
     using _down = this.#world.onDown(() => {
       gone = true;
@@ -167,6 +170,11 @@ export class SimConnection {
       reject(new CriError("Canceled", method, `${method}: canceled`));
     });
     return await promise;
+  }
+
+  #expire(method: string, timeoutMs: number, reject: (error: CriError) => void): Disposable {
+    const error = new CriError("DeadlineExceeded", method, `${method}: deadline exceeded`);
+    return this.#clock.timer(`the deadline of ${method}`, timeoutMs + 1, () => reject(error));
   }
 
   #durationMs(method: string): number {
@@ -199,6 +207,11 @@ export class SimConnection {
       ...this.#containerCalls(),
       updateContainerResources: (request, options) => this.#updateResources(request, options),
       version: (_request, options) => this.#call("version", options, () => create(pb.VersionResponseSchema, version)),
+      status: (_request, options) =>
+        this.#call("status", options, () => {
+          const conditions = ["RuntimeReady", "NetworkReady"].map((type) => ({ type, status: true }));
+          return create(pb.StatusResponseSchema, { status: { conditions } });
+        }),
       getContainerEvents: (_request, options) => {
         const { noEvents } = this.#faults;
         if (noEvents) return refuseStream("getContainerEvents");
@@ -224,7 +237,7 @@ export class SimConnection {
         }),
       stopPodSandbox: (request, options) =>
         this.#call("stopPodSandbox", options, () => {
-          world.stopSandbox(request.podSandboxId ?? "");
+          world.releaseSandbox(request.podSandboxId ?? "");
           return create(pb.StopPodSandboxResponseSchema);
         }),
       removePodSandbox: (request, options) =>
@@ -240,9 +253,9 @@ export class SimConnection {
         }),
       listPodSandbox: (request, options) =>
         this.#call("listPodSandbox", options, () => {
-          const selector = request.filter?.labelSelector;
-          const matches = [...world.sandboxes.values()].filter(({ config }) => labelsMatch(config.labels, selector));
-          return create(pb.ListPodSandboxResponseSchema, { items: matches.map(sandboxItem) });
+          const matches = matcher(request.filter?.labelSelector);
+          const listed = [...world.sandboxes.values()].filter(({ config }) => matches(config.labels));
+          return create(pb.ListPodSandboxResponseSchema, { items: listed.map(sandboxItem) });
         }),
     };
   }
@@ -305,9 +318,9 @@ export class SimConnection {
         }),
       listContainers: (request, options) =>
         this.#call("listContainers", options, () => {
-          const selector = request.filter?.labelSelector;
-          const matches = [...world.containers.values()].filter(({ config }) => labelsMatch(config.labels, selector));
-          return create(pb.ListContainersResponseSchema, { containers: matches.map(containerItem) });
+          const matches = matcher(request.filter?.labelSelector);
+          const listed = [...world.containers.values()].filter(({ config }) => matches(config.labels));
+          return create(pb.ListContainersResponseSchema, { containers: listed.map(containerItem) });
         }),
       containerStatus: (request, options) =>
         this.#call("containerStatus", options, () => {

@@ -22,7 +22,7 @@ interface StreamSettings {
 }
 
 /** Changes of which a runtime says nothing. */
-const silent: ReadonlySet<WorldChange["type"]> = new Set(["hook", "probed", "stopping"]);
+const silent: ReadonlySet<WorldChange["type"]> = new Set(["hook", "probed", "resized", "stopping"]);
 /** Later than this, events overtake what they are about. */
 const lateMs = 100;
 

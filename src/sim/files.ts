@@ -19,8 +19,8 @@ interface Place {
   readonly parent: Node;
   readonly name: string;
   readonly node: Node | undefined;
-  /** The real path. */
-  readonly path: string;
+  /** Of the real path. */
+  readonly parts: readonly string[];
 }
 
 interface Watch {
@@ -41,6 +41,8 @@ const empty = new Uint8Array();
 export class MemoryFiles implements Files {
   readonly #clock: Pick<Clock, "now" | "timer">;
   readonly #root: Node;
+  /** Paths taken apart. */
+  readonly #parts = new Map<string, readonly string[]>();
   readonly #watches = new Map<Node, Set<Watch>>();
   #lastInode = 1;
 
@@ -144,7 +146,7 @@ export class MemoryFiles implements Files {
   }
 
   async realPath(path: string): Promise<string> {
-    return this.#existing(path).path;
+    return join(this.#existing(path).parts);
   }
 
   async chmod(path: string, mode: number): Promise<void> {
@@ -167,7 +169,7 @@ export class MemoryFiles implements Files {
       const error = failure("ENOENT", directory, "no such directory");
       return this.#clock.timer(`the end of watching ${directory}`, 0, () => onError(error));
     }
-    const watch: Watch = { path: found?.path ?? directory, onChange, onError, pending: undefined };
+    const watch: Watch = { path: join(found?.parts ?? []), onChange, onError, pending: undefined };
     this.#watches.set(node, (this.#watches.get(node) ?? new Set()).add(watch));
     return {
       [Symbol.dispose]: () => {
@@ -190,9 +192,9 @@ export class MemoryFiles implements Files {
     this.#changed(parent);
   }
 
-  #delete({ parent, name }: Place, node: Node): void {
+  #delete({ parent, name }: Pick<Place, "parent" | "name">, node: Node): void {
     for (const [childName, child] of node.children) {
-      this.#delete({ parent: node, name: childName, node: child, path: "" }, child);
+      this.#delete({ parent: node, name: childName }, child);
     }
     parent.children.delete(name);
     for (const watch of this.#watches.get(node) ?? []) {
@@ -233,10 +235,10 @@ export class MemoryFiles implements Files {
     return node;
   }
 
-  #existing(path: string): { readonly path: string; readonly node: Node } {
+  #existing(path: string): { readonly parts: readonly string[]; readonly node: Node } {
     const found = this.#find(path, true);
     if (found?.node === undefined) throw failure("ENOENT", path, "no such file or directory");
-    return { path: found.path, node: found.node };
+    return { parts: found.parts, node: found.node };
   }
 
   /** The path with its parents' links followed; the last part need not exist. */
@@ -253,24 +255,38 @@ export class MemoryFiles implements Files {
   #find(path: string, follow: boolean, links = 0): Place | undefined {
     if (!path.startsWith("/")) throw failure("EINVAL", path, "is no absolute path");
     if (links > maxLinks) throw failure("ELOOP", path, "too many levels of symbolic links");
-    const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-    const stack: Place[] = [{ parent: this.#root, name: "", node: this.#root, path: "/" }];
-    for (const [index, name] of parts.entries()) {
-      const here = stack.at(-1);
-      if (here?.node === undefined || here.node.type !== "directory") return undefined;
+    const parts = this.#partsOf(path);
+    let place = { parent: this.#root, name: "", node: this.#root as Node | undefined };
+    for (let index = 0; index < parts.length; index++) {
+      const name = parts[index] ?? "";
+      const parent = place.node;
+      if (parent?.type !== "directory") return undefined;
       if (name === "..") {
-        if (stack.length > 1) stack.pop();
-        continue;
+        const above = parts.slice(0, Math.max(0, index - 1));
+        return this.#find(join([...above, ...parts.slice(index + 1)]), follow, links);
       }
-      const node = here.node.children.get(name);
+      const node = parent.children.get(name);
       if (node?.type === "symlink" && (follow || index < parts.length - 1)) {
-        const base = node.target.startsWith("/") ? "" : `${here.path}/`;
-        return this.#find([base + node.target, ...parts.slice(index + 1)].join("/"), follow, links + 1);
+        const base = node.target.startsWith("/") ? [] : parts.slice(0, index);
+        return this.#find(join([...base, node.target, ...parts.slice(index + 1)]), follow, links + 1);
       }
-      stack.push({ parent: here.node, name, node, path: here.path === "/" ? `/${name}` : `${here.path}/${name}` });
+      place = { parent, name, node };
     }
-    return stack.at(-1);
+    return { ...place, parts };
   }
+
+  #partsOf(path: string): readonly string[] {
+    let parts = this.#parts.get(path);
+    if (parts === undefined) {
+      parts = path.split("/").filter((part) => part !== "" && part !== ".");
+      this.#parts.set(path, parts);
+    }
+    return parts;
+  }
+}
+
+function join(parts: readonly string[]): string {
+  return `/${parts.join("/")}`;
 }
 
 function directoryOf(path: string): string {

@@ -34,6 +34,11 @@ export class SimRandom implements Random {
     return choices[this.integer(0, choices.length - 1)] ?? choices[0];
   }
 
+  /** One of them; undefined where there is none. */
+  pickFrom<T>(choices: readonly T[]): T | undefined {
+    return choices[this.integer(0, choices.length - 1)];
+  }
+
   /** An independent generator: what one part of a scenario draws does not move what another draws. */
   fork(): SimRandom {
     return new SimRandom(Math.floor(this.uniform() * 0x1_0000_0000));

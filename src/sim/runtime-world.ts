@@ -29,6 +29,7 @@ export class RuntimeWorld {
   #nextId = 0;
   #down = false;
   #life = 1;
+  #upSinceMs = 0;
 
   constructor(clock: SimClock, files?: MemoryFiles) {
     this.clock = clock;
@@ -38,6 +39,11 @@ export class RuntimeWorld {
   /** True while the runtime itself does not run; its containers do. */
   get down(): boolean {
     return this.#down;
+  }
+
+  /** Simulated ms of its last start. */
+  get upSinceMs(): number {
+    return this.#upSinceMs;
   }
 
   /** How often the runtime has been started. */
@@ -61,6 +67,7 @@ export class RuntimeWorld {
   comeUp(loses: (container: SimContainer) => boolean): void {
     this.#down = false;
     this.#life++;
+    this.#upSinceMs = this.clock.nowMs;
     for (const container of this.containers.values()) {
       if (container.state !== "running" || !loses(container)) continue;
       container.state = "unknown";
@@ -103,10 +110,17 @@ export class RuntimeWorld {
     }
     const id = this.#id("s");
     const ip = hasAddress ? `10.1.${(this.#nextId >> 8) & 255}.${this.#nextId & 255}` : "";
-    const sandbox: SimSandbox = { id, config, createdAt: this.#nowNs(), ip, ready: true };
+    const sandbox: SimSandbox = { id, config, createdAt: this.#nowNs(), ip, ready: true, released: false };
     this.sandboxes.set(id, sandbox);
     this.#tell("sandboxStarted", sandbox, undefined);
     return id;
+  }
+
+  /** Somebody asks for it: {@link stopSandbox}, and what it still held is free. */
+  releaseSandbox(id: string): void {
+    const sandbox = this.sandboxes.get(id);
+    if (sandbox !== undefined) sandbox.released = true;
+    this.stopSandbox(id);
   }
 
   /** Kills what runs in it, at once, as containerd does. */
@@ -275,7 +289,9 @@ export class RuntimeWorld {
     if (container.state !== "running" && container.state !== "created") {
       throw new CriError("Unknown", "UpdateContainerResources", "container is not running");
     }
+    const before = container.resources;
     container.resources = resources;
+    this.#tell("resized", this.sandboxes.get(container.sandboxId), container, { before });
   }
 
   /** The runtime opens the log anew, under its own name. */
@@ -342,7 +358,7 @@ export class RuntimeWorld {
     type: WorldChange["type"],
     sandbox: SimSandbox | undefined,
     container: SimContainer | undefined,
-    more: Pick<WorldChange, "hook" | "probe" | "timeoutMs"> = {},
+    more: Pick<WorldChange, "hook" | "probe" | "timeoutMs" | "before"> = {},
   ): void {
     const podUid = sandbox?.config.metadata?.uid ?? container?.config.labels["io.kubernetes.pod.uid"] ?? "";
     for (const listener of this.#listeners) listener({ type, podUid, sandbox, container, ...more });

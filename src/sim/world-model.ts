@@ -9,6 +9,8 @@ export interface SimSandbox {
   /** Empty when the network plugin gave none. */
   readonly ip: string;
   ready: boolean;
+  /** It was told to stop. One that died by itself holds its network until then. */
+  released: boolean;
 }
 
 export interface SimContainer {
@@ -47,6 +49,7 @@ export interface WorldChange {
     | "started"
     | "hook"
     | "probed"
+    | "resized"
     | "stopping"
     | "exited"
     | "removed";
@@ -57,6 +60,8 @@ export interface WorldChange {
   readonly hook?: HookBehaviour;
   /** probed: what the container was asked, and whether it was well. */
   readonly probe?: { readonly type: ProbeType; readonly ok: boolean };
+  /** resized: what it had. */
+  readonly before?: LinuxContainerResources | undefined;
   /** stopping: from the stop signal to SIGKILL. */
   readonly timeoutMs?: number;
 }

@@ -27,6 +27,7 @@ export class ApiSource {
   readonly #deps: Pick<SourceDependencies, "deliver">;
   readonly #listener: ApiPodListener;
   #pods = new Map<string, Known>();
+  #isKnown = false;
 
   constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
     this.#deps = deps;
@@ -38,7 +39,13 @@ export class ApiSource {
     return this.#pods.get(uid)?.pod;
   }
 
+  /** Whether the server has told all of its pods. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
   replaced(pods: readonly ApiPod[]): void {
+    this.#isKnown = true;
     const before = this.#pods;
     this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, known(pod, before.get(pod.metadata.uid))]));
     for (const [uid, { pod }] of before) if (!this.#pods.has(uid)) this.#listener.podGone(pod);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
 import { PodMux } from "./mux.ts";

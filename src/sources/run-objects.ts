@@ -38,9 +38,9 @@ export class RunObjects implements ObjectLookup {
   }
 
   /** Like {@link setConfigMap}. */
-  setSecret({ metadata, data, stringData }: SecretManifest): boolean {
+  setSecret({ metadata, type, data, stringData }: SecretManifest): boolean {
     const key = objectKey(metadata);
-    const content = secretContent({ data, stringData });
+    const content = secretContent({ metadata, type, data, stringData });
     const same = isDeepStrictEqual(this.#secrets.get(key), content);
     if (!same) this.#secrets.set(key, content);
     return !same;

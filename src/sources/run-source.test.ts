@@ -254,7 +254,8 @@ test("a full disk refuses the pod and leaves the others", async () => {
 
 test("names as long as they may be have files too", async () => {
   const fixture = await started();
-  const long = { ...pod("a".repeat(253)), metadata: { name: "a".repeat(253), namespace: "n".repeat(63) } };
+  const name = "a".repeat(154);
+  const long = { ...pod(name), metadata: { name, namespace: "n".repeat(63) } };
   await fixture.source.apply({ ...nothing, pods: [long] });
   const [entry] = await fixture.files.list(directory);
   assert.ok((entry?.name.length ?? 999) <= 255);

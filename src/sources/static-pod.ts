@@ -5,7 +5,8 @@ import { containerHash } from "../runtime/hash.ts";
 import { Annotation } from "../runtime/labels.ts";
 import type { ContainerStatus } from "../runtime/pod-status.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { forbidden, tooLong, type FieldError } from "./field-errors.ts";
+import { forbidden, type FieldError } from "./field-errors.ts";
+import { nameTooLong } from "./validate.ts";
 
 /** Where a static pod comes from: the path of its file, or the URL. */
 export type StaticSource =
@@ -87,6 +88,9 @@ const apiVolumes: ReadonlySet<string> = new Set([
 ]);
 const apiProjections = ["configMap", "secret", "serviceAccountToken", "clusterTrustBundle", "podCertificate"] as const;
 
+/** As long as those that {@link staticPodUid} makes. */
+const anyUid = "0".repeat(32);
+
 /**
  * What a static pod may not have: references to API objects (PreventStaticPodAPIReferences), since it runs without
  * an API server, a name that is too long with the node's behind it, and containers that are added while it runs: a
@@ -96,18 +100,11 @@ export function validateStaticPod(manifest: PodManifest, nodeName: string): Fiel
   const ephemeral = manifest.spec.ephemeralContainers?.[0] !== undefined;
   return [
     ...apiReferences(manifest),
-    ...nameTooLong(manifest, nodeName),
+    ...nameTooLong({ ...manifest.metadata, uid: manifest.metadata.uid || anyUid }, `-${nodeName}`),
     ...(ephemeral
       ? [forbidden(["spec", "ephemeralContainers"], "static pods do not support ephemeral containers")]
       : []),
   ];
-}
-
-function* nameTooLong(manifest: PodManifest, nodeName: string): Iterable<FieldError> {
-  const limit = 253 - nodeName.length - 1;
-  if ((manifest.metadata.name?.length ?? 0) > limit) {
-    yield tooLong(["metadata", "name"], `${limit} characters, since the node's name is appended`);
-  }
 }
 
 function* apiReferences(manifest: PodManifest): Iterable<FieldError> {

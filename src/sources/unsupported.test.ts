@@ -49,19 +49,13 @@ const refused: readonly (readonly [string, Partial<PodSpec>, string])[] = [
     "does not allocate devices yet",
   ],
   [
-    "spec.containers.0.resources.limits.ephemeral-storage",
-    inContainer({ resources: { limits: { "ephemeral-storage": "1Gi" } } }),
-    "manages cpu, memory and huge pages only",
-  ],
-  [
-    "spec.containers.0.env.0.valueFrom.resourceFieldRef.resource",
-    inContainer({ env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.hugepages-2Mi" } } }] }),
-    "tells containers of their cpu and memory only",
+    "spec.containers.0.resources.limits.example.org/gpu",
+    inContainer({ resources: { limits: { "example.org/gpu": 1 } } }),
+    "has no devices to share out; nodes of a cluster may be given extended resources at its API server",
   ],
   ["spec.resourceClaims.0", { resourceClaims: [{ name: "gpu" }] }, "does not allocate devices yet"],
   ["spec.runtimeClassName", { runtimeClassName: "kata" }, noClasses],
   ["spec.overhead.cpu", { overhead: { cpu: "1m" } }, noClasses],
-  ["spec.imagePullSecrets.0", { imagePullSecrets: [{ name: "s" }] }, "pulls images without credentials so far"],
   ["spec.os.name", { os: { name: "windows" } }, "runs Linux containers"],
   ["spec.securityContext.windowsOptions", { securityContext: { windowsOptions: {} } }, "runs Linux containers"],
   [
@@ -82,7 +76,7 @@ for (const [field, spec, because] of refused) {
   test(`${field} is refused`, () => {
     assert.deepEqual(findUnsupported(manifest(spec)), [
       {
-        path: field.split(".").map((part) => (/^\d+$/.test(part) ? Number(part) : part)),
+        path: field.split(/\.(?!org)/u).map((part) => (/^\d+$/.test(part) ? Number(part) : part)),
         detail: `not supported: podwright ${because}`,
       },
     ]);
@@ -98,4 +92,13 @@ test("what only the API server says is refused in a manifest", () => {
       "metadata.generateName: not supported: podwright takes names as they are; use metadata.name",
     ],
   );
+});
+
+test("storage on the node's disk may be asked for, and devices at an API server", () => {
+  assert.deepEqual(
+    findUnsupported(manifest(inContainer({ resources: { limits: { "ephemeral-storage": "1Gi" } } }))),
+    [],
+  );
+  const device = manifest(inContainer({ resources: { requests: { "example.org/gpu": "1" } } }));
+  assert.deepEqual(findUnsupported(device, "api"), []);
 });

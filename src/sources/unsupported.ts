@@ -16,7 +16,8 @@ interface UnsupportedField {
   readonly manifestsOnly?: true;
 }
 
-const isUnmanaged = (_value: unknown, resource: string | number): boolean => !isSupportedPodResource(String(resource));
+const isExtended = (_value: unknown, resource: string | number): boolean =>
+  resource !== "ephemeral-storage" && !isSupportedPodResource(String(resource));
 const startsWith =
   (prefix: string) =>
   (value: unknown): boolean =>
@@ -41,21 +42,15 @@ const removedVolumeTypes = [
   "vsphereVolume",
 ];
 
-const notManaged = "manages cpu, memory and huge pages only";
+const noDevices = "has no devices to share out; nodes of a cluster may be given extended resources at its API server";
 const noClasses = "finds RuntimeClasses at an API server; podwright kubelet --kubeconfig joins one";
-const onlyCpuAndMemory = "tells containers of their cpu and memory only";
 
 /** Fields of every container, wherever the pod has containers. */
 const ofContainers: readonly UnsupportedField[] = [
   { path: "volumeDevices.*", because: "does not attach block devices yet" },
   { path: "resources.claims.*", because: "does not allocate devices yet" },
-  { path: "resources.limits.*", because: notManaged, when: isUnmanaged },
-  { path: "resources.requests.*", because: notManaged, when: isUnmanaged },
-  {
-    path: "env.*.valueFrom.resourceFieldRef.resource",
-    because: onlyCpuAndMemory,
-    when: (value) => !/^(?:limits|requests)\.(?:cpu|memory)$/u.test(String(value)),
-  },
+  { path: "resources.limits.*", because: noDevices, when: isExtended, manifestsOnly: true },
+  { path: "resources.requests.*", because: noDevices, when: isExtended, manifestsOnly: true },
   { path: "securityContext.windowsOptions", because: "runs Linux containers" },
 ];
 
@@ -94,8 +89,8 @@ const unsupported: readonly UnsupportedField[] = [
     (path) => ({ path, because: noClasses, manifestsOnly: true }) as const,
   ),
   { path: "spec.resourceClaims.*", because: "does not allocate devices yet" },
-  { path: "spec.imagePullSecrets.*", because: "pulls images without credentials so far" },
-  { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux" },
+  // Pods of an API server are rejected with a reason of its own.
+  { path: "spec.os.name", because: "runs Linux containers", when: (value) => value !== "linux", manifestsOnly: true },
   { path: "spec.securityContext.windowsOptions", because: "runs Linux containers" },
   ...["containers", "initContainers", "ephemeralContainers"].flatMap((kind) => {
     return ofContainers.map((field) => ({ ...field, path: `spec.${kind}.*.${field.path}` }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../test/support/fast-check.ts";
 import { problems } from "../../test/support/manifest-problems.ts";
 import { decodeManifests } from "./decode.ts";
 import { isIpAddress } from "./formats.ts";
@@ -37,6 +37,17 @@ test("names follow their syntax, and a UID can name a directory", () => {
   assert.match(label ?? "", /^metadata\.labels\[a b\]: Invalid value: "a b": name part must/u);
   assert.match(value ?? "", /^metadata\.labels\.d: Invalid value: "e f"/u);
   assert.match(annotation ?? "", /^metadata\.annotations\[x\/y\/z\]: Invalid value/u);
+});
+
+test("a pod's namespace, name and UID make one file name together", () => {
+  const named = (metadata: string): string[] => problems("{containers: [{name: c, image: b}]}", metadata);
+  assert.deepEqual(named(`{name: ${"a".repeat(210)}}`), []);
+  assert.match(
+    named(`{name: ${"a".repeat(211)}}`)[0] ?? "",
+    /^metadata\.name: Too long: may not be more than 210 characters/u,
+  );
+  assert.deepEqual(named(`{name: ${"a".repeat(245)}, namespace: x, uid: abcdefg}`), []);
+  assert.equal(named(`{name: ${"a".repeat(246)}, namespace: x, uid: abcdefg}`).length, 1);
 });
 
 test("containers need a name of their own and an image", () => {
@@ -248,7 +259,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
     hostUsers: true, setHostnameAsFQDN: true, os: {name: linux}, affinity: {x: y},
     initContainers: [{name: i, image: b}, {name: side, image: b, restartPolicy: Always}],
     activeDeadlineSeconds: 5,
-    nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, automountServiceAccountToken: false,
+    nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, imagePullSecrets: [{name: s}], automountServiceAccountToken: false,
     volumes: [{name: e, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: h, hostPath: {path: /x, type: Socket}},
       {name: c, configMap: {name: c, items: [{key: k, path: a/b, mode: 0400}]}}, {name: s, secret: {secretName: s}},
       {name: p, projected: {sources: [{configMap: {name: c}}, {downwardAPI: {items: [{path: l, fieldRef: {fieldPath: metadata.labels}}]}}]}}],
@@ -274,7 +285,6 @@ test("what podwright does not do is refused by name, and what it does is not", (
       "spec.volumes[0].projected.sources[0].serviceAccountToken",
     ],
     ["runtimeClassName: kata,", "spec.runtimeClassName"],
-    ["imagePullSecrets: [{name: s}],", "spec.imagePullSecrets[0]"],
     ["os: {name: windows},", "spec.os.name"],
   ];
   for (const [fields, path] of notDone) {
@@ -284,7 +294,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
     );
   }
   const inContainer: Array<[string, string]> = [
-    ["resources: {limits: {ephemeral-storage: 1Gi}}", "resources.limits.ephemeral-storage"],
+    ["resources: {limits: {example.org/gpu: 1}}", "resources.limits[example.org/gpu]"],
   ];
   for (const [fields, path] of inContainer) {
     const found = ofContainer(fields);

@@ -27,7 +27,29 @@ import { validateRestartRules } from "./validate-restart.ts";
  * node depends on it. Expects the defaults to be filled in.
  */
 export function validatePod(pod: PodManifest): FieldError[] {
-  return [...validateMetadata(pod.metadata), ...validateSpec(pod.spec, ["spec"]), ...validateAppArmor(pod)];
+  return [
+    ...validateMetadata(pod.metadata),
+    ...nameTooLong(pod.metadata, ""),
+    ...validateSpec(pod.spec, ["spec"]),
+    ...validateAppArmor(pod),
+  ];
+}
+
+/** What a pod is named on disk for its logs is `<namespace>_<name>_<uid>`: one file name. */
+const maxFileName = 255;
+const uidLength = 36;
+
+/**
+ * Whether the name of a pod leads to a file that can't be.
+ * @param suffix is appended to the name
+ */
+export function* nameTooLong({ name = "", namespace, uid }: ObjectMeta, suffix: string): Iterable<FieldError> {
+  const others = (namespace || "default").length + (uid?.length || uidLength) + "__".length;
+  const limit = Math.min(253, maxFileName - others) - suffix.length;
+  if (name.length <= limit) return;
+  const because = "its logs are in a directory that is named by its namespace, name and UID";
+  const appended = suffix === "" ? "" : `, and ${JSON.stringify(suffix)} is appended`;
+  yield tooLong(["metadata", "name"], `${limit} characters: ${because}${appended}`);
 }
 
 const maxAnnotationBytes = 256 * 1024;

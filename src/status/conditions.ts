@@ -18,7 +18,11 @@ export interface ConditionInputs {
   readonly now: number;
   /** Conditions of a resize, complete. */
   readonly resize?: readonly PodCondition[];
+  /** Why the node took the pod away for the sake of others; undefined: it did not. */
+  readonly disruption?: string | undefined;
 }
+
+const disruptionTarget = "DisruptionTarget";
 
 /** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
 export const ownConditions: ReadonlySet<string> = new Set([
@@ -42,9 +46,14 @@ interface Finding {
  * ContainersReady, PodScheduled and, where some rule may restart all containers, AllContainersRestarting. The time of the last transition stays while the status does.
  */
 export function podConditions(inputs: ConditionInputs): PodCondition[] {
-  const foreign = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
+  const others = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
+  const { disruption } = inputs;
+  // Whoever may take pods away says so in the same condition: it is others' until the node itself does.
+  const foreign = disruption === undefined ? others : others.filter(({ type }) => type !== disruptionTarget);
+  const disrupted: Finding = { status: "True", reason: "TerminationByKubelet", message: disruption ?? "" };
   const containersReady = findContainersReady(inputs);
   const own: (readonly [string, Finding])[] = [
+    ...(disruption === undefined ? [] : ([[disruptionTarget, disrupted]] as const)),
     ["PodReadyToStartContainers", { status: hasUsableSandbox(inputs.pod, inputs.podStatus) ? "True" : "False" }],
     ["Initialized", findInitialized(inputs)],
     ["Ready", findReady(inputs, foreign, containersReady)],

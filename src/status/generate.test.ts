@@ -132,6 +132,33 @@ test("a pod that the node ends is Failed in the node's words, and stays so", () 
   );
 });
 
+test("a pod that the node turns away has no containers that wait, so that its reason is what people see", () => {
+  const podStatus = runtimeStatus(pod, [], []);
+  const failure = { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu" };
+  const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
+  assert.deepEqual([failed.phase, failed.reason, failed.containerStatuses], ["Failed", "OutOfcpu", undefined]);
+  const readyReason = failed.conditions?.find(({ type }) => type === "Ready")?.reason;
+  assert.equal(readyReason, "PodFailed");
+  const after = generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed }));
+  assert.deepEqual(after, failed, "so it stays over a restart");
+});
+
+test("a pod that is being stopped is over when nothing of it runs, and not ready before", () => {
+  const failure = { reason: "Evicted", message: "The node was low on resource: memory." };
+  const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
+  const before = generateAPIPodStatus(statusInputs(pod, { podStatus }));
+  const ready = (status: PodStatus): unknown => status.conditions?.find(({ type }) => type === "Ready")?.status;
+  assert.deepEqual([before.phase, ready(before)], ["Running", "True"]);
+  const ending = generateAPIPodStatus(
+    statusInputs(pod, { podStatus, failure, previous: before, podIsTerminal: true, mayRun: true }),
+  );
+  assert.deepEqual([ending.phase, ending.reason, ready(ending)], ["Running", undefined, "False"]);
+  const over = generateAPIPodStatus(
+    statusInputs(pod, { podStatus: runtimeStatus(pod, []), failure, previous: ending, podIsTerminal: true }),
+  );
+  assert.deepEqual([over.phase, over.reason], ["Failed", "Evicted"]);
+});
+
 test("a pod that has ended stays as it ended", () => {
   const done = runtimeContainer("c", { state: "exited", reason: "Completed" });
   const succeeded = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [done]) }));

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
+import { preempting } from "../pods/preemption.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 import { podConditions } from "./conditions.ts";
@@ -20,16 +21,19 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const init = containerStatuses(inputs, "init", initContainers, previous?.initContainerStatuses);
   const regular = containerStatuses(inputs, "regular", containers, previous?.containerStatuses);
   const ephemeral = containerStatuses(inputs, "ephemeral", ephemeralContainers, previous?.ephemeralContainerStatuses);
-  const phase = nextPhase(inputs, [...init, ...regular]);
+  const decided = nextPhase(inputs, [...init, ...regular]);
+  const phase = heldBack(inputs, decided);
   const conditions = podConditions({
     pod,
     podStatus,
-    phase,
+    // What is ending is not ready, however long its containers take.
+    phase: decided,
     initStatuses: init,
     containerStatuses: regular,
     previous,
     now,
     resize: resizeConditionsOf(inputs),
+    disruption: inputs.failure && disruptionOf(inputs.failure.reason),
   });
   const { generation } = pod.metadata;
   return {
@@ -39,12 +43,28 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     ...explanation(inputs, phase),
     ...addresses(inputs),
     startTime: previous?.startTime ?? formatTime(inputs.startedAt ?? now),
-    ...(init.length > 0 && { initContainerStatuses: init }),
-    ...(regular.length > 0 && { containerStatuses: regular }),
-    ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
+    ...(!isTurnedAway(inputs, decided) && {
+      ...(init.length > 0 && { initContainerStatuses: init }),
+      ...(regular.length > 0 && { containerStatuses: regular }),
+      ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
+    }),
     qosClass: qosClass(pod),
     ...podResourceStatus(pod, inputs.resize?.actuated),
   };
+}
+
+/**
+ * A pod that was over before the node began with it has no containers that wait for anything: with statuses of such,
+ * `kubectl get pods` would show what they wait for (ContainerCreating) and not why the pod failed (OutOfcpu).
+ */
+function isTurnedAway({ podStatus, previous }: StatusInputs, phase: PodPhase): boolean {
+  const { sandboxes, containers } = podStatus;
+  const wasSeen = sandboxes.length > 0 || containers.length > 0 || previous?.containerStatuses !== undefined;
+  return isTerminalPhase(phase) && !wasSeen;
+}
+
+function disruptionOf(reason: string): string | undefined {
+  return reason === preempting.reason ? preempting.disruption : undefined;
 }
 
 /** Phases only go forward: Pending, Running, and one of the two ends. */
@@ -54,6 +74,12 @@ function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): 
   if (failure !== undefined) return "Failed";
   const phase = getPhase(pod, { statuses, podIsTerminal, initialized: hasRegularInSandbox(pod, podStatus) });
   return phase === "Pending" && previous?.phase === "Running" ? "Running" : phase;
+}
+
+/** Who waits for the end of a pod must not see it before its last container has stopped. */
+function heldBack({ previous, mayRun }: StatusInputs, phase: PodPhase): PodPhase {
+  const wasOver = previous !== undefined && isTerminalPhase(previous.phase);
+  return mayRun === true && isTerminalPhase(phase) && !wasOver ? (previous?.phase ?? "Pending") : phase;
 }
 
 function hasRegularInSandbox(pod: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
@@ -67,7 +93,8 @@ function hasRegularInSandbox(pod: Pod, { sandboxes, containers }: RuntimePodStat
 /** Reason and message explain the phase, so they stay with it. */
 function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick<PodStatus, "message" | "reason"> {
   const ended = previous !== undefined && isTerminalPhase(previous.phase);
-  const { reason, message } = failure !== undefined && !ended ? failure : previous?.phase === phase ? previous : {};
+  const isNews = failure !== undefined && !ended && phase === "Failed";
+  const { reason, message } = isNews ? failure : previous?.phase === phase ? previous : {};
   return { ...(message && { message }), ...(reason && { reason }) };
 }
 

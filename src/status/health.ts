@@ -8,7 +8,7 @@ const plegUnhealthyMs = 3 * 60_000;
 /** What each subsystem last managed to do and what it waits for, at `now` (monotonic ms). */
 export function kubeletHealth(
   now: number,
-  pleg: Pick<Pleg, "lastRelistMs" | "evented" | "discarded">,
+  pleg: Pick<Pleg, "beganMs" | "lastRelistMs" | "evented" | "discarded">,
   outstanding: ReturnType<TrackedCri["outstanding"]>,
   probes: ProbeManager["activity"],
 ): { readonly name: string; readonly ok: boolean; readonly detail: string }[] {
@@ -19,7 +19,8 @@ export function kubeletHealth(
   return [
     {
       name: "pleg",
-      ok: last !== undefined && now - last < plegUnhealthyMs,
+      // The first listing has as much time as any other: a restart of podwright makes no node NotReady.
+      ok: now - (last ?? pleg.beganMs) < plegUnhealthyMs,
       detail: `${listed}, ${pleg.evented ? "runtime events" : "no runtime events"}, ${pleg.discarded} events discarded`,
     },
     {

@@ -37,6 +37,8 @@ export interface StatusInputs {
   readonly runtimeName: string;
   /** Nothing of the pod will be restarted: it is being stopped, or has been. */
   readonly podIsTerminal: boolean;
+  /** Something of the pod that is being stopped runs, or is about to: it is not over yet. */
+  readonly mayRun?: boolean;
   /** Set when the node refuses or ends the pod (admission, Evicted, DeadlineExceeded): it is Failed, in these words. */
   readonly failure?: { readonly reason: string; readonly message: string };
   /** What containers left as termination message, by container id. */

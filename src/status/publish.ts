@@ -1,25 +1,21 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
-import { outOfPrefix, unsupportedReason } from "../pods/admission.ts";
-import { nodeRejections } from "../pods/node-admission.ts";
+import { isRejection } from "../pods/admission.ts";
+import { withoutInstances } from "../pods/post-start-hooks.ts";
+import { preempting } from "../pods/preemption.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";
+import { terminatedStatus } from "./transitions.ts";
 
-/** Causes of termination by which the node itself ends or refuses a pod: its phase is Failed, with these as its reason. */
-const nodeReasons: ReadonlySet<string> = new Set([
-  ...nodeRejections,
-  unsupportedReason,
-  "NodePorts",
-  "DeadlineExceeded",
-  "Evicted",
-]);
+/** Causes of termination by which the node itself ends a pod: its phase is Failed, with these as its reason. */
+const nodeReasons: ReadonlySet<string> = new Set([preempting.reason, "DeadlineExceeded", "Evicted"]);
 
 function isNodeReason(code: string): boolean {
-  return nodeReasons.has(code) || code.startsWith(outOfPrefix);
+  return nodeReasons.has(code) || isRejection(code);
 }
 
 /** Makes the pod's API status from what its worker tells, and stores it. */
@@ -42,9 +38,10 @@ export function publishStatus(
   const ended = state.kind === "terminating" || state.kind === "terminated" ? state.cause : undefined;
   const failure =
     ended !== undefined && isNodeReason(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
+  const podStatus = withoutInstances(view.status, view.starting);
   const status = generateAPIPodStatus({
     pod,
-    podStatus: view.status,
+    podStatus,
     waiting: view.waiting,
     previous: statuses.get(pod.metadata.uid),
     now: node.clock.now(),
@@ -52,11 +49,21 @@ export function publishStatus(
     hostIPs: node.hostIPs,
     runtimeName: node.runtimeName,
     podIsTerminal: ended !== undefined,
+    mayRun: state.kind === "terminating" && view.status.containers.some((container) => container.state !== "exited"),
     ...(failure === undefined ? {} : { failure }),
     terminationMessages: view.terminationMessages,
-    probes: node.probes(pod, view.status),
+    probes: node.probes(pod, podStatus),
     recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
     resize: view.resize,
   });
-  statuses.set(pod, status, cause);
+  // What never ran waits no longer then, and the pod has an end. One that the node refused was never begun.
+  const isOver = ended !== undefined && !isRejection(ended.code) && !canRun(view.status);
+  statuses.set(pod, isOver ? terminatedStatus(pod, status) : status, cause);
+}
+
+/** Whether something of the pod runs or could begin to: without its sandbox nothing does. */
+function canRun({ sandboxes, containers }: PodStatus): boolean {
+  return (
+    sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === "running" || state === "unknown")
+  );
 }

@@ -92,18 +92,6 @@ test("a container that has ended for good never runs again in a status", () => {
   assert.equal(entries.at(-1)?.what, "StatusRefused");
 });
 
-test("a pod that is gone gets an end, and its containers one that nobody saw", () => {
-  const { manager } = setUp();
-  assert.equal(manager.terminate(pod, cause), false);
-  manager.set(pod, runningStatus, cause);
-  assert.equal(manager.terminate(pod, cause), true);
-  const status = manager.get("u");
-  assert.equal(status?.phase, "Failed");
-  assert.equal(status.containerStatuses?.[0]?.state.terminated?.reason, "ContainerStatusUnknown");
-  assert.equal(status.containerStatuses[0].state.terminated.exitCode, 137);
-  assert.equal(manager.terminate(pod, cause), false);
-});
-
 test("a pod is forgotten when it is removed, and a listener when it is disposed of", () => {
   const { manager, changes, subscription } = setUp();
   manager.set(pod, pending, cause);
@@ -111,5 +99,24 @@ test("a pod is forgotten when it is removed, and a listener when it is disposed 
   assert.equal(manager.get("u"), undefined);
   subscription[Symbol.dispose]();
   manager.set(pod, runningStatus, cause);
+  assert.equal(changes.length, 1);
+});
+
+test("a status that was made before the server's was known takes over since when it is so", () => {
+  const { manager, changes } = setUp();
+  manager.set(pod, runningStatus, cause);
+  const early = "2026-11-19T00:00:00Z";
+  const conditions = (runningStatus.conditions ?? []).map((condition) => ({ ...condition, lastTransitionTime: early }));
+  const flipped = conditions.map((condition) => ({
+    ...condition,
+    ...(condition.type === "Ready" && { status: "Unknown" as const }),
+  }));
+  manager.seed("u", { ...runningStatus, startTime: early, conditions: flipped });
+  const after = manager.get("u");
+  assert.equal(after?.startTime, early);
+  const sinceOf = (type: string): string | null | undefined =>
+    after?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime;
+  assert.equal(sinceOf("Initialized"), early);
+  assert.notEqual(sinceOf("Ready"), early);
   assert.equal(changes.length, 1);
 });

@@ -2,7 +2,8 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodCondition, PodStatus } from "../api/status.ts";
 import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
 import { ownConditions } from "./conditions.ts";
-import { illegalTransition, terminatedStatus } from "./transitions.ts";
+import { isTerminalPhase } from "./phase.ts";
+import { illegalTransition } from "./transitions.ts";
 
 /** A pod's latest status and how many there have been: a greater version is always the later one. */
 export interface VersionedStatus {
@@ -42,9 +43,20 @@ export class StatusManager {
     return this.#statuses.get(uid);
   }
 
-  /** What an earlier life said of a pod that has no status yet: new ones go on from there. Nobody is told of it. */
+  /**
+   * What an earlier life said of a pod: new ones go on from there. One that this life has made already, without the API
+   * server, keeps what it says and takes over since when that is so. Nobody is told of it.
+   */
   seed(uid: string, status: PodStatus): void {
-    if (!this.#statuses.has(uid)) this.#statuses.set(uid, { status, version: 0 });
+    const before = this.#statuses.get(uid);
+    if (before === undefined) this.#statuses.set(uid, { status, version: 0 });
+    else if (before.version > 0) this.#statuses.set(uid, { ...before, status: withTimesOf(before.status, status) });
+  }
+
+  /** Whether an earlier life, or somebody else, has said that the pod is over, and this life nothing of it yet. */
+  hadEnded(uid: string): boolean {
+    const known = this.#statuses.get(uid);
+    return known?.version === 0 && isTerminalPhase(known.status.phase);
   }
 
   /** Conditions that others have written at the API server. True when they are news, of which nobody is told. */
@@ -76,12 +88,6 @@ export class StatusManager {
     this.#record(ref, before?.status, status, cause);
     for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version, cause });
     return true;
-  }
-
-  /** The pod is gone from the runtime: whatever of it had no end gets one. Nothing for a pod without a status. */
-  terminate(pod: Pod, cause: Cause): boolean {
-    const status = this.get(pod.metadata.uid);
-    return status !== undefined && this.set(pod, terminatedStatus(pod, status), cause);
   }
 
   /** Forgets the pod. */
@@ -154,5 +160,27 @@ function stateText({ state, ready }: ContainerStatus): string {
 
 /** Both come from the same generator, so equal ones have their keys in the same order. */
 function isSame(a: object, b: object): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return textOf(a) === textOf(b);
+}
+
+/** Nothing of a status changes: one that is compared with many is written once. */
+const texts = new WeakMap<object, string>();
+
+function textOf(value: object): string {
+  let text = texts.get(value);
+  if (text === undefined) {
+    text = JSON.stringify(value);
+    texts.set(value, text);
+  }
+  return text;
+}
+
+/** A status with the times of an earlier one where both say the same. */
+function withTimesOf(status: PodStatus, earlier: PodStatus): PodStatus {
+  const conditions = (status.conditions ?? []).map((condition) => {
+    const known = earlier.conditions?.find(({ type }) => type === condition.type);
+    if (known === undefined || known.status !== condition.status) return condition;
+    return { ...condition, lastTransitionTime: known.lastTransitionTime };
+  });
+  return { ...status, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
 }

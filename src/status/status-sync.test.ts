@@ -31,6 +31,10 @@ class World {
   readonly sync: StatusSync;
   /** Pods of which others have changed conditions. */
   readonly changed: string[] = [];
+  /** Mirror pods whose status was not taken. */
+  readonly refused: string[] = [];
+  /** Of static pods' manifests, by UID. */
+  readonly hashes = new Map([["static-uid", "hash"]]);
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
 
@@ -39,6 +43,8 @@ class World {
     this.sync = new StatusSync({
       ...{ client: kube.client(), clock: kube.clock, journal, log: silentLog, statuses },
       conditionsChanged: (uid) => this.changed.push(uid),
+      mirrorRefused: (uid) => this.refused.push(uid),
+      manifestHash: (uid) => this.hashes.get(uid),
     });
     this.#ended = this.sync.run(this.#stop.signal);
   }
@@ -238,13 +244,45 @@ describe("StatusSync", () => {
     });
   });
 
+  test("a static pod is what it is since its mirror pod says so, whichever is known first", async () => {
+    const since = "2026-11-19T00:00:00Z";
+    const told = { ...running, startTime: since, conditions: [{ ...ready("True"), lastTransitionTime: since }] };
+    const mirror = apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } }, told);
+    const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
+    for (const mirrorFirst of [true, false]) {
+      await withWorld(async ({ kube, sync, statuses }) => {
+        if (mirrorFirst) sync.podSeen(mirror);
+        statuses.set(own, running, cause);
+        if (!mirrorFirst) sync.podSeen(mirror);
+        assert.equal(statuses.get("static-uid")?.startTime, since);
+        assert.equal(statuses.get("static-uid")?.conditions?.[0]?.lastTransitionTime, since);
+        assert.ok(await kube.isQuiet(), "the server knows all that");
+      });
+    }
+  });
+
+  test("the last status of a static pod does not go to the mirror pod of its successor", async () => {
+    await withWorld(async ({ kube, sync, statuses, hashes }) => {
+      const [old, next] = ["static-uid", "next-uid"].map((uid) =>
+        podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid }),
+      );
+      assert.ok(old && next);
+      hashes.set("next-uid", "next hash");
+      sync.podSeen(apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "next hash" } }));
+      statuses.set(old, { ...running, phase: "Failed" }, cause);
+      assert.ok(await kube.isQuiet(), "what ended is not the pod that is shown there");
+      statuses.set(next, running, cause);
+      assert.equal(((await kube.next()).body as { status: PodStatus }).status.phase, "Running");
+    });
+  });
+
   test("a server that fails is asked again, ever more slowly; a pod that is gone is let be", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
       sync.podSeen(pod);
       statuses.set(pod, running, cause);
       for (const delayMs of [500, 1000, 2000]) {
-        await (await kube.next()).json({ kind: "Status", code: 500 }, 500);
+        await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
         await kube.clock.advance(delayMs - 1);
         assert.ok(await kube.isQuiet());
         await kube.clock.advance(1);
@@ -252,6 +290,86 @@ describe("StatusSync", () => {
       await (await kube.next()).json({ kind: "Status", reason: "NotFound", code: 404 }, 404);
       await kube.clock.advance(60_000);
       assert.ok(await kube.isQuiet());
+    });
+  });
+
+  test("a status that may have arrived though it failed leaves nothing of itself behind", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a", {}, pending);
+      sync.podSeen(pod);
+      statuses.set(pod, { ...pending, message: "no room" }, cause);
+      const lost = await kube.next();
+      assert.deepEqual(lost.body, { metadata: { uid: "uid-a" }, status: { message: "no room" } });
+      await lost.json({ kind: "Status", code: 504 }, 504);
+      statuses.set(pod, { ...pending, reason: "Slow" }, cause);
+      await kube.clock.advance(500);
+      const question = await kube.next();
+      assert.deepEqual([question.request.method, question.url.pathname], ["GET", "/api/v1/namespaces/ns/pods/a"]);
+      await question.json(answer(pod, { ...pending, message: "no room" }, "11"));
+      const patch = await kube.next();
+      assert.deepEqual(patch.body, { metadata: { uid: "uid-a" }, status: { message: null, reason: "Slow" } });
+      await patch.json(answer(pod, { ...pending, reason: "Slow" }, "12"));
+      assert.ok(await kube.isQuiet());
+    });
+  });
+
+  test("a status that the server does not take is not sent again, and keeps no deleted pod there", async () => {
+    await withWorld(async ({ kube, sync, statuses, refused }) => {
+      const invalid = { kind: "Status", reason: "Invalid", message: "may not be transitioned", code: 422 };
+      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+      sync.podSeen(pod);
+      statuses.set(pod, pending, cause);
+      const patch = await kube.next();
+      statuses.set(pod, running, cause);
+      await patch.json(invalid, 422);
+      const next = await kube.next();
+      assert.equal((next.body as { status: PodStatus }).status.phase, "Running");
+      await next.json(invalid, 422);
+      await kube.clock.advance(60_000);
+      assert.ok(await kube.isQuiet());
+      sync.released("uid-a");
+      assert.equal((await kube.next()).request.method, "DELETE");
+      assert.deepEqual(refused, []);
+    });
+  });
+
+  test("a pod that another of its name has replaced is let go without a word", async () => {
+    await withWorld(async ({ kube, sync, statuses, refused }) => {
+      const message = 'Pod "a" is invalid: metadata.uid: Invalid value: "uid-a": field is immutable';
+      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json({ kind: "Status", reason: "Invalid", message, code: 422 }, 422);
+      sync.released("uid-a");
+      await kube.clock.advance(60_000);
+      assert.ok(await kube.isQuiet(), "neither told again nor deleted");
+      assert.deepEqual(refused, []);
+    });
+  });
+
+  test("a mirror pod whose status the server does not take any more is told of", async () => {
+    await withWorld(async ({ kube, sync, statuses, refused }) => {
+      const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
+      sync.podSeen(apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } }));
+      statuses.set(own, running, cause);
+      await (await kube.next()).json({ kind: "Status", reason: "Invalid", code: 422 }, 422);
+      assert.deepEqual(refused, ["uid-s-node1"]);
+    });
+  });
+
+  test("a pod that others change all the while is told its status, and is removed, as soon as they let go", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const conflict = { kind: "Status", reason: "Conflict", message: "the object has been modified", code: 409 };
+      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(conflict, 409);
+      await kube.clock.advance(500);
+      await (await kube.next()).json(answer(pod, running, "11"));
+      sync.released("uid-a");
+      await (await kube.next()).json(conflict, 409);
+      await kube.clock.advance(500);
+      assert.equal((await kube.next()).request.method, "DELETE");
     });
   });
 });

@@ -1,4 +1,4 @@
-import { isApiError } from "../api-client/api-error.ts";
+import { ApiError, isApiError, isOtherUid } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
@@ -9,6 +9,7 @@ import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { foreignConditions, rankOf, statusPatch } from "./status-write.ts";
@@ -21,6 +22,10 @@ export interface StatusSyncDependencies {
   readonly statuses: StatusManager;
   /** Others have written conditions of a pod: what depends on them has to be looked at. */
   readonly conditionsChanged: (uid: string, cause: Cause) => void;
+  /** The server does not take what the mirror pod of that UID is to show: it shows an earlier life of its pod. */
+  readonly mirrorRefused: (uid: string) => void;
+  /** The hash of the static pod's manifest, by which its mirror pod is known; undefined: it is not on the node. */
+  readonly manifestHash: (uid: string) => string | undefined;
 }
 
 /** A pod of the server's, and how far it has been told. */
@@ -37,6 +42,8 @@ interface Entry {
   released: boolean;
   deleted: boolean;
   busy: boolean;
+  /** Nobody knows whether the last write was done: what the server has is asked for before the next. */
+  unsure: boolean;
   failures: number;
   /** Monotonic ms before which nothing is sent. */
   notBeforeMs: number;
@@ -103,10 +110,11 @@ export class StatusSync {
     const { uid, resourceVersion } = pod.metadata;
     const mirror = isMirrorPod(pod);
     if (mirror) this.#mirrors.set(fullName(pod.metadata), uid);
-    else if (pod.status !== undefined) this.#deps.statuses.seed(uid, pod.status);
     const entry = this.#entries.get(uid);
+    if (!mirror && entry === undefined && pod.status !== undefined) this.#deps.statuses.seed(uid, pod.status);
     if (entry === undefined) {
       this.#entries.set(uid, newEntry(pod));
+      if (mirror) this.#keepTimes(pod);
     } else {
       entry.pod = pod;
       if (isNewer(resourceVersion, entry.foundVersion)) {
@@ -144,14 +152,22 @@ export class StatusSync {
     this.#touch(uid);
   }
 
-  #changed({ pod, cause }: StatusChange): void {
+  #changed({ pod, previous, cause }: StatusChange): void {
     const isOwn = this.#entries.has(pod.uid);
     if (!isOwn) this.#statics.set(fullName(pod), pod.uid);
     const uid = isOwn ? pod.uid : this.#mirrors.get(fullName(pod));
     const entry = uid === undefined ? undefined : this.#entries.get(uid);
     if (uid === undefined || entry === undefined) return;
+    if (!isOwn && previous === undefined) this.#keepTimes(entry.pod);
     entry.cause = cause;
     this.#touch(uid);
+  }
+
+  /** Since when a static pod is as it is, is known from its mirror pod alone: an earlier life has told it there. */
+  #keepTimes(mirror: ApiPod): void {
+    const uid = this.#staticOf(mirror);
+    if (uid === undefined || mirror.status === undefined) return;
+    if (this.#deps.statuses.get(uid) !== undefined) this.#deps.statuses.seed(uid, mirror.status);
   }
 
   /** Somebody else wrote into what is ours. */
@@ -165,10 +181,17 @@ export class StatusSync {
   }
 
   #latest({ pod }: Entry): { readonly status: PodStatus; readonly version: number } | undefined {
-    const uid = isMirrorPod(pod) ? this.#statics.get(fullName(pod.metadata)) : pod.metadata.uid;
+    const uid = isMirrorPod(pod) ? this.#staticOf(pod) : pod.metadata.uid;
     const latest = uid === undefined ? undefined : this.#deps.statuses.getVersioned(uid);
     // What an earlier life left is the server's own.
     return latest?.version === 0 ? undefined : latest;
+  }
+
+  /** The UID of a mirror pod's static pod. While that takes another's place, both have their name: each has its mirror. */
+  #staticOf({ metadata }: ApiPod): string | undefined {
+    const uid = this.#statics.get(fullName(metadata));
+    const hash = uid === undefined ? undefined : this.#deps.manifestHash(uid);
+    return hash !== undefined && hash === metadata.annotations?.[Annotation.configMirror] ? uid : undefined;
   }
 
   #touch(uid: string): void {
@@ -231,6 +254,7 @@ export class StatusSync {
   }
 
   async #write(entry: Entry, kind: Write["kind"], signal: AbortSignal): Promise<void> {
+    const version = this.#latest(entry)?.version;
     try {
       if (kind === "patch") await this.#patch(entry, signal);
       else await this.#delete(entry, signal);
@@ -238,11 +262,15 @@ export class StatusSync {
       if (this.#failing) this.#deps.log.info("pods' statuses reach the API server again");
       this.#failing = false;
     } catch (error) {
-      if (!signal.aborted) this.#failed(entry, error);
+      if (signal.aborted) return;
+      const refused = kind === "patch" && error instanceof ApiError && error.code === 422 && !isOtherUid(error);
+      if (refused) this.#refused(entry, version, error);
+      else this.#failed(entry, error);
     }
   }
 
   async #patch(entry: Entry, signal: AbortSignal): Promise<void> {
+    if (entry.unsure) await this.#ask(entry, signal);
     const latest = this.#latest(entry);
     if (latest === undefined) return;
     const { pod, found, cause } = entry;
@@ -254,14 +282,18 @@ export class StatusSync {
       const after = await perform(journal, clock, action, () =>
         client.patch(this.#call(pod, signal, "status"), "strategic", patch),
       );
-      if (isNewer(after.metadata.resourceVersion, entry.foundVersion)) {
-        entry.found = after.status;
-        entry.foundVersion = after.metadata.resourceVersion;
-      }
+      has(entry, after);
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
     entry.refused = difference(entry, latest.status);
+  }
+
+  /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */
+  async #ask(entry: Entry, signal: AbortSignal): Promise<void> {
+    const after = await this.#deps.client.get(this.#call(entry.pod, signal));
+    if (after.metadata.uid === entry.pod.metadata.uid) has(entry, after);
+    entry.unsure = false;
   }
 
   async #delete(entry: Entry, signal: AbortSignal): Promise<void> {
@@ -276,14 +308,28 @@ export class StatusSync {
     entry.deleted = true;
   }
 
+  /** The server will never take it. The next one it may, and a pod that is deleted must not stay for this. */
+  #refused(entry: Entry, version: number | undefined, error: ApiError): void {
+    const { pod } = entry;
+    const { namespace, name, uid } = pod.metadata;
+    this.#deps.log.warn("the API server does not take a pod's status", { namespace, name, error: error.message });
+    entry.told = version;
+    entry.reconcileAtMs = undefined;
+    const latest = this.#latest(entry);
+    entry.refused = latest && difference(entry, latest.status);
+    if (isMirrorPod(pod)) this.#deps.mirrorRefused(uid);
+  }
+
   #failed(entry: Entry, error: unknown): void {
     const { clock, log } = this.#deps;
-    if (isApiError(error, "NotFound", "Conflict")) {
-      // Gone, or another one of its name: the watch will tell.
+    if (isApiError(error, "NotFound") || isOtherUid(error)) {
+      // Gone, and another of its name may be there: the watch will tell.
       entry.told = this.#latest(entry)?.version;
       entry.deleted = true;
       return;
     }
+    entry.unsure = !(error instanceof ApiError) || error.code >= 500;
+    // At a conflict others have changed the pod all the while; at a deletion it may be another pod of its name.
     entry.failures++;
     const delayMs = Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
     entry.notBeforeMs = clock.monotonic() + delayMs;
@@ -293,7 +339,7 @@ export class StatusSync {
 
   /** The pod as the node knows it: of a mirror pod, the static one. */
   #ref(pod: ApiPod): PodRef {
-    const own = isMirrorPod(pod) ? this.#statics.get(fullName(pod.metadata)) : undefined;
+    const own = isMirrorPod(pod) ? this.#staticOf(pod) : undefined;
     return { ...podRef(pod), ...(own !== undefined && { uid: own }) };
   }
 
@@ -313,11 +359,19 @@ function newEntry(pod: ApiPod): Entry {
     released: false,
     deleted: false,
     busy: false,
+    unsure: false,
     failures: 0,
     notBeforeMs: 0,
     reconcileAtMs: undefined,
     refused: undefined,
   };
+}
+
+/** The server's answer, unless something newer is known of it. */
+function has(entry: Entry, { metadata, status }: ApiPod): void {
+  if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return;
+  entry.found = status;
+  entry.foundVersion = metadata.resourceVersion;
 }
 
 /** What the server has yet to take of a status, to be compared; undefined: nothing. */

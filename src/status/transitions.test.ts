@@ -36,6 +36,24 @@ test("a container that has ended for good does not come back", () => {
   assert.equal(illegalTransition(pod, undefined, podStatus([status("c", running)])), undefined);
 });
 
+test("a container whose image was changed runs anew, whatever its policy says", () => {
+  const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "Never" });
+  const before = podStatus([{ ...status("c", ended(137)), image: "web:1" }]);
+  const after = (image: string): PodStatus => podStatus([{ ...status("c", running), image }]);
+  assert.equal(illegalTransition(pod, before, after("web:2")), undefined);
+  assert.match(illegalTransition(pod, before, after("web:1")) ?? "", /terminated container c/);
+});
+
+test("a container that is restarted for its resize runs anew after it has ended well, under OnFailure too", () => {
+  const illegal = (restartPolicy: string): string | undefined => {
+    const container = { name: "c", resizePolicy: [{ resourceName: "cpu", restartPolicy }] };
+    const pod = podWith({ containers: [container], restartPolicy: "OnFailure" });
+    return illegalTransition(pod, podStatus([status("c", ended(0))]), podStatus([status("c", running)]));
+  };
+  assert.equal(illegal("RestartContainer"), undefined);
+  assert.match(illegal("NotRequired") ?? "", /terminated container c/);
+});
+
 test("an init container comes back with a new sandbox, and not at all where nothing of its pod restarts", () => {
   const from = (restartPolicy: "Never" | "OnFailure", sidecars: PodSpec["initContainers"] = []) => {
     const pod = podWith({ containers: [{ name: "c" }], initContainers: [{ name: "i" }, ...sidecars], restartPolicy });

@@ -35,14 +35,18 @@ function firstRevived(
     const exitCode = last?.state.terminated?.exitCode;
     if (exitCode === undefined || restartsAfter(pod, container, exitCode)) return false;
     const now = after.find(({ name }) => name === container.name);
-    // One whose image was changed was stopped for that, and runs anew whatever its policy says.
-    return now !== undefined && now.state.terminated === undefined && now.image === last?.image;
+    // One that was stopped for another image or for its resize runs anew, whatever its policy says.
+    return now !== undefined && now.state.terminated === undefined && now.image === last?.image && !resizes(container);
   })?.name;
 }
 
+function resizes({ resizePolicy }: Container): boolean {
+  return resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer") === true;
+}
+
 /**
- * The last status of a pod of which nothing is left in the runtime (upstream's TerminatePod): containers whose end was
- * never seen are taken to have been killed, and the pod has an end.
+ * The last status of a pod that has stopped for good (upstream's TerminatePod): containers of which no end was seen are
+ * taken to have been killed, also when they never ran, and the pod has an end.
  */
 export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const init = status.initContainerStatuses ?? [];

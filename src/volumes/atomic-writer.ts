@@ -51,6 +51,11 @@ export class AtomicWriter {
     this.#directory = directory;
   }
 
+  /** Whether something was written, to its end. */
+  async hasContent(): Promise<boolean> {
+    return (await this.#currentGeneration()) !== undefined;
+  }
+
   /** Whether the volume holds exactly these files with these contents. */
   async isCurrent(payload: Payload): Promise<boolean> {
     const wanted = cleanPayload(payload);

@@ -8,7 +8,7 @@ import { payloadInputs, volumePayload } from "./payload.ts";
 
 const encoder = new TextEncoder();
 const settings = { data: new Map([["log.level", "debug"]]), binaryData: new Map([["blob", Uint8Array.of(0, 255)]]) };
-const token = { data: new Map([["token", encoder.encode("hunter2")]]) };
+const token = { uid: "", type: "Opaque", data: new Map([["token", encoder.encode("hunter2")]]) };
 const objects: ObjectLookup = {
   configMap: (namespace, name) => (namespace === "ns" && name === "settings" ? settings : undefined),
   secret: (namespace, name) => (namespace === "ns" && name === "token" ? token : undefined),

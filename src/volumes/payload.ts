@@ -3,7 +3,7 @@ import type { Volume } from "../api/volume.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/downward-api.ts";
 import type { ObjectLookup } from "../runtime/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
-import { VolumeError } from "./volume-error.ts";
+import { NotNowError, VolumeError } from "./volume-error.ts";
 
 /** What the contents of volumes are made of. */
 export interface PayloadInputs {
@@ -92,7 +92,7 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
 function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
   const found = objects.serviceAccountToken?.(pod, source);
   if (found === undefined) throw new VolumeError("projected source serviceAccountToken is not supported here");
-  if ("problem" in found) throw new VolumeError(found.problem);
+  if ("problem" in found) throw new NotNowError(found.problem);
   const isOfGroup = pod.spec.securityContext?.fsGroup !== undefined;
   return new Map([[source.path, { data: encoder.encode(found.token), mode: isOfGroup ? 0o600 : mode }]]);
 }

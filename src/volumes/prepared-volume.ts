@@ -6,12 +6,13 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
+import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 import { type EmptyDirectory, isEmptyDirReady, memoryVolumeBytes, setUpEmptyDir } from "./empty-dir.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
-import { VolumeError } from "./volume-error.ts";
+import { NotNowError, VolumeError } from "./volume-error.ts";
 import type { VolumePaths, VolumePlugin } from "./volume-paths.ts";
 
 /** One volume of one pod: where it is, and how it comes to be there. */
@@ -137,8 +138,15 @@ function projectingVolume(
     hostPath: directory,
     readOnly: true,
     async isSetUp() {
-      const files = attempt(payload);
-      return files !== undefined && (await isEmptyDirReady(deps, empty)) && (await writer.isCurrent(files));
+      if (!(await isEmptyDirReady(deps, empty))) return false;
+      let files: Payload;
+      try {
+        files = payload();
+      } catch (error) {
+        // After a start without an API server the files of an earlier life are what there is.
+        return (error instanceof NotKnownYetError || error instanceof NotNowError) && (await writer.hasContent());
+      }
+      return await writer.isCurrent(files);
     },
     async setUp(signal) {
       // First: a missing object leaves nothing behind.

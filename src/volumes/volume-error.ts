@@ -5,3 +5,6 @@ export class VolumeError extends Error {
     this.name = "VolumeError";
   }
 }
+
+/** The API server can't be asked at the moment: what a volume holds is the best that is known. */
+export class NotNowError extends VolumeError {}

@@ -4,6 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { cause, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Volume } from "../api/volume.ts";
+import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import { MemoryFiles } from "../sim/files.ts";
@@ -152,6 +153,12 @@ test("a volume that can't be had is named with its reason, the others are there,
       'MountVolume.SetUp failed for volume "all" : configmap "settings" not found; ' +
       'MountVolume.SetUp failed for volume "settings" : configmap "settings" not found',
   });
+  const told = fixture.entries.filter(({ what, result }) => what === "MountVolume" && result === "failed");
+  const problem = 'MountVolume.SetUp failed for volume "settings" : configmap "settings" not found';
+  assert.ok(
+    told.some(({ message }) => message === problem),
+    "an event is made from it",
+  );
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
   assert.equal(await fixture.mode("volumes/kubernetes.io~configmap/settings"), undefined, "nothing is half there");
   fixture.objects.setConfigMap("settings", { level: "info" });
@@ -349,4 +356,22 @@ test("a mount that hangs is given up with the names of the volumes, and the next
   gate.resolve();
   assert.equal((await second).size, 2);
   assert.equal((await fixture.mounts.list()).length, 1, "one mount, not two");
+});
+
+test("after a start without an API server volumes hold what an earlier life wrote, and new ones wait", async () => {
+  const fixture = filled();
+  const pod = podOfVolumes(everyKind.filter(({ secret, configMap, projected }) => secret ?? configMap ?? projected));
+  await fixture.manager.mount(pod, cause, signal);
+  const unknown = (): never => {
+    throw new NotKnownYetError("not known yet");
+  };
+  const later = fixture.restart({ objects: { configMap: unknown, secret: unknown } });
+  assert.equal((await later.mount(pod, cause, signal)).size, 3);
+  assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
+  const other = { ...pod, metadata: { ...pod.metadata, uid: "v" } };
+  await assert.rejects(later.mount(other, cause, signal), /not known yet/);
+  const known = fixture.restart({
+    objects: { configMap: () => undefined, secret: () => undefined },
+  });
+  await assert.rejects(known.mount(pod, cause, signal), /not found/, "what is known to be gone is no longer good");
 });

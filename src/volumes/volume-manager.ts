@@ -14,7 +14,7 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { Mount } from "../runtime/container-config.ts";
-import { ContainerConfigError } from "../runtime/container-config-error.ts";
+import { ContainerConfigError, NotKnownYetError } from "../runtime/container-config-error.ts";
 import type { VolumeProvider } from "../runtime/dependencies.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/mounted-volumes.ts";
 import type { EnvironmentVariable, ObjectLookup } from "../runtime/environment.ts";
@@ -59,6 +59,15 @@ interface PodMemory {
   readonly turn: Semaphore;
   /** By volume: what its content was last made of. Nothing is read while that is the same. */
   readonly contents: Map<string, readonly unknown[]>;
+}
+
+/** Says which volume it is; every event, status and log line of it needs that. */
+class SetUpError extends VolumeError {}
+
+function setUpProblem(volume: string, error: unknown): SetUpError {
+  if (error instanceof SetUpError) return error;
+  const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume)} : ${errorMessage(error)}`;
+  return new SetUpError(message, { cause: error });
 }
 
 /**
@@ -193,7 +202,7 @@ export class VolumeManager implements VolumeProvider {
         mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.type !== "hostPath" });
         missing.delete(name);
       } catch (error) {
-        problems.push(`MountVolume.SetUp failed for volume ${JSON.stringify(name)} : ${errorMessage(error)}`);
+        problems.push(setUpProblem(name, error).message);
       }
     };
     await Promise.all(
@@ -215,7 +224,14 @@ export class VolumeManager implements VolumeProvider {
       data: { volume: volume.name, type: volume.type },
     };
     signal.throwIfAborted();
-    await perform(this.#deps.journal, this.#deps.clock, action, () => volume.setUp(signal));
+    await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+      try {
+        await volume.setUp(signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw setUpProblem(volume.name, error);
+      }
+    });
   }
 
   async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
@@ -242,7 +258,14 @@ export class VolumeManager implements VolumeProvider {
   }
 
   #remember(pod: Pod, { name, content }: PreparedVolume): void {
-    if (content !== undefined) this.#memoryOf(pod.metadata.uid).contents.set(name, content.inputs());
+    if (content === undefined) return;
+    const { contents } = this.#memoryOf(pod.metadata.uid);
+    try {
+      contents.set(name, content.inputs());
+    } catch (error) {
+      if (!(error instanceof NotKnownYetError)) throw error;
+      contents.delete(name);
+    }
   }
 
   async #bindSubPath(

@@ -177,9 +177,14 @@ describe("what a node may do", () => {
     server.admin.delete("pods", `default/${own}`, { gracePeriodSeconds: 0 });
     assert.equal((await review()).code, 401, "a token ends with its pod");
     const elsewhere = server.admin.get("pods", `default/${foreign}`).metadata.uid;
-    server.admin.create(podNamed(`keeps-relation-${count}`, { nodeName: "node1" }));
+    const keeper = server.admin.create(podNamed(`keeps-relation-${count}`, { nodeName: "node1" }));
+    const others = { spec: { ...fieldsAt(request(keeper.metadata.name, keeper.metadata.uid), "spec") } };
+    const strange = await node.request("POST", accounts, { body: { spec: { ...others.spec, audiences: ["vault"] } } });
+    assert.equal(strange.code, 403, "no volume of the pod has a token for that audience");
     assert.equal((await node.request("POST", accounts, { body: request(foreign, elsewhere) })).code, 403);
-    const short = { spec: { ...fieldsAt(request(own, uid), "spec"), expirationSeconds: 60 } };
+    const gone = await node.request("POST", accounts, { body: request(own, uid) });
+    assert.deepEqual([gone.code, gone.body["reason"]], [404, "NotFound"]);
+    const short = { spec: { ...others.spec, expirationSeconds: 60 } };
     assert.equal((await node.request("POST", accounts, { body: short })).code, 422);
   });
 });

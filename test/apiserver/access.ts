@@ -1,10 +1,11 @@
 import type { TLSSocket } from "node:tls";
 import { ApiError, type ErrorSubject } from "./api-error.ts";
-import { authenticate, type User } from "./authn.ts";
+import { authenticate, type TokenAuthenticator, type User } from "./authn.ts";
 import { type AccessRequest, type Authorizer, bootstrappers, everybody, masters, refusal } from "./authz.ts";
 import { NodeAuthorizer } from "./node-authorizer.ts";
 import type { Reviewer } from "./reviews.ts";
 import type { Store } from "./store.ts";
+import { bootstrapTokens } from "./bootstrap-tokens.ts";
 import { TokenIssuer } from "./tokens.ts";
 
 /** Who may come in, and who may do what. */
@@ -12,11 +13,13 @@ export class Access implements Reviewer {
   readonly issuer: TokenIssuer;
   readonly #authorizers: Authorizer[];
   readonly #tokens: Map<string, User>;
+  readonly #bootstrapTokens: TokenAuthenticator;
 
   /** @param tokens bearer tokens and whose they are */
   constructor(store: Store, tokens: Readonly<Record<string, User>>) {
     this.issuer = new TokenIssuer(store);
     this.#tokens = new Map(Object.entries(tokens));
+    this.#bootstrapTokens = bootstrapTokens(store);
     const nodes = new NodeAuthorizer(store);
     this.#authorizers = [masters, everybody, bootstrappers, nodes.authorize];
   }
@@ -37,7 +40,11 @@ export class Access implements Reviewer {
 
   /** @throws ApiError 401 */
   authenticate(socket: TLSSocket, authorization: string | undefined): User {
-    return authenticate(socket, authorization, [(token) => this.#tokens.get(token), this.issuer.authenticate]);
+    return authenticate(socket, authorization, [
+      (token) => this.#tokens.get(token),
+      this.issuer.authenticate,
+      this.#bootstrapTokens,
+    ]);
   }
 
   authorize(request: AccessRequest): string | undefined {
@@ -64,7 +71,11 @@ export class Access implements Reviewer {
 
   token(token: string, audiences: readonly string[]): { user: User; audiences: readonly string[] } | undefined {
     const user = this.#tokens.get(token);
-    if (user === undefined) return this.issuer.review(token, audiences);
+    if (user === undefined) {
+      const found = this.issuer.review(token, audiences);
+      if (found === undefined) return undefined;
+      return { ...found, user: { ...found.user, groups: [...found.user.groups, "system:authenticated"] } };
+    }
     return { user: { ...user, groups: [...user.groups, "system:authenticated"] }, audiences };
   }
 }

@@ -32,9 +32,9 @@ export class ApiError extends Error {
   toStatus(): Fields {
     const { subject, causes, retryAfterSeconds } = this.options;
     const details = {
-      ...(subject?.name === undefined ? {} : { name: subject.name }),
+      ...(subject?.name === undefined || subject.name === "" ? {} : { name: subject.name }),
       ...(subject === undefined || subject.group === "" ? {} : { group: subject.group }),
-      ...(subject === undefined ? {} : { kind: subject.resource }),
+      ...(subject === undefined || subject.resource === "" ? {} : { kind: subject.resource }),
       ...(causes === undefined ? {} : { causes }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     };
@@ -44,7 +44,7 @@ export class ApiError extends Error {
       metadata: {},
       status: "Failure",
       message: this.message,
-      reason: this.reason,
+      ...(this.reason === "" ? {} : { reason: this.reason }),
       ...(Object.keys(details).length === 0 ? {} : { details }),
       code: this.code,
     };
@@ -83,8 +83,21 @@ export function invalid(subject: ErrorSubject, kind: string, causes: readonly (r
   const full = subject.group === "" ? kind : `${kind}.${subject.group}`;
   return new ApiError(422, "Invalid", `${full} ${JSON.stringify(subject.name ?? "")} is invalid: ${list}`, {
     subject: { ...subject, resource: kind },
-    causes: causes.map(([field, message]) => ({ reason: "FieldValueInvalid", message, field })),
+    causes: causes.map(([field, message]) => ({ reason: causeReason(message), message, field })),
   });
+}
+
+/** What the words of a problem begin with tells programs what it is. */
+const causeReasons: readonly (readonly [words: string, reason: string])[] = [
+  ["Required value", "FieldValueRequired"],
+  ["Forbidden", "FieldValueForbidden"],
+  ["Duplicate value", "FieldValueDuplicate"],
+  ["Not found", "FieldValueNotFound"],
+  ["Unsupported value", "FieldValueNotSupported"],
+];
+
+function causeReason(message: string): string {
+  return causeReasons.find(([words]) => message.startsWith(words))?.[1] ?? "FieldValueInvalid";
 }
 
 /** 410: the revision is older than what is kept. */

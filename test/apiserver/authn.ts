@@ -35,7 +35,9 @@ function userOfCertificate(socket: TLSSocket): User | undefined {
   // What is not signed by our authority, not yet or no longer valid is no certificate.
   if (!socket.authorized) throw unauthorized();
   const { CN, O } = subject as Readonly<Record<string, unknown>>;
-  return { name: values(CN)[0] ?? "", groups: [...values(O), "system:authenticated"] };
+  const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
+  const extra = { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] };
+  return { name: values(CN)[0] ?? "", groups: [...values(O), "system:authenticated"], extra };
 }
 
 /**

@@ -5,6 +5,8 @@ import type { Resource, Strategy } from "./resource.ts";
 import {
   certificateRequestStrategy,
   claimStrategy,
+  configMapStrategy,
+  eventStrategy,
   leaseStrategy,
   plainStrategy,
   secretStrategy,
@@ -99,8 +101,12 @@ export const catalog: readonly Resource[] = [
     selectable: ["status.phase"],
     strategy: namespaceStrategy,
   }),
-  resource("v1", "events", "Event", true, { shortNames: ["ev"], selectable: eventFields("involvedObject", "source") }),
-  resource("v1", "configmaps", "ConfigMap", true, { shortNames: ["cm"] }),
+  resource("v1", "events", "Event", true, {
+    shortNames: ["ev"],
+    selectable: eventFields("involvedObject", "source"),
+    strategy: eventStrategy,
+  }),
+  resource("v1", "configmaps", "ConfigMap", true, { shortNames: ["cm"], strategy: configMapStrategy }),
   resource("v1", "secrets", "Secret", true, { selectable: ["type"], strategy: secretStrategy }),
   resource("v1", "serviceaccounts", "ServiceAccount", true, { shortNames: ["sa"], subresources: ["token"] }),
   resource("v1", "services", "Service", true, {

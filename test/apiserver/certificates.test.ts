@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { bootstrapTokenSecret } from "./bootstrap-tokens.ts";
 import { CertificateAuthority, type Credentials } from "./certificates.ts";
 import { type ApiObject, type Fields, itemsAt, textAt } from "./objects.ts";
 import { TestApiServer, type TestApiServerOptions } from "./server.ts";
@@ -128,6 +129,22 @@ describe("certificate requests", { skip: missing }, () => {
       const foreign = await requestFor("/O=system:nodes/CN=system:node:node2");
       const refused = await kubelet.request("POST", requests, { body: signingRequest("foreign", foreign.request) });
       assert.match(textAt(refused.body, "message"), /can only create a node CSR with CN=system:node:node1/);
+    });
+  });
+  it("are taken with the token of a Secret for as long as that is good", async () => {
+    await withServer({}, async (server) => {
+      using nobody = new TestClient(server);
+      const path = `${requests}?limit=1`;
+      const code = async (token: string): Promise<number> => (await nobody.request("GET", path, { token })).code;
+      const token = "abcdef.0123456789abcdef";
+      assert.equal(await code(token), 401);
+      server.admin.create(bootstrapTokenSecret(token));
+      assert.equal(await code(token), 200);
+      assert.equal(await code("abcdef.0123456789abcdee"), 401);
+      assert.equal((await nobody.request("GET", "/api/v1/pods", { token })).code, 403);
+      server.admin.delete("secrets", "kube-system/bootstrap-token-abcdef");
+      server.admin.create(bootstrapTokenSecret(token, new Date(Date.now() - 1000)));
+      assert.equal(await code(token), 401);
     });
   });
   it("that are approved but wrong fail, and say why", async () => {

@@ -92,6 +92,11 @@ export class CertificateAuthority {
     });
   }
 
+  /** The authority's own certificate and key, for another program that signs with them. */
+  get credentials(): Credentials {
+    return { certificate: this.certificate, key: this.#key.export({ type: "pkcs8", format: "pem" }) };
+  }
+
   /** A new key with a certificate for it. */
   issue(request: Omit<CertificateRequest, "publicKey">): Credentials {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

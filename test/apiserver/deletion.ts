@@ -20,18 +20,26 @@ export function deletePlan(
   const grace = strategy.graceSeconds?.(object, options.gracePeriodSeconds) ?? 0;
   const isHeld = listAt(object, "metadata.finalizers").length > 0 || listAt(object, "spec.finalizers").length > 0;
   if (grace === 0 && !isHeld) return "remove";
-  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = object.metadata;
-  let end = Date.now() + grace * 1000;
+  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   if (deletionTimestamp !== undefined) {
-    const known = deletionGracePeriodSeconds ?? 0;
-    const isShorter = options.gracePeriodSeconds !== undefined && grace < known;
+    const isShorter = options.gracePeriodSeconds !== undefined && grace < (deletionGracePeriodSeconds ?? 0);
     if (!isShorter) return "nothing";
-    end = Date.parse(deletionTimestamp) - (known - grace) * 1000;
   }
+  return markDeleted(object, grace);
+}
+
+/** An object that goes, or goes sooner than it was to go. */
+export function markDeleted(object: ApiObject, grace: number): Fields {
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = object.metadata;
+  const end =
+    deletionTimestamp === undefined
+      ? Date.now() + grace * 1000
+      : Date.parse(deletionTimestamp) - ((deletionGracePeriodSeconds ?? 0) - grace) * 1000;
   const draft = draftOf(object);
   const metadata = draftAt(draft, "metadata");
   metadata["deletionTimestamp"] = timestamp(end);
   metadata["deletionGracePeriodSeconds"] = grace;
-  if (generation !== undefined) metadata["generation"] = generation + 1;
+  // That it goes is one change of what is wanted, however often it is said.
+  if (generation !== undefined && deletionTimestamp === undefined) metadata["generation"] = generation + 1;
   return draft;
 }

@@ -9,6 +9,8 @@ export interface VirtualResource {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** Unless given: `create`. */
+  readonly verbs?: readonly string[];
 }
 
 export const virtualResources: readonly VirtualResource[] = [
@@ -21,6 +23,8 @@ export const virtualResources: readonly VirtualResource[] = [
     "selfsubjectrulesreviews:SelfSubjectRulesReview",
   ].map((each) => virtual("authorization.k8s.io", each, false)),
   virtual("authorization.k8s.io", "localsubjectaccessreviews:LocalSubjectAccessReview", true),
+  { ...virtual("metrics.k8s.io", "nodes:NodeMetrics", false), version: "v1beta1", verbs: ["get", "list"] },
+  { ...virtual("metrics.k8s.io", "pods:PodMetrics", true), version: "v1beta1", verbs: ["get", "list"] },
 ];
 
 function virtual(group: string, names: string, namespaced: boolean): VirtualResource {
@@ -74,12 +78,12 @@ function resourceList(group: string, version: string): Fields | undefined {
   const isOf = (each: { readonly group: string; readonly version: string }): boolean =>
     each.group === group && each.version === version;
   const stored = catalog.filter(isOf).flatMap(described);
-  const answered = virtualResources.filter(isOf).map(({ plural, kind, namespaced }) => ({
+  const answered = virtualResources.filter(isOf).map(({ plural, kind, namespaced, verbs = ["create"] }) => ({
     name: plural,
     singularName: kind.toLowerCase(),
     namespaced,
     kind,
-    verbs: ["create"],
+    verbs,
   }));
   if (stored.length + answered.length === 0) return undefined;
   return {

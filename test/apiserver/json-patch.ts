@@ -1,4 +1,4 @@
-import { badRequest, invalid, type ErrorSubject } from "./api-error.ts";
+import { ApiError, badRequest } from "./api-error.ts";
 import { type Draft, type Fields, isFields, type Json, sameJson, textAt } from "./objects.ts";
 
 /** RFC 7386: members replace, `null` removes, lists are replaced whole. */
@@ -33,11 +33,9 @@ function member(container: Json | undefined, token: string): Json | undefined {
 /** The document with what its operations change, as RFC 6902 has them; each refusal names the operation. */
 class PatchedDocument {
   root: Json;
-  readonly #subject: ErrorSubject;
 
-  constructor(root: Json, subject: ErrorSubject) {
+  constructor(root: Json) {
     this.root = root;
-    this.#subject = subject;
   }
 
   apply(operation: Fields): void {
@@ -72,7 +70,7 @@ class PatchedDocument {
   }
 
   #refuse(why: string): Error {
-    return invalid(this.#subject, this.#subject.resource, [["patch", `the server rejected our request: ${why}`]]);
+    return new ApiError(422, "Invalid", `the server rejected our request due to an error in our request: ${why}`);
   }
 
   #get(pointer: string): Json | undefined {
@@ -122,9 +120,9 @@ class PatchedDocument {
 }
 
 /** RFC 6902. @throws ApiError 422 when an operation does not apply, 400 when it makes no sense */
-export function jsonPatch(target: Json, patch: Json, subject: ErrorSubject): Json {
+export function jsonPatch(target: Json, patch: Json): Json {
   if (!Array.isArray(patch)) throw badRequest("a JSON patch is a list of operations");
-  const document = new PatchedDocument(structuredClone(target), subject);
+  const document = new PatchedDocument(structuredClone(target));
   for (const operation of patch as Json[]) document.apply(isFields(operation) ? operation : {});
   return document.root;
 }

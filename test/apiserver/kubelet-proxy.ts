@@ -56,17 +56,22 @@ function passedHeaders(headers: IncomingHttpHeaders): Record<string, string | st
 
 /**
  * Carries requests for logs, commands, ports and metrics to the kubelet of the node, as the API server does. Upgrades
- * (SPDY, WebSocket) are carried byte by byte and not looked into. Kubelets' certificates are not verified, as by a
- * kube-apiserver without `--kubelet-certificate-authority`.
+ * (SPDY, WebSocket) are carried byte by byte and not looked into. Kubelets' certificates are not verified unless there
+ * is an authority to verify them by, as by a kube-apiserver without `--kubelet-certificate-authority`.
  */
 export class KubeletProxy {
   readonly #store: Store;
   readonly #identity: Credentials;
+  readonly #authority: string | undefined;
 
-  /** @param identity the client certificate that kubelets see */
-  constructor(store: Store, identity: Credentials) {
+  /**
+   * @param identity the client certificate that kubelets see
+   * @param authority PEM of who signs kubelets' certificates
+   */
+  constructor(store: Store, identity: Credentials, authority: string | undefined) {
     this.#store = store;
     this.#identity = identity;
+    this.#authority = authority;
   }
 
   /**
@@ -170,8 +175,24 @@ export class KubeletProxy {
     socket.on("close", () => upstream.destroy());
   }
 
+  /** What a kubelet answers to a GET. @throws ApiError when it can't be reached, or refuses */
+  async read(node: string, path: string): Promise<string> {
+    const target = { ...this.#addressOf(node), path };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const sent = request({ ...this.#connection(target), path });
+    sent.on("error", (error) => reject(this.#unreachable(target, error)));
+    sent.on("response", resolve);
+    sent.end();
+    const response = await promise;
+    let text = "";
+    for await (const chunk of response.setEncoding("utf8")) text += String(chunk);
+    if (response.statusCode === 200) return text;
+    throw this.#unreachable(target, new Error(`${response.statusCode} ${text}`));
+  }
+
   #connection({ host, port }: KubeletRequest): object {
-    return { host, port, cert: this.#identity.certificate, key: this.#identity.key, rejectUnauthorized: false };
+    const trust = this.#authority === undefined ? { rejectUnauthorized: false } : { ca: this.#authority };
+    return { host, port, cert: this.#identity.certificate, key: this.#identity.key, ...trust };
   }
 
   #addressOf(node: string): Pick<KubeletRequest, "host" | "port"> {

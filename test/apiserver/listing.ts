@@ -28,7 +28,7 @@ export function parseRevision(text: string): number {
 
 /** 504: the client has seen a revision that this server has not (as after a restore from a backup). */
 export function tooLargeRevision(asked: number, current: number): ApiError {
-  return new ApiError(504, "Timeout", `Too large resource version: ${asked}, current: ${current}`, {
+  return new ApiError(504, "Timeout", `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
     retryAfterSeconds: 1,
   });
@@ -95,6 +95,7 @@ export function listObjects(store: Store, request: ListRequest, shown?: number):
       ...(next === undefined ? {} : { continue: next }),
       ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
     },
-    items: items.map(([, object]) => object),
+    // The list says of what kind and version its items are.
+    items: items.map(([, { kind: _kind, apiVersion: _apiVersion, ...item }]) => item),
   };
 }

@@ -54,9 +54,9 @@ export class NodeAuthorizer {
       case "serviceaccounts":
         return this.#serviceAccount(node, request);
       case "leases":
-        return this.#own(node, request, request.namespace === "kube-node-lease");
+        return this.#own(node, request, "a node lease", "node lease");
       case "csinodes":
-        return this.#own(node, request, request.subresource === "");
+        return this.#own(node, request, "a CSINode", "CSINode");
       case "nodes":
         return this.#node(node, request);
       case "pods":
@@ -112,10 +112,15 @@ export class NodeAuthorizer {
     return this.#related(node, request);
   }
 
-  #own(node: string, { verb, name }: AccessRequest, isInPlace: boolean): true | string {
+  #own(node: string, request: AccessRequest, one: string, what: string): true | string {
+    const { verb, name, namespace, resource, subresource } = request;
     const isVerb = ["get", "create", "update", "patch", "delete"].includes(verb);
-    if (!isVerb || !isInPlace) return "can only get, create, update, patch, or delete its own";
-    return verb === "create" || name === node || "can only access the one with the same name as the requesting node";
+    if (!isVerb) return `can only get, create, update, patch, or delete ${one}`;
+    if (resource === "leases" && namespace !== "kube-node-lease") {
+      return 'can only access leases in the "kube-node-lease" system namespace';
+    }
+    if (subresource !== "") return `cannot authorize ${what} subresources`;
+    return verb === "create" || name === node || `can only access ${what} with the same name as the requesting node`;
   }
 
   #node(node: string, { verb, subresource, name }: AccessRequest): boolean | string {
@@ -123,7 +128,8 @@ export class NodeAuthorizer {
     if (subresource !== "") return false;
     if (["create", "update", "patch"].includes(verb)) return true;
     if (!read.includes(verb)) return false;
-    return name === node || `node '${node}' cannot read all nodes, only its own Node object`;
+    const which = name === "" ? "all nodes" : `'${name}'`;
+    return name === node || `node '${node}' cannot read ${which}, only its own Node object`;
   }
 
   #pod(node: string, request: AccessRequest): boolean | string {

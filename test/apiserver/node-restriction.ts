@@ -21,12 +21,20 @@ const kubeletLabels = new Set([
   "failure-domain.beta.kubernetes.io/region",
 ]);
 
-function isForbiddenLabel(label: string): boolean {
+/** What messages call the resources that pods refer to. */
+const spoken: Readonly<Record<string, string>> = { serviceaccounts: "service accounts" };
+
+function isWithin(label: string, parent: string): boolean {
   const domain = label.includes("/") ? (label.split("/")[0] ?? "") : "";
-  const isWithin = (parent: string): boolean => domain === parent || domain.endsWith(`.${parent}`);
-  if (isWithin("node-restriction.kubernetes.io")) return true;
-  if (isWithin("kubelet.kubernetes.io") || isWithin("node.kubernetes.io")) return false;
-  return (isWithin("kubernetes.io") || isWithin("k8s.io")) && !kubeletLabels.has(label);
+  return domain === parent || domain.endsWith(`.${parent}`);
+}
+
+const isRestrictedLabel = (label: string): boolean => isWithin(label, "node-restriction.kubernetes.io");
+
+function isForbiddenLabel(label: string): boolean {
+  if (isRestrictedLabel(label)) return true;
+  if (isWithin(label, "kubelet.kubernetes.io") || isWithin(label, "node.kubernetes.io")) return false;
+  return (isWithin(label, "kubernetes.io") || isWithin(label, "k8s.io")) && !kubeletLabels.has(label);
 }
 
 function forbiddenLabels(draft: Fields, old: ApiObject | undefined): string[] {
@@ -64,7 +72,7 @@ export class NodeRestriction {
       case "leases":
         return change.target.name === node
           ? undefined
-          : `node ${JSON.stringify(node)} can only access the lease with the same name as the requesting node`;
+          : "can only access node lease with the same name as the requesting node";
       case "csinodes":
         return change.target.name === node
           ? undefined
@@ -113,17 +121,18 @@ export class NodeRestriction {
       return `node ${quoted} must not set blockOwnerDeletion on an owner reference`;
     }
     const uid = this.#store.get("nodes", node)?.metadata.uid;
-    if (uid !== owner["uid"]) return `node ${node} UID mismatch: expected ${uid ?? ""} got ${textAt(owner, "uid")}`;
+    if (uid !== owner["uid"]) return `node ${node} UID mismatch: expected ${textAt(owner, "uid")} got ${uid ?? ""}`;
     const [reference] = referencesOf(pod).keys();
-    return reference === undefined ? undefined : `node ${quoted} can not create pods that reference ${reference}`;
+    return reference === undefined ? undefined : `a mirror pod may not reference ${spoken[reference] ?? reference}`;
   }
 
   #node(node: string, { operation, target, draft, old }: Change): string | undefined {
     const quoted = JSON.stringify(node);
     if (target.name !== node) return `node ${quoted} is not allowed to modify node ${JSON.stringify(target.name)}`;
     if (draft === undefined) return undefined;
-    const labels = forbiddenLabels(draft, old).join(", ");
     if (operation === "create") {
+      // Other labels of Kubernetes' own domains are a kubelet's to refuse, when it registers.
+      const labels = forbiddenLabels(draft, undefined).filter(isRestrictedLabel).join(", ");
       return labels === "" ? undefined : `node ${quoted} is not allowed to set the following labels: ${labels}`;
     }
     if (!sameJson(at(draft, "spec.taints"), at(old, "spec.taints"))) {
@@ -132,6 +141,7 @@ export class NodeRestriction {
     if (!sameJson(at(draft, "metadata.ownerReferences"), at(old, "metadata.ownerReferences"))) {
       return `node ${quoted} is not allowed to modify ownerReferences`;
     }
+    const labels = forbiddenLabels(draft, old).join(", ");
     return labels === "" ? undefined : `is not allowed to modify labels: ${labels}`;
   }
 

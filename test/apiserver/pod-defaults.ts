@@ -30,7 +30,8 @@ function pullPolicy(image: string): string {
   return tag === "latest" ? "Always" : "IfNotPresent";
 }
 
-function completeContainer(container: Draft): void {
+/** The defaults of a container of any kind. */
+export function completeContainer(container: Draft): void {
   container["terminationMessagePath"] ??= "/dev/termination-log";
   container["terminationMessagePolicy"] ??= "File";
   container["imagePullPolicy"] ??= pullPolicy(textAt(container, "image"));
@@ -67,7 +68,7 @@ function completeVolume(volume: Draft): void {
 }
 
 /** Quality of service by the resources of all containers; amounts are compared as they are written. */
-function qosClass(pod: Fields): string {
+export function qosClass(pod: Fields): string {
   const containers = [...itemsAt(pod, "spec.containers"), ...itemsAt(pod, "spec.initContainers")];
   const amounts = (container: Fields, name: string): string => {
     const [requested, limit] = [at(container, `resources.requests.${name}`), at(container, `resources.limits.${name}`)];

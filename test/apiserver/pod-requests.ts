@@ -29,11 +29,11 @@ export function withCondition(object: ApiObject, type: string, status: string, r
 /** Binds a pod to a node, as the scheduler asks for. @throws ApiError 404, 409 when it is bound or going */
 export function bindPod(registry: Registry, target: Target, node: string): Fields {
   const pod = registry.get(target);
-  const subject = { group: "", resource: "pods", name: target.name };
+  const bindings = { group: "", resource: "pods/binding", name: target.name };
   const bound = textAt(pod, "spec.nodeName");
-  if (bound !== "") throw conflict(subject, `pod ${target.name} is already assigned to node ${JSON.stringify(bound)}`);
+  if (bound !== "") throw conflict(bindings, `pod ${target.name} is already assigned to node ${JSON.stringify(bound)}`);
   if (pod.metadata.deletionTimestamp !== undefined) {
-    throw conflict(subject, `pod ${target.name} is being deleted, cannot be assigned to a host`);
+    throw conflict(bindings, `pod ${target.name} is being deleted, cannot be assigned to a host`);
   }
   const draft = draftOf(withCondition(pod, "PodScheduled", "True"));
   draftAt(draft, "spec")["nodeName"] = node;

@@ -12,7 +12,8 @@ import {
   sameJson,
   textAt,
 } from "./objects.ts";
-import { completePod } from "./pod-defaults.ts";
+import { completeContainer, completePod, qosClass } from "./pod-defaults.ts";
+import { statusProblems } from "./pod-status.ts";
 import type { Problem, Strategy } from "./resource.ts";
 
 function containerProblems(pod: Fields, list: string, names: Set<string>): Problem[] {
@@ -71,11 +72,35 @@ function specProblems(pod: Fields, old: ApiObject): Problem[] {
   ];
 }
 
+function resizeProblems(pod: Fields, old: ApiObject): Problem[] {
+  const problems: Problem[] = [];
+  if (qosClass(pod) !== qosClass(old)) {
+    problems.push(["spec", "Invalid value: Pod QOS Class may not change as a result of resizing"]);
+  }
+  // Kubelets that can resize tell what the containers have.
+  const runs = itemsAt(old, "status.containerStatuses").find((each) => at(each, "state.running") !== undefined);
+  if (runs !== undefined && runs["resources"] === undefined) {
+    problems.push(["spec", "Forbidden: Pod running on node without support for resize"]);
+  }
+  return problems;
+}
+
+function changeProblems(pod: Fields, old: ApiObject, subresource: string): Problem[] {
+  if (subresource === "status") return statusProblems(pod, old);
+  if (subresource === "resize") return resizeProblems(pod, old);
+  const mirror = "kubernetes.io/config.mirror";
+  if (fieldsAt(pod, "metadata.annotations")[mirror] === fieldsAt(old, "metadata.annotations")[mirror]) return [];
+  return [[`metadata.annotations[${mirror}]`, "Forbidden: may not add, change or remove mirror annotation"]];
+}
+
 /** Copies of `spec` what one subresource may change; everything else is put back. */
 function keepAllBut(draft: Draft, old: ApiObject, subresource: string): void {
   const given = fieldsAt(draft, "spec");
   const spec = draftOf(fieldsAt(old, "spec"));
-  if (subresource === "ephemeralcontainers") spec["ephemeralContainers"] = given["ephemeralContainers"];
+  if (subresource === "ephemeralcontainers") {
+    spec["ephemeralContainers"] = given["ephemeralContainers"];
+    for (const container of draftsAt(spec, "ephemeralContainers")) completeContainer(container);
+  }
   if (subresource === "resize") {
     for (const list of ["containers", "initContainers"]) {
       for (const container of draftsAt(spec, list)) {
@@ -104,6 +129,7 @@ export const podStrategy: Strategy = {
   validate: (pod, old, subresource) => [
     ...problemsOf(pod),
     ...(old !== undefined && subresource === "" ? specProblems(pod, old) : []),
+    ...(old === undefined ? [] : changeProblems(pod, old, subresource)),
   ],
   graceSeconds: (pod, asked) => {
     if (textAt(pod, "spec.nodeName") === "") return 0;

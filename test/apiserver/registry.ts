@@ -1,8 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { alreadyExists, badRequest, conflict, type ErrorSubject, forbidden, invalid, notFound } from "./api-error.ts";
+import {
+  ApiError,
+  alreadyExists,
+  badRequest,
+  conflict,
+  type ErrorSubject,
+  forbidden,
+  invalid,
+  notFound,
+} from "./api-error.ts";
 import type { User } from "./authn.ts";
 import { decode } from "./decode.ts";
-import { type DeleteOptions, deletePlan } from "./deletion.ts";
+import { type DeleteOptions, deletePlan, markDeleted } from "./deletion.ts";
 import { jsonPatch, mergePatch } from "./json-patch.ts";
 import {
   type ApiObject,
@@ -66,6 +75,14 @@ function subjectOf({ resource, name }: Target): ErrorSubject {
   return { group: resource.group, resource: resource.plural, name };
 }
 
+function requireNoNewFinalizers(target: Target, draft: Draft, old: ApiObject): void {
+  const known = new Set(listAt(old, "metadata.finalizers"));
+  const isNew = listAt(draft, "metadata.finalizers").some((each) => !known.has(each));
+  if (old.metadata.deletionTimestamp === undefined || !isNew) return;
+  const why = "Forbidden: no new finalizers can be added if the object is being deleted";
+  throw invalid(subjectOf(target), target.resource.kind, [["metadata.finalizers", why]]);
+}
+
 /** The API's rules over the store: how objects come to be, change and go. Time is the wall clock's. */
 export class Registry {
   readonly store: Store;
@@ -101,15 +118,16 @@ export class Registry {
     }
     const named = { ...target, name: textAt(metadata, "name") };
     const { name } = named;
-    if (!namePattern.test(name)) {
+    const pattern = resource.strategy.anyName === true ? /^(?!\.\.?$)[^/%]{1,253}$/ : namePattern;
+    if (!pattern.test(name)) {
       const problem =
         name === ""
-          ? "name or generateName is required"
+          ? "Required value: name or generateName is required"
           : `Invalid value: ${JSON.stringify(name)}: must be a DNS subdomain`;
       throw invalid(subjectOf(named), resource.kind, [["metadata.name", problem]]);
     }
     if (textAt(metadata, "resourceVersion") !== "") {
-      throw badRequest("resourceVersion should not be set on objects to be created");
+      throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
     }
     for (const member of ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]) delete metadata[member];
     metadata["uid"] = randomUUID();
@@ -130,7 +148,8 @@ export class Registry {
     const draft = this.#received(target, given, caller);
     const version = textAt(draft, "metadata.resourceVersion");
     if (version === "" && target.resource.strategy.needsResourceVersion === true) {
-      throw invalid(subjectOf(target), target.resource.kind, [
+      const subject = subjectOf(target);
+      throw invalid(subject, subject.resource, [
         ["metadata.resourceVersion", "Invalid value: 0: must be specified for an update"],
       ]);
     }
@@ -144,7 +163,13 @@ export class Registry {
     const shown = conversion === undefined ? old : conversion.fromStored(old);
     const patched = this.#patched(target, type, shown, patch);
     if (!isFields(patched)) throw badRequest("the patch makes something else than an object");
-    return this.#replace(target, this.#received(target, patched, caller), old, caller);
+    const draft = this.#received(target, patched, caller);
+    // Only who replaces an object says by its UID which one is meant; a patch may not change it.
+    if (textAt(draft, "metadata.uid") !== old.metadata.uid) {
+      const why = `Invalid value: ${JSON.stringify(textAt(draft, "metadata.uid"))}: field is immutable`;
+      throw invalid(subjectOf(target), target.resource.kind, [["metadata.uid", why]]);
+    }
+    return this.#replace(target, draft, old, caller);
   }
 
   /**
@@ -158,19 +183,31 @@ export class Registry {
   ): { readonly object: ApiObject; readonly gone: boolean } {
     const old = this.get(target);
     const { uid, resourceVersion } = options.preconditions ?? {};
-    if (uid !== undefined && uid !== old.metadata.uid) throw this.#wrongUid(target, uid, old);
+    const subject = { ...subjectOf(target), resource: target.resource.kind };
+    if (uid !== undefined && uid !== old.metadata.uid) {
+      throw conflict(
+        subject,
+        `the UID in the precondition (${uid}) does not match the UID in record (${old.metadata.uid}). The object might have been deleted and then recreated`,
+      );
+    }
     if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
       const found = old.metadata.resourceVersion;
       throw conflict(
-        subjectOf(target),
-        `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${found}`,
+        subject,
+        `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${found}). The object might have been modified`,
       );
     }
     this.#admit({ operation: "delete", target, user: caller.user, draft: undefined, old });
     const { storage, strategy } = target.resource;
     const key = keyOf(target.namespace, target.name);
     const plan = deletePlan(old, strategy, options);
-    if (caller.dryRun === true) return { object: old, gone: plan === "remove" };
+    if (caller.dryRun === true) {
+      return { object: typeof plan === "string" ? old : (plan as ApiObject), gone: plan === "remove" };
+    }
+    // What could have gone with grace is marked first, so that watches see it as going.
+    if (plan === "remove" && strategy.graceSeconds !== undefined && old.metadata.deletionGracePeriodSeconds !== 0) {
+      this.store.put(storage, key, markDeleted(old, 0));
+    }
     if (plan === "remove") return { object: this.store.remove(storage, key) ?? old, gone: true };
     if (plan === "nothing") return { object: old, gone: false };
     return { object: this.store.put(storage, key, plan), gone: false };
@@ -223,7 +260,7 @@ export class Registry {
   }
 
   #patched(target: Target, type: PatchType, object: ApiObject, patch: Json): Json {
-    if (type === "application/json-patch+json") return jsonPatch(object, patch, subjectOf(target));
+    if (type === "application/json-patch+json") return jsonPatch(object, patch);
     if (!isFields(patch)) throw badRequest("a merge patch is an object");
     if (type === "application/merge-patch+json") return mergePatch(object, patch);
     return strategicMerge(target.resource.kind, object, patch);
@@ -249,6 +286,7 @@ export class Registry {
       else metadata[name] = kept;
     }
     metadata["resourceVersion"] = old.metadata.resourceVersion;
+    requireNoNewFinalizers(target, draft, old);
     if (resource.strategy.countsGenerations === true && !sameJson(draft["spec"], old["spec"])) {
       metadata["generation"] = (old.metadata.generation ?? 0) + 1;
     }

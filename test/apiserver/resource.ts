@@ -14,6 +14,8 @@ export interface Strategy {
   readonly updateSubresource?: (draft: Draft, old: ApiObject, subresource: string) => void;
   /** @param subresource `""` for the object itself */
   readonly validate?: (object: Fields, old: ApiObject | undefined, subresource: string) => readonly Problem[];
+  /** Whether any name will do that can be part of a path. */
+  readonly anyName?: boolean;
   /** Whether updates must say which revision they are based on. */
   readonly needsResourceVersion?: boolean;
   /** Whether `metadata.generation` counts the changes of `spec`. */

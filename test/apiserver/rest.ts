@@ -1,7 +1,8 @@
 import { ApiError, badRequest, methodNotAllowed } from "./api-error.ts";
-import { findResource } from "./catalog.ts";
+import { catalog, findResource } from "./catalog.ts";
 import type { DeleteOptions } from "./deletion.ts";
 import type { Exchange } from "./exchange.ts";
+import { checkListOptions } from "./list-options.ts";
 import { listObjects, parseRevision, tooLargeRevision } from "./listing.ts";
 import { type ApiObject, at, type Fields, isFields, itemsAt, type Json, numberAt } from "./objects.ts";
 import type { Caller, PatchType, Registry, Target } from "./registry.ts";
@@ -56,8 +57,15 @@ export class RestHandler {
 
   async handle(exchange: Exchange, info: RequestInfo): Promise<void> {
     const resource = findResource(info.group, info.version, info.resource);
+    if (!catalog.some(({ group }) => group === info.group)) {
+      return exchange.sendText(404, "404 page not found\n", { "content-type": "text/plain; charset=utf-8" });
+    }
     if (resource === undefined || (info.subresource !== "" && !resource.subresources.includes(info.subresource))) {
       throw new ApiError(404, "NotFound", "the server could not find the requested resource");
+    }
+    const accepted = exchange.header("accept") ?? "*/*";
+    if (!/\*\/\*|application\/(?:\*|json|vnd\.kubernetes\.protobuf)/.test(accepted)) {
+      throw new ApiError(406, "NotAcceptable", "406: Not Acceptable\n\nAvailable representations: application/json");
     }
     const target: Target = { resource, namespace: info.namespace, name: info.name, subresource: info.subresource };
     const dryRun = exchange.query.getAll("dryRun");
@@ -93,6 +101,7 @@ export class RestHandler {
         return this.#answer(exchange, 201, resource, created);
       }
       case "update": {
+        if (target.name === "") throw methodNotAllowed();
         const body = await this.#object(exchange);
         return this.#answer(exchange, 200, resource, this.#registry.update(target, body, caller));
       }
@@ -146,6 +155,7 @@ export class RestHandler {
 
   #list(exchange: Exchange, target: Target): void {
     const { query } = exchange;
+    checkListOptions(query, "list");
     const resourceVersion = query.get("resourceVersion") ?? "";
     const request = {
       ...this.#selector(exchange, target),
@@ -166,17 +176,14 @@ export class RestHandler {
     const { query } = exchange;
     const { store } = this.#registry;
     const sendsInitial = exchange.flag("sendInitialEvents");
-    if (query.has("sendInitialEvents") && query.get("resourceVersionMatch") !== "NotOlderThan") {
-      const message = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-      throw new ApiError(
-        422,
-        "Invalid",
-        `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: ${message}`,
-      );
-    }
+    checkListOptions(query, "watch");
     const asked = query.get("resourceVersion") ?? "";
-    if (asked !== "" && parseRevision(asked) > store.revision) {
-      throw tooLargeRevision(parseRevision(asked), store.revision);
+    if (!/^\d*$/.test(asked)) {
+      throw new ApiError(
+        500,
+        "",
+        `resourceVersion: Invalid value: ${JSON.stringify(asked)}: strconv.ParseUint: parsing ${JSON.stringify(asked)}: invalid syntax`,
+      );
     }
     const fromNow = sendsInitial || asked === "" || asked === "0";
     const bookmarks = exchange.flag("allowWatchBookmarks");
@@ -233,6 +240,10 @@ export class RestHandler {
   async #deleteOptions(exchange: Exchange): Promise<DeleteOptions> {
     const body: Json | undefined = await exchange.body();
     const fromQuery = exchange.query.get("gracePeriodSeconds");
+    const given = at(body, "gracePeriodSeconds");
+    if (given !== undefined && given !== null && !Number.isSafeInteger(given)) {
+      throw badRequest(`DeleteOptions: gracePeriodSeconds is no integer: ${JSON.stringify(given)}`);
+    }
     const grace = numberAt(body, "gracePeriodSeconds") ?? (fromQuery === null ? undefined : Number(fromQuery));
     const preconditions = at(body, "preconditions");
     return {

@@ -1,3 +1,4 @@
+import { invalid } from "./api-error.ts";
 import type { User } from "./authn.ts";
 import type { AccessRequest } from "./authz.ts";
 import { type Fields, fieldsAt, listAt, textAt } from "./objects.ts";
@@ -61,6 +62,10 @@ export function answerReview(resource: string, review: Fields, caller: User, rev
   switch (resource) {
     case "subjectaccessreviews":
     case "localsubjectaccessreviews":
+      if (textAt(spec, "user") === "" && listAt(spec, "groups").length === 0) {
+        const problem = 'Invalid value: "": at least one of user or group must be specified';
+        throw invalid({ group: "authorization.k8s.io", resource: "" }, "", [["spec.user", problem]]);
+      }
       return access(subjectOf(spec));
     case "selfsubjectaccessreviews":
       return access(caller);

@@ -33,6 +33,7 @@ import { Faults } from "./faults.ts";
 import { collectGarbage } from "./garbage.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 import { KubeletProxy, refuseUpgrade } from "./kubelet-proxy.ts";
+import { MetricsApi } from "./metrics-api.ts";
 import { keepNamespaces } from "./namespaces.ts";
 import { watchNodes } from "./node-lifecycle.ts";
 import { NodeRestriction } from "./node-restriction.ts";
@@ -65,6 +66,15 @@ export interface TestApiServerOptions extends SignerOptions {
   readonly nodeSilenceMs?: number;
   /** Whether pods get a node by themselves. Default: yes. */
   readonly schedules?: boolean;
+  /** Of the server's own certificate. */
+  readonly servingValidity?: Validity;
+  /** Whether kubelets have to show a certificate that this authority signed. Default: no, as in most clusters. */
+  readonly verifiesKubelets?: boolean;
+}
+
+interface Validity {
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
 }
 
 export class TestApiServer implements AsyncDisposable {
@@ -80,6 +90,7 @@ export class TestApiServer implements AsyncDisposable {
   readonly #http: Http2SecureServer;
   readonly #rest: RestHandler;
   readonly #kubelets: KubeletProxy;
+  readonly #metrics: MetricsApi;
   /** HTTP/2 connections. */
   readonly #sessions = new Set<ServerHttp2Session>();
   #nodes: Disposable | undefined;
@@ -105,8 +116,13 @@ export class TestApiServer implements AsyncDisposable {
       },
       shape: shapeAnswer,
     });
-    this.#kubelets = new KubeletProxy(store, this.credentials("kube-apiserver-kubelet-client", ["system:masters"]));
-    this.#http = this.#listener();
+    this.#kubelets = new KubeletProxy(
+      store,
+      this.credentials("kube-apiserver-kubelet-client", ["system:masters"]),
+      options.verifiesKubelets === true ? this.authority.certificate : undefined,
+    );
+    this.#metrics = new MetricsApi(store, this.#kubelets);
+    this.#http = this.#listener(options.servingValidity);
     this.#control(options);
   }
 
@@ -130,11 +146,7 @@ export class TestApiServer implements AsyncDisposable {
   }
 
   /** A client certificate for a user. */
-  credentials(
-    user: string,
-    groups: readonly string[] = [],
-    validity: { readonly notBefore?: Date; readonly notAfter?: Date } = {},
-  ): Credentials {
+  credentials(user: string, groups: readonly string[] = [], validity: Validity = {}): Credentials {
     const subject = { commonName: user, organizations: groups };
     return this.authority.issue({ subject, usages: ["client"], ...validity });
   }
@@ -177,11 +189,12 @@ export class TestApiServer implements AsyncDisposable {
     this.#http.close();
   }
 
-  #listener(): Http2SecureServer {
+  #listener(validity: Validity = {}): Http2SecureServer {
     const { certificate, key } = this.authority.issue({
       subject: { commonName: "kube-apiserver" },
       names: ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default.svc"],
       usages: ["server"],
+      ...validity,
     });
     const http = createSecureServer({
       key,
@@ -232,6 +245,8 @@ export class TestApiServer implements AsyncDisposable {
       this.access.require({ ...info, user: exchange.user });
       const kubelet = this.#kubelets.locate(info, exchange.query);
       if (kubelet !== undefined) return this.#kubelets.pass(exchange, kubelet);
+      const metrics = await this.#metrics.answer(info);
+      if (metrics !== undefined) return exchange.send(200, metrics);
       if (!(await this.#review(exchange, info))) await this.#rest.handle(exchange, info);
       return;
     }
@@ -246,7 +261,7 @@ export class TestApiServer implements AsyncDisposable {
     }
     const discovered = discover(path) ?? describeApi(path);
     if (discovered === undefined) {
-      throw new ApiError(404, "NotFound", "the server could not find the requested resource");
+      return exchange.sendText(404, "404 page not found\n", { "content-type": "text/plain; charset=utf-8" });
     }
     exchange.send(200, discovered);
   }

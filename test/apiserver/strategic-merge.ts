@@ -1,4 +1,4 @@
-import { badRequest } from "./api-error.ts";
+import { ApiError, badRequest } from "./api-error.ts";
 import { mergeKeyOf } from "./merge-keys.ts";
 import { type Draft, type Fields, isFields, type Json, sameJson } from "./objects.ts";
 
@@ -89,6 +89,15 @@ function removeFromPrimitiveLists(merged: Draft, patch: Fields): void {
   }
 }
 
+/** What a patch brings must stand in the order that it asks for. @throws ApiError 500, as by the real one */
+function requireOrder(name: string, patched: Json | undefined, position: (item: Json) => number): void {
+  if (!Array.isArray(patched)) return;
+  const brought = (patched as Json[]).filter((item) => !isFields(item) || item["$patch"] === undefined);
+  const positions = brought.map(position);
+  const isOrdered = positions.every((each, index) => each !== -1 && each >= (positions[index - 1] ?? 0));
+  if (!isOrdered) throw new ApiError(500, "", `The order in patch list ${name} doesn't match $setElementOrder list`);
+}
+
 /** Puts lists into the order that `$setElementOrder/…` asks for; items it does not name stay among their neighbours. */
 function orderLists(kind: string, path: string, merged: Draft, original: Fields, patch: Fields): void {
   for (const [directive, order] of Object.entries(patch)) {
@@ -102,6 +111,7 @@ function orderLists(kind: string, path: string, merged: Draft, original: Fields,
       items.findIndex((each) => sameJson(idOf(each), idOf(item)));
     const before = Array.isArray(original[name]) ? (original[name] as Json[]) : [];
     const wanted = order as Json[];
+    requireOrder(name, patch[name], (item) => position(wanted, item));
     const listed = (list as Json[])
       .filter((item) => position(wanted, item) !== -1)
       .toSorted((a, b) => position(wanted, a) - position(wanted, b));

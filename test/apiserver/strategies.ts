@@ -1,6 +1,30 @@
-import { at, draftAt, draftsAt, fieldsAt, textAt } from "./objects.ts";
+import { ApiError } from "./api-error.ts";
+import { type ApiObject, at, draftAt, draftsAt, type Fields, fieldsAt, sameJson, textAt } from "./objects.ts";
 import { readRequest } from "./pkcs10.ts";
 import type { Problem, Strategy } from "./resource.ts";
+
+/** An event is told where its object is. */
+export const eventStrategy: Strategy = {
+  validate: (event) => {
+    const namespace = textAt(event, "involvedObject.namespace") || "default";
+    return namespace === textAt(event, "metadata.namespace")
+      ? []
+      : [["involvedObject.namespace", `Invalid value: ${JSON.stringify(namespace)}: does not match event.namespace`]];
+  },
+};
+
+/** What a ConfigMap or Secret that says so does not let be changed. */
+function frozenProblems(draft: Fields, old: ApiObject | undefined): Problem[] {
+  if (old?.["immutable"] !== true) return [];
+  const why = "Forbidden: field is immutable when `immutable` is set";
+  const problems: Problem[] = draft["immutable"] === true ? [] : [["immutable", why]];
+  for (const member of ["data", "binaryData"]) {
+    if (!sameJson(draft[member] ?? {}, old[member] ?? {})) problems.push([member, why]);
+  }
+  return problems;
+}
+
+export const configMapStrategy: Strategy = { validate: frozenProblems };
 
 /** Objects that are nothing but data. */
 export const plainStrategy: Strategy = {};
@@ -31,8 +55,12 @@ export const secretStrategy: Strategy = {
       draftAt(draft, "data")[name] = Buffer.from(typeof value === "string" ? value : "").toString("base64");
     }
   },
-  validate: (secret, old) =>
-    old !== undefined && secret["type"] !== old["type"] ? [["type", "Invalid value: field is immutable"]] : [],
+  validate: (secret, old) => [
+    ...(old !== undefined && secret["type"] !== old["type"]
+      ? ([["type", "Invalid value: field is immutable"]] as const)
+      : []),
+    ...frozenProblems(secret, old),
+  ],
 };
 
 export const claimStrategy: Strategy = {
@@ -51,9 +79,12 @@ export const serviceStrategy: Strategy = {
     const spec = draftAt(draft, "spec");
     spec["type"] ??= "ClusterIP";
     spec["sessionAffinity"] ??= "None";
+    spec["internalTrafficPolicy"] ??= "Cluster";
     if (spec["type"] !== "ExternalName") {
       spec["clusterIP"] ??= `10.96.${Math.floor(nextServiceAddress / 250) % 256}.${(nextServiceAddress++ % 250) + 1}`;
       spec["clusterIPs"] = [spec["clusterIP"]];
+      spec["ipFamilies"] ??= ["IPv4"];
+      spec["ipFamilyPolicy"] ??= "SingleStack";
     }
     for (const port of draftsAt(draft, "spec.ports")) {
       port["protocol"] ??= "TCP";
@@ -71,6 +102,7 @@ export const serviceStrategy: Strategy = {
 
 /** A signing request's `spec` never changes; its approval and its status have an endpoint each. */
 export const certificateRequestStrategy: Strategy = {
+  anyName: true,
   create: (draft, author) => {
     draft["status"] = {};
     const spec = draftAt(draft, "spec");
@@ -95,8 +127,14 @@ export const certificateRequestStrategy: Strategy = {
     if (!textAt(request, "spec.signerName").includes("/")) {
       problems.push(["spec.signerName", "Invalid value: must be a fully qualified name"]);
     }
-    // Throws for what is no request, or is not signed by its own key.
-    if (old === undefined) readRequest(textAt(request, "spec.request"));
+    if (old !== undefined) return problems;
+    try {
+      // Throws for what is no request, or is not signed by its own key.
+      readRequest(textAt(request, "spec.request"));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      problems.push(["spec.request", `Invalid value: ${error.message}`]);
+    }
     return problems;
   },
 };

@@ -1,9 +1,9 @@
 import type { Access } from "./access.ts";
-import { ApiError, badRequest, methodNotAllowed } from "./api-error.ts";
+import { type ApiError, badRequest, forbidden, methodNotAllowed, notFound } from "./api-error.ts";
 import { nodeNameOf } from "./node-authorizer.ts";
-import { type Fields, isFields, textAt } from "./objects.ts";
+import { type ApiObject, type Fields, isFields, itemsAt, listAt, textAt } from "./objects.ts";
 import { bindPod, evictPod } from "./pod-requests.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry, Target } from "./registry.ts";
 import type { SubresourceHandler, SubresourceRequest } from "./rest.ts";
 
 async function posted({ exchange }: SubresourceRequest): Promise<Fields> {
@@ -26,27 +26,69 @@ export function subresourceHandlers(registry: Registry, access: Access): Readonl
       const pod = registry.find(request.target);
       if (node !== undefined && pod !== undefined && textAt(pod, "spec.nodeName") !== node) {
         const why = `node ${node} can only evict pods with spec.nodeName set to itself`;
-        throw new ApiError(403, "Forbidden", why);
+        throw forbidden({ group: "", resource: "pods", name: request.target.name }, why);
       }
       request.exchange.send(201, evictPod(registry, request.target, eviction, request.caller));
     },
     "serviceaccounts/token": async (request) => {
       const asked = await posted(request);
       const node = nodeNameOf(request.caller.user);
-      if (node !== undefined) requireOwnPod(registry, node, request.target.namespace, asked);
+      if (node !== undefined) {
+        const { namespace, name } = request.target;
+        const question = { user: request.caller.user, verb: audienceVerb, group: "", namespace, name };
+        const mayAsk = (resource: string): boolean =>
+          access.authorize({ ...question, resource, subresource: "", fieldSelector: "" }) === undefined;
+        requireOwnPod(registry, node, request.target, asked, mayAsk);
+      }
       request.exchange.send(201, access.issuer.issue(request.target.namespace, request.target.name, asked));
     },
   };
 }
 
 /** A node gets tokens for pods that run on it, and for nothing else (NodeRestriction). */
-function requireOwnPod(registry: Registry, node: string, namespace: string, request: Fields): void {
-  const refuse = (why: string): ApiError => new ApiError(403, "Forbidden", `serviceaccounts is forbidden: ${why}`);
+function requireOwnPod(
+  registry: Registry,
+  node: string,
+  { namespace, name }: Target,
+  request: Fields,
+  mayAsk: (audience: string) => boolean,
+): void {
+  const refuse = (why: string): ApiError => forbidden({ group: "", resource: "serviceaccounts", name }, why);
   const reference = (field: string): string => textAt(request, `spec.boundObjectRef.${field}`);
   if (reference("kind") !== "Pod" || reference("name") === "") throw refuse("node requested token not bound to a pod");
   if (reference("uid") === "") throw refuse("node requested token with a pod binding without a uid");
   const pod = registry.store.get("pods", `${namespace}/${reference("name")}`);
-  if (pod !== undefined && textAt(pod, "spec.nodeName") !== node) {
+  if (pod === undefined) throw notFound({ group: "", resource: "pod", name: reference("name") });
+  if (reference("uid") !== pod.metadata.uid) {
+    throw refuse(
+      `the UID in the bound object reference (${reference("uid")}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  }
+  if (textAt(pod, "spec.nodeName") !== node) {
     throw refuse("node requested token bound to a pod scheduled on a different node");
   }
+  // No audience at all stands for the server's own.
+  const [audience = "", ...others] = listAt(request, "spec.audiences").map(String);
+  if (others.length > 0) throw refuse("node may only request 0 or 1 audiences");
+  if (audiencesOf(registry, pod).has(audience) || mayAsk(audience)) return;
+  throw refuse(
+    `audience ${JSON.stringify(audience)} not found in pod spec volume, system:node:${node} is not authorized to request tokens for this audience`,
+  );
+}
+
+/** The permission that nodes need for audiences that no pod names, as for credential provider plugins. */
+const audienceVerb = "request-serviceaccounts-token-audience";
+
+/** For whom a pod's volumes have tokens, by themselves or through CSI drivers. */
+function audiencesOf(registry: Registry, pod: ApiObject): ReadonlySet<string> {
+  const volumes = itemsAt(pod, "spec.volumes");
+  const projected = volumes
+    .flatMap((volume) => itemsAt(volume, "projected.sources"))
+    .filter((source) => source["serviceAccountToken"] !== undefined)
+    .map((source) => textAt(source, "serviceAccountToken.audience"));
+  const drivers = volumes.flatMap((volume) => {
+    const driver = registry.store.get("csidrivers.storage.k8s.io", textAt(volume, "csi.driver"));
+    return itemsAt(driver, "spec.tokenRequests").map((request) => textAt(request, "audience"));
+  });
+  return new Set([...projected, ...drivers]);
 }

@@ -83,6 +83,15 @@ function requestCondition(request: Fields): string {
   return conditions.length === 0 ? "Pending" : conditions.join(",");
 }
 
+/** How many of a pod's readiness gates are open. */
+function gates(pod: Fields): string {
+  const wanted = itemsAt(pod, "spec.readinessGates").map((gate) => gate["conditionType"]);
+  const open = itemsAt(pod, "status.conditions").filter(
+    (each) => wanted.includes(each["type"]) && each["status"] === "True",
+  );
+  return wanted.length === 0 ? "<none>" : `${open.length}/${wanted.length}`;
+}
+
 const info =
   (field: string) =>
   (object: Fields): string =>
@@ -97,6 +106,8 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
     ageColumn,
     { name: "IP", wide: true, cell: info("status.podIP") },
     { name: "Node", wide: true, cell: info("spec.nodeName") },
+    { name: "Nominated Node", wide: true, cell: info("status.nominatedNodeName") },
+    { name: "Readiness Gates", wide: true, cell: gates },
   ],
   nodes: [
     nameColumn,
@@ -138,12 +149,17 @@ function shownObject(exchange: Exchange, object: Fields): Fields | undefined {
   const policy = exchange.query.get("includeObject") ?? "Metadata";
   if (policy === "None") return undefined;
   if (policy === "Object") return object;
+  return metadataOf(object);
+}
+
+function metadataOf(object: Fields): Fields {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: fieldsAt(object, "metadata") };
 }
 
 /** Turns an object or a list into a table when the client prefers one (`Accept: application/json;as=Table…`). */
 export function shapeAnswer(exchange: Exchange, resource: Resource, answer: Fields): Fields {
   const wanted = (exchange.header("accept") ?? "").split(",")[0] ?? "";
+  if (wanted.includes("as=PartialObjectMetadata") && !Array.isArray(answer["items"])) return metadataOf(answer);
   if (!wanted.includes("as=Table")) return answer;
   const chosen = columns[resource.plural] ?? [nameColumn, ageColumn];
   const { items } = answer;

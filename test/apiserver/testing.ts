@@ -3,7 +3,6 @@ import { Agent, request } from "node:https";
 import type { IncomingMessage } from "node:http";
 import type { Credentials } from "./certificates.ts";
 import { type Fields, isFields, type Json } from "./objects.ts";
-import type { TestApiServer } from "./server.ts";
 
 export interface Answer {
   readonly code: number;
@@ -19,13 +18,19 @@ interface RequestOptions {
   readonly token?: string;
 }
 
+/** Where a server is, and who signed its certificate. */
+interface Served {
+  readonly url: string;
+  readonly authority: { readonly certificate: string };
+}
+
 /** A plain HTTP/1.1 client of the server for its own tests: one user, no retries, nothing clever. */
 export class TestClient implements Disposable {
-  readonly #server: TestApiServer;
+  readonly #server: Served;
   readonly #agent: Agent;
 
   /** @param who undefined: no certificate */
-  constructor(server: TestApiServer, who?: Credentials) {
+  constructor(server: Served, who?: Credentials) {
     this.#server = server;
     const identity = who === undefined ? {} : { cert: who.certificate, key: who.key };
     this.#agent = new Agent({ keepAlive: true, ca: server.authority.certificate, ...identity });
@@ -37,7 +42,7 @@ export class TestClient implements Disposable {
     for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
     const isJson = (response.headers["content-type"] ?? "").startsWith("application/json");
-    const parsed = isJson ? (JSON.parse(text) as Json) : {};
+    const parsed = isJson && text !== "" ? (JSON.parse(text) as Json) : {};
     return {
       code: response.statusCode ?? 0,
       headers: response.headers,
@@ -59,6 +64,8 @@ export class TestClient implements Disposable {
       rest = lines.pop() ?? "";
       for (const line of lines) yield JSON.parse(line) as { type: string; object: Fields };
     }
+    // A refusal is no event, and ends without a line feed.
+    if (rest.trim() !== "") yield JSON.parse(rest) as { type: string; object: Fields };
   }
 
   [Symbol.dispose](): void {

@@ -64,7 +64,7 @@ export class TokenIssuer {
     return {
       kind: "TokenRequest",
       apiVersion: "authentication.k8s.io/v1",
-      metadata: { name, namespace, creationTimestamp: timestamp() },
+      metadata: { name, namespace, uid: account.metadata.uid, creationTimestamp: timestamp() },
       spec: { ...fieldsAt(request, "spec"), audiences, expirationSeconds: seconds },
       status: { token, expirationTimestamp: timestamp((nowSeconds + seconds) * 1000) },
     };

@@ -96,6 +96,8 @@ export class Watch {
   /** To a selecting client an object that begins or ceases to be selected is one that comes or goes. */
   #tell({ resource, previous, current, deleted, revision }: StoreEvent): void {
     if (resource !== this.scope.resource.storage || this.#isSilent) return;
+    // Who asks for what comes after a revision that is still to come waits for it.
+    if (revision <= (this.scope.since ?? 0)) return;
     this.#toldRevision = revision;
     const was = previous !== undefined && this.#matches(previous);
     const is = !deleted && this.#matches(current);

@@ -282,3 +282,101 @@ test("connections that are half dead, watches that are cut and a server that ref
     await until("the lease to be renewed", async () => renewed() !== before, 15_000);
   }, image);
 });
+
+test("pods that don't fit are refused with reasons, those for which room is being made wait, critical ones make room", async () => {
+  await withClusterNode(async (cluster) => {
+    const { server } = cluster;
+    await cluster.nodeReady();
+    const node = server.admin.get("nodes", "node1") as { status?: { allocatable?: Record<string, string> } };
+    const cpus = Number(node.status?.allocatable?.["cpu"]);
+    const asking = (cpu: number, more: Fields = {}): Fields => {
+      const resources = { requests: { cpu: String(cpu) } };
+      const script = "trap 'sleep 2; exit' TERM; sleep 3600 & wait";
+      const container = { name: "c", image, imagePullPolicy: "Never", command: ["sh", "-c", script], resources };
+      return { terminationGracePeriodSeconds: 5, containers: [container], ...more };
+    };
+    server.admin.create(pod("large", asking(cpus * 0.75)));
+    await cluster.ready("large");
+
+    server.admin.create(pod("refused", asking(cpus)));
+    server.admin.create(pod("elsewhere", { nodeSelector: { zone: "far" } }));
+    const failed = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Failed"');
+    for (const name of ["refused", "elsewhere"]) await server.admin.until("pods", `default/${name}`, failed, 20_000);
+    const [used, capacity] = [cpus * 750, cpus * 1000];
+    assert.equal(cluster.status("refused").reason, "OutOfcpu");
+    assert.equal(
+      cluster.status("refused").message,
+      `Pod was rejected: Node didn't have enough resource: cpu, requested: ${capacity}, used: ${used}, capacity: ${capacity}`,
+    );
+    assert.equal(cluster.status("elsewhere").reason, "NodeAffinity");
+
+    server.admin.delete("pods", "default/large");
+    server.admin.create(pod("patient", asking(cpus * 0.75)));
+    await cluster.ready("patient");
+
+    server.admin.create(pod("critical", asking(cpus / 2, { priorityClassName: "system-node-critical" })));
+    await server.admin.until("pods", "default/patient", failed, 20_000);
+    const { reason, message, conditions = [] } = cluster.status("patient");
+    assert.deepEqual([reason, message], ["Preempting", "Preempted in order to admit critical pod"]);
+    const disruption = conditions.find(({ type }) => type === "DisruptionTarget");
+    assert.deepEqual([disruption?.status, disruption?.reason], ["True", "TerminationByKubelet"]);
+    await cluster.ready("critical");
+    const names = ["refused", "elsewhere", "patient", "critical"];
+    for (const name of names) server.admin.delete("pods", `default/${name}`);
+    for (const name of names) await cluster.gone(name);
+  }, image);
+});
+
+test("after a restart without the API server pods that ran are looked after, and on its return what it wants is done", async () => {
+  await withClusterNode(async (cluster, kubelet) => {
+    const { server, node } = cluster;
+    await cluster.nodeReady();
+    const data = { key: Buffer.from("s3cret").toString("base64") };
+    server.admin.create({ apiVersion: "v1", kind: "Secret", metadata: { name: "files", namespace: "default" }, data });
+    const script = "cat /s/key; sleep 3600";
+    const container = { name: "c", image, imagePullPolicy: "Never", command: ["sh", "-c", script] };
+    const volumeMounts = [{ name: "v", mountPath: "/s" }];
+    const volumes = [{ name: "v", secret: { secretName: "files" } }];
+    const own = { automountServiceAccountToken: true, containers: [{ ...container, volumeMounts }], volumes };
+    server.admin.create(pod("stays", own));
+    for (const name of ["goes", "ends"]) server.admin.create(pod(name));
+    for (const name of ["stays", "goes", "ends"]) await cluster.ready(name);
+    const readySince = cluster.status("stays").conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime;
+    const before = await node.podwright.container("stays", "c");
+
+    await server.wire.down();
+    kubelet.child.kill("SIGKILL");
+    await kubelet.ended;
+    server.admin.delete("pods", "default/goes");
+    const again = await cluster.start();
+    const answers = async (): Promise<boolean> => (await node.podwright.run(["ps", "--json"])).exitCode === 0;
+    await until("the kubelet to answer", answers, 60_000);
+    await node.podwright.waitFor(
+      "the pods",
+      (pods) => ["stays", "goes", "ends"].every((name) => pods.some((each) => each.name === name)),
+      40_000,
+    );
+    process.kill(await node.podwright.firstProcess(before.id), "SIGKILL");
+    const restarted = async (): Promise<boolean> => (await node.podwright.container("stays", "c")).restartCount === 1;
+    await until("a restart without the API server", restarted, 60_000);
+
+    await server.wire.up();
+    await server.admin.until("pods", "default/goes", (object) => object === undefined, 60_000);
+    const count = (): number | undefined => cluster.status("stays").containerStatuses?.[0]?.restartCount;
+    await until("the restart to be told", async () => count() === 1, 30_000);
+    await cluster.ready("stays");
+    const { restartCount } = await node.podwright.container("ends", "c");
+    assert.equal(restartCount, 0);
+    const endsSince = cluster.status("ends").conditions?.find(({ type }) => type === "Ready");
+    assert.equal(endsSince?.status, "True");
+    assert.ok(
+      Date.parse(endsSince?.lastTransitionTime ?? "") <= Date.parse(readySince ?? "") + 5000,
+      "its readiness is as old as before",
+    );
+    assert.doesNotMatch(JSON.stringify(await node.podwright.journal()), /s3cret|czNjcmV0/);
+    for (const name of ["stays", "ends"]) server.admin.delete("pods", `default/${name}`);
+    for (const name of ["stays", "ends"]) await cluster.gone(name);
+    again.child.kill("SIGTERM");
+    await again.ended;
+  }, image);
+});

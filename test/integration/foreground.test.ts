@@ -42,7 +42,7 @@ describe("podwright run in the foreground", { concurrency: 2 }, () => {
       const end = await command.ended;
       assert.equal(end.exitCode, 0, end.stderr);
       assert.match(end.stdout, /stopping at once\n/);
-      assert.ok(Date.now() - asked < 10_000, `took ${Date.now() - asked} ms`);
+      assert.ok(Date.now() - asked < 40_000, `took ${Date.now() - asked} ms`);
     });
   });
 

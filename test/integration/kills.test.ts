@@ -1,5 +1,6 @@
 import { test } from "node:test";
-import { seedOfTest, surviveKills } from "../support/kills.ts";
+import { surviveKills } from "../support/kills.ts";
+import { seedOfTest } from "../support/seed.ts";
 import { withPodwright } from "../support/podwright.ts";
 
 test("after 10 kills of the engine at random moments among 20 rich pods nothing ran twice, out of order or too often, and nothing is left", async () => {

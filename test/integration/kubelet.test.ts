@@ -169,7 +169,10 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     );
     assert.deepEqual(await node.healthz("/healthz"), { status: 200, body: "ok" });
     assert.deepEqual(await node.healthz("/healthz/ping"), { status: 200, body: "ok" });
-    assert.equal((await node.healthz("/metrics")).status, 404);
+    assert.equal((await node.healthz("/healthz?verbose")).status, 200);
+    for (const path of ["/", "/metrics", "/pods", "/healthz/none", "/configz"]) {
+      assert.equal((await node.healthz(path)).status, 404, path);
+    }
     const ids = await containerIds(node);
 
     const rival = node.startKubelet("--state-dir", podwright.path("rival"), "--healthz-port", "0");
@@ -182,10 +185,11 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     assert.match(applied.stderr, /takes no pods from podwright run/);
 
     await endKubelet(first);
-    const second = node.startKubelet();
+    const second = node.startKubelet("--healthz-port", "0");
     await node.answers();
     await podwright.waitFor("the pod to be known", isRunning("one-node1"));
     await sleep(2500);
+    await assert.rejects(node.healthz("/healthz"), /fetch failed/, "port 0 is no port");
     assert.deepEqual(await containerIds(node), ids, "the same containers run");
     assert.equal((await podwright.container("one-node1", "c")).restartCount, 0);
     await endKubelet(second);

@@ -154,13 +154,30 @@ test("the kubelet's API: logs are followed, commands and ports are streamed thro
       assert.equal(channels.get(2)?.toString(), "bad\n");
       assert.match(channels.get(3)?.toString() ?? "", /"reason":"NonZeroExitCode".*"message":"3"/);
     }
+    {
+      using exec = await known.stream(`/exec/${pod}/app?${query}`, "v5.channel.k8s.io");
+      await exec.send(0, "a line\n");
+      const channels = await exec.receive();
+      assert.equal(channels.get(1)?.toString(), "got a line\n");
+      assert.equal(channels.get(2)?.toString(), "bad\n");
+      assert.match(channels.get(3)?.toString() ?? "", /"reason":"NonZeroExitCode".*"message":"3"/);
+    }
+    {
+      // Of the protocols that this server speaks the newest alone can tell a command that its input is over.
+      using exec = await known.stream(`/exec/${pod}/app?command=wc&command=-c&input=1&output=1`, "v5.channel.k8s.io");
+      for (let sent = 0; sent < 8; sent++) await exec.send(0, Buffer.alloc(1 << 20));
+      await exec.send(255, Uint8Array.of(0));
+      assert.equal((await exec.receive()).get(1)?.toString().trim(), String(8 << 20));
+    }
     const size = 20_000_000;
     {
       const command = `command=head&command=-c&command=${size}&command=/dev/zero`;
-      using exec = await known.stream(`/exec/${pod}/app?${command}&output=1`);
-      const channels = await exec.receive();
-      assert.equal(channels.get(1)?.length, size);
-      assert.match(channels.get(3)?.toString() ?? "", /"status":"Success"/);
+      for (const protocol of ["v4.channel.k8s.io", "v5.channel.k8s.io"]) {
+        using exec = await known.stream(`/exec/${pod}/app?${command}&output=1`, protocol);
+        const channels = await exec.receive();
+        assert.equal(channels.get(1)?.length, size);
+        assert.match(channels.get(3)?.toString() ?? "", /"status":"Success"/);
+      }
     }
     {
       using forward = await known.stream(`/portForward/${pod}?port=8090`);

@@ -209,7 +209,7 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
       await sleep(100);
       const created = actions(await entriesOf(podwright, "crash", "CreateContainer")).at(-1);
       const waitedMs = (created?.time ?? 0) - ended;
-      assert.ok(waitedMs > 9_000 && waitedMs < 15_000, `restarted after ${waitedMs} ms`);
+      assert.ok(waitedMs > 9_000 && waitedMs < 40_000, `restarted after ${waitedMs} ms`);
     });
   });
 });

@@ -156,6 +156,27 @@ export function apart(file: SourceFile): Violation[] {
   });
 }
 
+const markup = /\b(?:innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|srcdoc|DOMParser|eval)\b|document\.write/g;
+
+/** In the page text stays text: what it shows comes from pods. Of `src/` it takes nothing but types. */
+export function noMarkup(file: SourceFile): Violation[] {
+  if (!file.path.startsWith("web/") || file.path.endsWith(".test.ts")) return [];
+  const remedy = "build elements with h() of web/dom.ts";
+  const found = [...file.text.matchAll(markup)].map((match) => {
+    return { path: file.path, line: lineAt(file.text, match.index), rule: `no markup from text: ${match[0]}`, remedy };
+  });
+  const values = importsOf(file).filter(({ specifier, typeOnly }) => !typeOnly && !specifier.startsWith("./"));
+  const foreign = values.map(({ specifier, line }) => {
+    return {
+      path: file.path,
+      line,
+      rule: `the page imports ${specifier}`,
+      remedy: "import types, or a module of web/",
+    };
+  });
+  return [...found, ...foreign];
+}
+
 const forbiddenWords: readonly { readonly pattern: RegExp; readonly rule: string; readonly remedy: string }[] = [
   {
     pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g,

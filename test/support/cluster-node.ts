@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { appendFile, writeFile } from "node:fs/promises";
 import type { PodStatus } from "../../src/api/status.ts";
 import { TestApiServer } from "../apiserver/server.ts";
 import type { RunningCommand } from "./command.ts";
@@ -68,17 +68,22 @@ function conditionOf(object: { readonly status?: PodStatus } | undefined, type: 
 /**
  * Gives a cluster of one node to the work, the kubelet running in it, and takes everything away in any case.
  * @param image name that the built-in demo image gets
+ * @param settings lines of the kubelet's configuration, besides those that make it a node
+ * @param flags of the kubelet, besides the same
  */
 export async function withClusterNode(
   work: (cluster: ClusterNode, kubelet: RunningCommand) => Promise<void>,
   image: string,
+  settings = "",
+  flags: readonly string[] = [],
 ): Promise<void> {
   await using server = await TestApiServer.start();
   const node = await KubeletNode.open();
   try {
     await node.startContainerd(image);
+    await appendFile(node.podwright.path("kubelet.yaml"), settings);
     const cluster = new ClusterNode(server, node);
-    const kubelet = await cluster.start();
+    const kubelet = await cluster.start(...flags);
     await work(cluster, kubelet).catch((error: unknown) => {
       kubelet.child.kill("SIGKILL");
       throw error;

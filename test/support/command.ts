@@ -37,8 +37,9 @@ export class RunningCommand {
   }
 
   /** Waits until the output matches. */
-  async prints(pattern: RegExp): Promise<void> {
-    for (let tries = 0; tries < 200; tries++) {
+  async prints(pattern: RegExp, limitMs = 60_000): Promise<void> {
+    const limit = performance.now() + limitMs;
+    while (performance.now() < limit) {
       if (pattern.test(this.stdout + this.stderr)) return;
       await new Promise((done) => setTimeout(done, 50));
     }

@@ -8,6 +8,7 @@ import { Label } from "../../src/runtime/labels.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import type { RunningCommand } from "./command.ts";
+import { engineAnswers } from "./engine.ts";
 import { recordProblems } from "./pod-records.ts";
 import { type Podwright, sleep, until } from "./podwright.ts";
 import { parseDeeds, richKinds, richPod, type RichPod } from "./rich-pods.ts";
@@ -23,11 +24,6 @@ export interface KillOptions {
 const firstHostPort = 21_000;
 /** Until all is as it should be after the last kill, crash-loop back-offs among it. */
 const settleLimitMs = 120_000;
-
-/** Another one each time, unless PODWRIGHT_TEST_SEED repeats one that failed. */
-export function seedOfTest(): number {
-  return Number(process.env["PODWRIGHT_TEST_SEED"] ?? Date.now() % 1_000_000);
-}
 
 /**
  * Pods come, go and are replaced while the engine is killed at random moments and started again. Looks at the runtime
@@ -182,12 +178,7 @@ class Churn {
   }
 
   async #answers(): Promise<void> {
-    const answers = async (): Promise<boolean> =>
-      this.#client.health().then(
-        () => true,
-        () => false,
-      );
-    await until("the engine to answer", answers, 30_000);
+    await until("the engine to answer", () => engineAnswers(this.#client), 30_000);
   }
 
   #want(slot: Slot): void {

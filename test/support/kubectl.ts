@@ -1,12 +1,16 @@
 import { execFile, spawn, type ChildProcess, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { Readable } from "node:stream";
 import { promisify } from "node:util";
+import { PtyCommand } from "./pty.ts";
 
 const fetched = resolve(import.meta.dirname, "../../.cache/runtimes/sid/usr/bin/kubectl");
-const program = [fetched, "kubectl"].find((each) => spawnSync(each, ["version", "--client"]).status === 0);
+/** Every kubectl of this machine, the newest first. */
+export const kubectls = [fetched, "kubectl"].filter((each) => spawnSync(each, ["version", "--client"]).status === 0);
 
 /** Why there is no kubectl, for `skip`; false when there is one. */
-export const noKubectl = program === undefined ? "no kubectl here: sh scripts/fetch-runtimes.sh sid fetches it" : false;
+export const noKubectl = kubectls.length === 0 ? "no kubectl here: sh scripts/fetch-runtimes.sh sid fetches it" : false;
 
 export interface KubectlEnd {
   readonly code: number;
@@ -17,18 +21,26 @@ export interface KubectlEnd {
 /** The real kubectl, with a configuration. */
 export class Kubectl {
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #program: string;
 
-  constructor(kubeconfig: string, home: string) {
-    this.#environment = { ...process.env, KUBECONFIG: kubeconfig, HOME: home };
+  /** @param more of the environment */
+  constructor(kubeconfig: string, home: string, program: string = kubectls[0] ?? "", more: NodeJS.ProcessEnv = {}) {
+    this.#environment = { ...process.env, KUBECONFIG: kubeconfig, HOME: home, ...more };
+    this.#program = program;
   }
 
   start(...words: readonly string[]): ChildProcess {
-    return spawn(program ?? "", words, { env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
+    return spawn(this.#program, words, { env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
+  }
+
+  /** As a person starts it. */
+  startOnTerminal(...words: readonly string[]): PtyCommand {
+    return new PtyCommand([this.#program, ...words], this.#environment);
   }
 
   /** Standard output of a command that has to succeed. */
   async succeed(...words: readonly string[]): Promise<string> {
-    return (await promisify(execFile)(program ?? "", words, { env: this.#environment, maxBuffer: 1 << 28 })).stdout;
+    return (await promisify(execFile)(this.#program, words, { env: this.#environment, maxBuffer: 1 << 28 })).stdout;
   }
 
   /** @param input what the command reads; nothing unless given */
@@ -43,5 +55,24 @@ export class Kubectl {
     const { promise, resolve: end } = Promise.withResolvers<number>();
     child.once("close", (code) => end(code ?? -1));
     return { code: await promise, stdout: Buffer.concat(out), stderr };
+  }
+
+  /** Runs a command on any amount of input; the digest and the size of what it printed. */
+  async digest(words: readonly string[], input: AsyncIterable<Uint8Array>): Promise<{ sha256: string; bytes: number }> {
+    const child = this.start(...words);
+    const hash = createHash("sha256");
+    let bytes = 0;
+    child.stdout?.on("data", (chunk: Buffer) => {
+      hash.update(chunk);
+      bytes += chunk.length;
+    });
+    child.stderr?.pipe(process.stderr, { end: false });
+    child.stdin?.on("error", () => {});
+    if (child.stdin) Readable.from(input).pipe(child.stdin);
+    const { promise, resolve: end } = Promise.withResolvers<number>();
+    child.once("close", (code) => end(code ?? -1));
+    const code = await promise;
+    if (code !== 0) throw new Error(`kubectl ${words.join(" ")} ended with ${code}`);
+    return { sha256: hash.digest("hex"), bytes };
   }
 }

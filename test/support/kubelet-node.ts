@@ -1,6 +1,4 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
@@ -8,6 +6,7 @@ import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
+import { freePort } from "./free-port.ts";
 import { machine } from "./machine.ts";
 import { Podwright, sleep, until } from "./podwright.ts";
 import { journaledUids, tracesOf } from "./traces.ts";
@@ -38,6 +37,8 @@ containerRuntimeEndpoint: ${containerd.endpoint}
 cgroupRoot: ${cgroupRoot}
 failCgroupV1: false
 failSwapOn: false
+# Machines that run tests may be nearly full.
+evictionHard: { memory.available: 1Mi, nodefs.available: "1%" }
 healthzPort: ${node.healthzPort}
 port: ${node.apiPort}
 authentication: { anonymous: { enabled: false } }
@@ -64,7 +65,7 @@ authorization: { mode: AlwaysAllow }
   /** Waits for the kubelet's socket. */
   async answers(): Promise<void> {
     const answers = async (): Promise<boolean> => (await this.podwright.run(["ps", "--json"])).exitCode === 0;
-    await until("the kubelet to answer", answers, 20_000);
+    await until("the kubelet to answer", answers, 60_000);
   }
 
   /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */
@@ -127,14 +128,4 @@ export async function withKubeletNode(work: (node: KubeletNode) => Promise<void>
   } finally {
     await node.podwright.cleanUp();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
-  await promise;
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -21,6 +21,7 @@ import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { ContainerView, PodView } from "../../src/server/engine.ts";
 import { type CommandEnd, RunningCommand } from "./command.ts";
 import { machine } from "./machine.ts";
+import { PtyCommand } from "./pty.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
 import { journaledUids, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
 
@@ -68,19 +69,21 @@ export class Podwright {
     return path;
   }
 
-  start(arguments_: readonly string[], options: CommandOptions = {}): RunningCommand {
+  get #environment(): NodeJS.ProcessEnv {
     const { NO_COLOR: _noColor, PATH = "", ...inherited } = process.env;
+    const path = `${this.runtime.binDirectory}:${PATH}`;
+    return { ...inherited, PATH: path, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
+  }
+
+  /** As a person starts it. */
+  startOnTerminal(arguments_: readonly string[]): PtyCommand {
+    return new PtyCommand([process.execPath, join(root, "src/cli/main.ts"), ...arguments_], this.#environment);
+  }
+
+  start(arguments_: readonly string[], options: CommandOptions = {}): RunningCommand {
     const main = [process.execPath, join(root, "src/cli/main.ts")];
     const [program = process.execPath, ...words] = [...(options.through ?? []), ...main, ...arguments_];
-    const child = spawn(program, words, {
-      cwd: root,
-      env: {
-        ...inherited,
-        PATH: `${this.runtime.binDirectory}:${PATH}`,
-        PODWRIGHT_STATE_DIR: this.layout.stateDirectory,
-      },
-      stdio: ["pipe", "pipe", "pipe"],
-    });
+    const child = spawn(program, words, { cwd: root, env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
     const command = new RunningCommand(child, options.stdin ?? "");
     this.#commands.push(command);
     return command;
@@ -114,7 +117,7 @@ export class Podwright {
   }
 
   /** Asks again and again until the pods are as wanted. */
-  async waitFor(what: string, isSo: (pods: PodView[]) => boolean, limitMs = 20_000): Promise<PodView[]> {
+  async waitFor(what: string, isSo: (pods: PodView[]) => boolean, limitMs = 60_000): Promise<PodView[]> {
     let last: PodView[] = [];
     await until(
       () => `${what}; ps shows ${JSON.stringify(last, undefined, 1)}`,
@@ -262,7 +265,7 @@ export async function withPodwright(
 export async function until(
   what: string | (() => string),
   isSo: () => Promise<boolean>,
-  limitMs = 10_000,
+  limitMs = 30_000,
 ): Promise<void> {
   const limit = Date.now() + limitMs;
   while (!(await isSo())) {

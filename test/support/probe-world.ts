@@ -1,5 +1,6 @@
 import type { Container } from "../../src/api/container.ts";
 import type { PodSpec } from "../../src/api/pod.ts";
+import type { PodStatus } from "../../src/api/status.ts";
 import { containerId } from "../../src/base/ids.ts";
 import type { JournalInput } from "../../src/journal/entry.ts";
 import { CriError } from "../../src/ports/cri.ts";
@@ -51,6 +52,8 @@ export class ProbeWorld {
   readonly changes: string[] = [];
   readonly files: MemoryFiles;
   readonly manager: ProbeManager;
+  /** What the API server has of the pod. */
+  said: PodStatus | undefined;
 
   /** @param files of an earlier life */
   constructor(files?: MemoryFiles) {
@@ -65,6 +68,7 @@ export class ProbeWorld {
       journal: { record: (entry) => this.entries.push(entry) },
       log: silentLog,
       node: { hostIPs: ["192.0.2.1"], rootDirectory: "/var/lib/kubelet" },
+      said: () => this.said,
     });
     this.manager.results.onChange(({ container, type, result }) => this.changes.push(`${container} ${type} ${result}`));
   }

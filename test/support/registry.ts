@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { tar } from "../../src/private-runtime/tar.ts";
+import { freePort } from "./free-port.ts";
 
 const program = "/usr/bin/docker-registry";
 const mediaTypes = {
@@ -15,18 +15,34 @@ const mediaTypes = {
   layer: "application/vnd.oci.image.layer.v1.tar+gzip",
 } as const;
 
+/** Who may use a private registry; the hash is the password's. */
+export const registryUser = {
+  name: "puller",
+  password: "s3cret-pass",
+  bcrypt: "$2b$05$abcdefghijklmnopqrstuuV7fpPozvyqJfnY19y0802WTlXUm6Rjy",
+} as const;
+
+/** What `docker login` writes for the user of a private registry, or of a part of it. */
+export function dockerConfig(...places: readonly string[]): string {
+  const auth = Buffer.from(`${registryUser.name}:${registryUser.password}`).toString("base64");
+  return JSON.stringify({ auths: Object.fromEntries(places.map((place) => [place, { auth }])) });
+}
+
 /** Debian's docker-registry on loopback, on a port and a directory of its own. */
 export class Registry implements AsyncDisposable {
   /** `127.0.0.1:<port>`, the first part of its images' names. */
   readonly address: string;
   readonly #stop: () => Promise<void>;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  private constructor(address: string, stop: () => Promise<void>) {
+  private constructor(address: string, headers: Readonly<Record<string, string>>, stop: () => Promise<void>) {
     this.address = address;
+    this.#headers = headers;
     this.#stop = stop;
   }
 
-  static async start(): Promise<Registry> {
+  /** @param access private: only {@link registryUser} may pull and push */
+  static async start(access: "open" | "private" = "open"): Promise<Registry> {
     const directory = await mkdtemp(join(tmpdir(), "podwright-registry-"));
     const address = `127.0.0.1:${await freePort()}`;
     const config = join(directory, "config.yaml");
@@ -37,12 +53,16 @@ export class Registry implements AsyncDisposable {
         log: { level: "error", accesslog: { disabled: true } },
         storage: { filesystem: { rootdirectory: join(directory, "data") } },
         http: { addr: address },
+        ...(access === "private" && { auth: { htpasswd: { realm: "test", path: join(directory, "htpasswd") } } }),
       }),
     );
+    await writeFile(join(directory, "htpasswd"), `${registryUser.name}:${registryUser.bcrypt}\n`, { mode: 0o600 });
     const child = spawn(program, ["serve", config], { stdio: ["ignore", "ignore", "pipe"] });
     let log = "";
     child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
-    const registry = new Registry(address, async () => {
+    const pair = Buffer.from(`${registryUser.name}:${registryUser.password}`).toString("base64");
+    const headers: Record<string, string> = access === "private" ? { authorization: `Basic ${pair}` } : {};
+    const registry = new Registry(address, headers, async () => {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill("SIGKILL");
         await once(child, "exit");
@@ -58,9 +78,9 @@ export class Registry implements AsyncDisposable {
     }
   }
 
-  /** Pushes an image of one layer with one file; gives its full name. */
-  async push(repository: string, tag: string, content: string, user?: string): Promise<string> {
-    const layer = tar([{ path: "content", type: "file", mode: 0o644, data: Buffer.from(content) }]);
+  /** Pushes an image of one layer with one file, `/content`; gives its full name. */
+  async push(repository: string, tag: string, content: string | Buffer, user?: string): Promise<string> {
+    const layer = tar([{ path: "content", type: "file", mode: 0o755, data: Buffer.from(content) }]);
     const config = {
       architecture: process.arch === "x64" ? "amd64" : process.arch,
       os: "linux",
@@ -87,7 +107,10 @@ export class Registry implements AsyncDisposable {
 
   async #pushBlob(repository: string, mediaType: string, data: Buffer): Promise<object> {
     const digest = digestOf(data);
-    const begun = await fetch(`http://${this.address}/v2/${repository}/blobs/uploads/`, { method: "POST" });
+    const begun = await fetch(`http://${this.address}/v2/${repository}/blobs/uploads/`, {
+      method: "POST",
+      headers: this.#headers,
+    });
     const location = new URL(begun.headers.get("location") ?? "", begun.url);
     location.searchParams.set("digest", digest);
     await this.#put(location.href, "application/octet-stream", data);
@@ -96,7 +119,11 @@ export class Registry implements AsyncDisposable {
 
   async #put(url: string, contentType: string, body: string | Buffer): Promise<void> {
     const data = typeof body === "string" ? body : new Uint8Array(body);
-    const response = await fetch(url, { method: "PUT", headers: { "content-type": contentType }, body: data });
+    const response = await fetch(url, {
+      method: "PUT",
+      headers: { ...this.#headers, "content-type": contentType },
+      body: data,
+    });
     if (!response.ok) throw new Error(`PUT ${url}: ${response.status} ${await response.text()}`);
   }
 
@@ -112,17 +139,6 @@ export class Registry implements AsyncDisposable {
       }
     }
   }
-}
-
-/** A TCP port on loopback that nobody listened on a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no TCP port");
-  return address.port;
 }
 
 function digestOf(data: Uint8Array): string {

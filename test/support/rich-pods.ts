@@ -121,7 +121,7 @@ function contents(kind: RichKind, shell: Shell, hostPort: number): Contents {
               { name: "tmp", mountPath: "/node-tmp", readOnly: true },
             ],
             livenessProbe: { exec: { command: ["test", "-s", "/about/name"] }, ...patient, periodSeconds: 10 },
-            resources: { limits: { memory: "32Mi", cpu: "500m" } },
+            resources: { requests: { cpu: "10m" }, limits: { memory: "32Mi", cpu: "500m" } },
           }),
         ],
         volumes: [

@@ -29,6 +29,7 @@ export class TestObjects implements ObjectLookup {
   setSecret(name: string, data: Readonly<Record<string, string>>): void {
     const encoder = new TextEncoder();
     this.#secrets.set(name, {
+      ...{ uid: "", type: "Opaque" },
       data: new Map(Object.entries(data).map(([key, text]) => [key, encoder.encode(text)] as const)),
     });
   }

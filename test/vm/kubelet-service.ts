@@ -4,6 +4,7 @@ import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
+import { engineAnswers } from "../support/engine.ts";
 import { until } from "../support/podwright.ts";
 import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";
 
@@ -62,13 +63,8 @@ ${configuration}
 
   /** Waits for the kubelet's socket. */
   async answers(): Promise<void> {
-    const answers = async (): Promise<boolean> =>
-      this.#client.health().then(
-        () => true,
-        () => false,
-      );
     try {
-      await until("podwright to answer", answers, patienceMs);
+      await until("podwright to answer", () => engineAnswers(this.#client), patienceMs);
     } catch (error) {
       throw new Error(this.log(), { cause: error });
     }

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
 import { DEFAULT_STATE_DIRECTORY } from "../../src/private-runtime/layout.ts";
+import { engineAnswers } from "../support/engine.ts";
 import { until } from "../support/podwright.ts";
 import {
   cgroupIsThere,
@@ -62,11 +63,6 @@ test("a pod of podwright run is resized in place, up and down, in the kernel as 
   assert.deepEqual(lives[1], lives[0]);
 
   run(podwright, ["stop", "--grace", "0", "sized"]);
-  const ended = async (): Promise<boolean> =>
-    client.health().then(
-      () => false,
-      () => true,
-    );
-  await until("the engine to end by itself", ended, patienceMs);
+  await until("the engine to end by itself", async () => !(await engineAnswers(client)), patienceMs);
   await until("its slices to go", async () => !cgroupIsThere("podwright.slice"), patienceMs);
 });

@@ -7,10 +7,14 @@ import { RuntimeWorld } from "../runtime-world.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
 import { drawConfig } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
-import { drawPlan, type Step } from "./plan.ts";
-import { drawPod } from "./pods.ts";
+import { drawPlan, isInCluster, type Step } from "./plan.ts";
+import { drawPod, type PodWishes } from "./pods.ts";
 import type { Problem } from "./problem.ts";
-import { act, type Stage } from "./steps.ts";
+import { act } from "./steps.ts";
+import { drawSubject } from "./subjects.ts";
+import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
+import type { SimCluster } from "./cluster.ts";
+import type { Stage } from "./stage.ts";
 import { playWorstMoments } from "./worst-moments.ts";
 
 /** What of a seed's life is to be played. */
@@ -25,7 +29,7 @@ export interface LifeOptions {
 /** How one simulated life of a node and its pods went. */
 export interface LifeResult {
   readonly seed: number;
-  /** Broken rules in the order in which they broke; empty when all went well. */
+  /** The broken rule with which it ended, and what broke at the same moment; empty when all went well. */
   readonly problems: readonly Problem[];
   readonly plan: readonly Step[];
   readonly entries: readonly SimEntry[];
@@ -65,7 +69,9 @@ class Life {
   readonly #node: SimNode;
   readonly #faults: FaultWindows;
   readonly #referee: Referee;
-  readonly #without: ReadonlySet<string>;
+  readonly #cluster: SimCluster | undefined;
+  readonly #wishes: PodWishes;
+  readonly #isBroken = (): boolean => this.#referee.problems.length > 0;
   readonly #steps = new Map<string, number>();
   readonly #struck = new Map<string, number>();
   readonly #actions = new Map<string, number>();
@@ -74,22 +80,30 @@ class Life {
     this.#seed = seed;
     this.#plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
     this.#random = new SimRandom(~seed);
-    this.#without = new Set(without);
+    const subject = drawSubject(seed);
+    const { always = new Set<string>(), isQuiet = false } = subject ?? {};
+    this.#wishes = { without: new Set(without), always };
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files);
     this.#world.images.add("busybox:latest");
     const strike = (fault: string): void => count(this.#struck, fault);
-    this.#faults = new FaultWindows(this.#clock, drawNoise(this.#random), () => this.#node.setFaults());
+    const noise = drawNoise(this.#random, isQuiet);
+    this.#cluster = isInCluster(seed) ? drawCluster(seed, this.#clock) : undefined;
+    const base = this.#cluster === undefined ? noise : { ...noise, ...clusterBase(seed) };
+    this.#faults = new FaultWindows(this.#clock, base, () => this.#node.setFaults());
     this.#node = new SimNode({
       clock: this.#clock,
       world: this.#world,
       files,
       random: this.#random.fork(),
-      config: drawConfig(this.#random.fork()),
+      config: drawConfig(this.#random.fork(), subject),
       faults: this.#faults,
       onFault: strike,
       onEntry: (entry) => this.#judge(entry),
       recorder,
+      cluster: this.#cluster,
+      onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
+      onRequest: (what) => count(this.#actions, what),
     });
     this.#referee = new Referee({ clock: this.#clock, world: this.#world, node: this.#node });
     playWorstMoments(this.#world, this.#random.fork(), () => this.#faults.current, strike);
@@ -98,21 +112,19 @@ class Life {
   async run(): Promise<LifeResult> {
     this.#node.start();
     for (const step of this.#plan) {
-      await this.#clock.run(step.atMs);
+      await this.#clock.run(step.atMs, this.#isBroken);
+      if (this.#isBroken()) break;
       count(this.#steps, step.kind);
       act(step.kind, this.#stage(step), new SimRandom(step.seed));
     }
-    await this.#passOn(this.#random.integer(0, 20_000));
-    await this.#calm();
-    await this.#referee.restarted(async () => {
-      if (this.#random.chance(0.5)) this.#node.kill();
-      else await this.#node.stop(async () => await this.#passOn(500));
-      await this.#passOn(this.#random.integer(0, 2000));
-      this.#node.start();
-      await this.#passOn(calmRestartMs);
-    });
-    const leaks = await this.#node.stop(async (forMs) => await this.#passOn(forMs));
-    if (leaks.length > 0) this.#referee.broken("nothing leaks", `still waits after its end: ${leaks.join(", ")}`);
+    const rest = [
+      async () => await this.#passOn(this.#random.integer(0, 20_000)),
+      async () => await this.#calm(),
+      async () => await this.#restart(),
+      async () => await this.#end(),
+    ];
+    // Whatever comes after the first broken rule may follow from that.
+    for (const part of rest) if (!this.#isBroken()) await part();
     for (const crash of this.#node.crashes) this.#referee.broken("podwright goes on", crash);
     return {
       seed: this.#seed,
@@ -128,12 +140,13 @@ class Life {
   async #calm(): Promise<void> {
     this.#faults.end({ noEvents: this.#random.chance(0.3) });
     if (this.#world.down) this.#world.comeUp(() => false);
+    if (this.#cluster?.server.down !== undefined) this.#cluster.server.comeUp(true);
     this.#node.killAfter(0, 0);
     await this.#passOn(lookMs);
     this.#node.start();
     const patientMs = this.#random.chance(0.05) ? 0 : settleMs;
     const endMs = this.#clock.nowMs + settleMs;
-    while (this.#clock.nowMs < endMs) {
+    while (this.#clock.nowMs < endMs && !this.#isBroken()) {
       await this.#passOn(lookMs);
       if (patientMs > 0 && (await this.#referee.disagreements()).length === 0) break;
     }
@@ -141,34 +154,55 @@ class Life {
     await this.#referee.atRest();
   }
 
+  async #restart(): Promise<void> {
+    await this.#referee.restarted(async () => {
+      if (this.#random.chance(0.5)) this.#node.kill();
+      else await this.#node.stop(async () => await this.#passOn(500));
+      await this.#passOn(this.#random.integer(0, 2000));
+      this.#node.start();
+      await this.#passOn(calmRestartMs);
+    });
+  }
+
+  async #end(): Promise<void> {
+    const leaks = await this.#node.stop(async (forMs) => await this.#passOn(forMs));
+    if (leaks.length > 0) this.#referee.broken("nothing leaks", `still waits after its end: ${leaks.join(", ")}`);
+  }
+
   async #passOn(forMs: number): Promise<void> {
-    await this.#clock.run(this.#clock.nowMs + forMs);
+    await this.#clock.run(this.#clock.nowMs + forMs, this.#isBroken);
   }
 
   #stage({ index }: Step): Stage {
     const node = this.#node;
-    return {
+    const stage: Stage = {
       clock: this.#clock,
       world: this.#world,
       node,
+      cluster: this.#cluster,
       faults: this.#faults,
-      newPod: (random, name = `pod${index}`) => drawPod(name, `uid-${index}`, random, this.#without),
+      newPod: (random, name = `pod${index}`) => drawPod(name, `uid-${index}`, random, this.#wishes),
       want: (pod) => {
         this.#referee.wanted(pod);
         node.add(pod);
       },
       change: (pod) => {
-        this.#referee.changed(pod);
-        node.update(pod);
+        const { generation = 0 } = pod.metadata;
+        const changed = { ...pod, metadata: { ...pod.metadata, generation: generation + 1 } };
+        this.#referee.changed(changed);
+        node.update(changed);
       },
-      unwant: (uid) => {
+      unwant: (uid, graceSeconds) => {
         const isEnding = node.isEnding(uid);
-        node.remove(uid);
-        this.#referee.unwanted(uid, isEnding);
+        node.remove(uid, graceSeconds);
+        this.#referee.unwanted(uid, isEnding, graceSeconds);
       },
       tamper: (uid) => this.#referee.tampered(uid),
       strike: (fault) => count(this.#struck, fault),
     };
+    return this.#cluster === undefined
+      ? stage
+      : clusterStage(stage, this.#cluster, { index, referee: this.#referee, wishes: this.#wishes });
   }
 
   #judge(entry: SimEntry): void {
@@ -178,8 +212,8 @@ class Life {
 }
 
 /** What is never quite right in this life. */
-function drawNoise(random: SimRandom): Partial<Faults> {
-  const quiet = random.chance(0.4);
+function drawNoise(random: SimRandom, isQuiet: boolean): Partial<Faults> {
+  const quiet = random.chance(0.4) || isQuiet;
   const upTo = (most: number): number => (quiet ? 0 : random.uniform() * most);
   return {
     failBefore: upTo(0.05),

@@ -51,7 +51,11 @@ export const usualConfig: KubeletConfig = {
     maxContainerRestartPeriodMs: 300_000,
     garbage: defaultGarbagePolicy,
   },
-  images: defaultImageLimits,
+  images: {
+    ...defaultImageLimits,
+    verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] },
+    credentialFiles: [],
+  },
   podIds: defaultPodIds(65_536),
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
@@ -62,19 +66,36 @@ export const usualConfig: KubeletConfig = {
   admission: { sysctls: sysctlAllowlist("6.8.0", []), appArmor: false, supplementalGroupsPolicy: false },
 };
 
+/** How the node of a life is. */
+export interface NodeManner {
+  /** It has little room. */
+  readonly isTight?: boolean;
+  /** Pods are looked at when there is a reason, and without one after an hour only. */
+  readonly isSeldomSynced?: boolean;
+}
+
+const little = { cpu: "1", memory: "512Mi" };
+
 /** A node's configuration: the usual one, with some of its limits small, large or as they are. */
-export function drawConfig(random: SimRandom): KubeletConfig {
+export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletConfig {
   const maxPerPodContainer = random.pick([1, 1, 0, 3]);
   const maxContainers = random.pick([-1, -1, 5]);
   const garbage = { ...defaultGarbagePolicy, maxPerPodContainer, maxContainers };
   const channelCapacity = random.pick([1000, 20, 2]);
   const inspections = random.pick([32, 8, 1]);
+  const images = { ...usualConfig.images, maxParallelImagePulls: random.pick([5, 1]) };
+  const parallelStarts = random.pick([4, 1]);
+  const allocatable = random.pick([{}, {}, little]);
   return {
     ...usualConfig,
     pleg: { ...usualConfig.pleg, channelCapacity, inspections },
-    worker: { ...usualConfig.worker, garbage },
+    worker: { ...usualConfig.worker, ...(manner.isSeldomSynced === true && { syncFrequencyMs: 3_600_000 }), garbage },
     garbage: { ...usualConfig.garbage, ...garbage },
-    images: { ...usualConfig.images, maxParallelImagePulls: random.pick([5, 1]) },
-    parallelStarts: random.pick([4, 1]),
+    images,
+    parallelStarts,
+    node: {
+      ...usualConfig.node,
+      resources: { ...resources, allocatable: manner.isTight === true ? little : allocatable },
+    },
   };
 }

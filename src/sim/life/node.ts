@@ -1,30 +1,48 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
-import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
-import { Kubelet, type KnownPod, type KubeletConfig } from "../../kubelet.ts";
+import { type JournalEntry, type JournalInput, lifeStarted, type Recorder } from "../../journal/entry.ts";
+import { buildNode } from "../../engine/node-parts.ts";
+import { Kubelet, type KnownPod, type KubeletConfig, type KubeletDependencies } from "../../kubelet.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
+import { SimKubeConnection } from "../api-server/connection.ts";
+import type { PodUpdate } from "../../sources/source.ts";
+import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
 import { simCompression } from "../compression.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
 import { Gate } from "../gate.ts";
+import { simHashing } from "../hashing.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "../machine.ts";
 import { SimNetworkProbes } from "../network-probes.ts";
+import { SimPressure } from "../pressure.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import { SimVolumeFiles } from "../volume-files.ts";
+import { simClusterSetup } from "./cluster-setup.ts";
+import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { usualConfig } from "./node-config.ts";
 import { SimObjects } from "./objects.ts";
+import { SimFollowers } from "./sim-journal.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
 export interface SimEntry extends JournalEntry {
   readonly atMs: number;
 }
 
-interface Incarnation {
+/** A kubelet with what is around it: nothing, or its place in a cluster. */
+interface Built {
   readonly kubelet: Kubelet;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  /** Undefined: the node stands alone, and what is wanted is told to the kubelet itself. */
+  readonly deliverStatics?: () => void;
+  readonly api?: SimKubeConnection;
+  readonly followers?: SimFollowers;
+}
+
+interface Incarnation extends Built {
   readonly connection: SimConnection;
   readonly clock: IncarnationClock;
   readonly gate: Gate;
@@ -44,6 +62,12 @@ export interface SimNodeSettings {
   /** Told of each entry of the journal. */
   readonly onEntry?: (entry: SimEntry) => void;
   readonly recorder?: DecisionRecorder | undefined;
+  /** Undefined: the node stands alone. */
+  readonly cluster?: SimCluster | undefined;
+  /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
+  readonly onUpdate?: (update: PodUpdate) => void;
+  /** Told of each request to the API server. */
+  readonly onRequest?: (what: string) => void;
 }
 
 /** How long a supervisor waits before it starts podwright again that ended by itself. */
@@ -58,18 +82,22 @@ export class SimNode {
   readonly cgroups = new SimCgroups();
   readonly mounts = new SimMounts();
   readonly objects = new SimObjects();
+  readonly pressure = new SimPressure();
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
-  readonly desired = new Map<string, Pod>();
+  readonly desired: Map<string, Pod>;
   /** How lives ended that should have gone on. */
   readonly crashes: string[] = [];
   readonly #settings: Required<SimNodeSettings>;
   #incarnation: Incarnation | undefined;
   #lives = 0;
+  #startedMs = 0;
   /** Steps until podwright is killed. */
   #fuse = 0;
   #pauseMs = 0;
+  #apiTroubleMs = 0;
   #slowness = 1;
+  #everHung = false;
 
   constructor(settings: SimNodeSettings) {
     const { clock } = settings;
@@ -81,9 +109,19 @@ export class SimNode {
       onEntry: () => {},
       config: usualConfig,
       recorder: undefined,
+      cluster: undefined,
+      onUpdate: () => {},
+      onRequest: () => {},
       ...settings,
       files: this.files,
     };
+    this.desired = settings.cluster?.desired ?? new Map<string, Pod>();
+    settings.cluster?.writeObjects(this.objects);
+  }
+
+  /** Undefined: the node stands alone. */
+  get cluster(): SimCluster | undefined {
+    return this.#settings.cluster;
   }
 
   get isUp(): boolean {
@@ -106,17 +144,15 @@ export class SimNode {
     const incarnation = this.#build();
     this.#incarnation = incarnation;
     this.#lives++;
+    this.#startedMs = this.#settings.clock.nowMs;
     this.#fuse = 0;
     this.#record({ kind: "note", what: lifeStarted, message: "a life begins" });
-    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestFound", "wanted when podwright started");
-    const { kubelet, controller, gate } = incarnation;
-    kubelet.run(controller.signal).then(
-      () => {},
-      (error: unknown) => {
-        if (!gate.alive || controller.signal.aborted) return;
-        this.#crashed(error);
-      },
-    );
+    if (incarnation.deliverStatics !== undefined) incarnation.deliverStatics();
+    else for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestFound", "wanted at the start");
+    const { run, controller, gate } = incarnation;
+    run(controller.signal).catch((error: unknown) => {
+      if (gate.alive && !controller.signal.aborted) this.#crashed(error);
+    });
   }
 
   /** kill -9: nothing of this life has an effect any more. */
@@ -146,14 +182,46 @@ export class SimNode {
     return waits;
   }
 
+  /** Simulated ms since which this life, the runtime and the machine do what they are asked; infinity while they do not. */
+  get soundSinceMs(): number {
+    return this.#since(this.#settings.faults.soundSinceMs);
+  }
+
+  /** Like {@link soundSinceMs}, but the disk may be slow. */
+  get obedientSinceMs(): number {
+    return this.#since(this.#settings.faults.obedientSinceMs);
+  }
+
+  /** What the node may give to pods, where that is limited. */
+  get allocatable(): Readonly<Record<string, string | number>> {
+    return this.#settings.config.node.resources.allocatable;
+  }
+
+  /** Simulated ms at which the disk last was at fault; infinity while it is. */
+  get diskFaultMs(): number {
+    return this.#settings.faults.diskFaultMs;
+  }
+
   /** The greatest slowness of calls so far: for so long one that is under way may still be carried out. */
   get slowness(): number {
     return this.#slowness;
   }
 
+  /** False once a call could have an effect long after it was given up. */
+  get callsAreTimely(): boolean {
+    return !this.#everHung && this.#slowness === 1 && this.#settings.world.life === 1 && !this.#settings.world.down;
+  }
+
   setFaults(): void {
+    this.#everHung ||= this.#settings.faults.current.hang > 0;
     this.#slowness = Math.max(this.#slowness, this.#settings.faults.current.slowness);
     this.#incarnation?.connection.setFaults(this.#settings.faults.current);
+    this.#incarnation?.api?.faultsChanged();
+  }
+
+  /** The manifests of static pods have changed. */
+  staticsChanged(): void {
+    this.#incarnation?.deliverStatics?.();
   }
 
   add(pod: Pod): void {
@@ -166,17 +234,19 @@ export class SimNode {
     this.#handle("update", pod, "ManifestChanged", "a manifest was changed");
   }
 
-  remove(uid: string): void {
+  /** @param graceSeconds less than the pod's own grace, when its removal says so */
+  remove(uid: string, graceSeconds?: number): void {
     const pod = this.desired.get(uid);
     if (pod === undefined) return;
     this.desired.delete(uid);
-    this.#handle("remove", pod, "ManifestRemoved", "its manifest was removed");
+    this.#handle("remove", pod, "ManifestRemoved", "its manifest was removed", graceSeconds);
   }
 
   /** ConfigMaps and Secrets change, or come at last; told to the node when it lives. */
   changeObjects(name: "settings" | "late"): void {
     if (name === "late") this.objects.letLateArrive();
     else this.objects.change();
+    if (this.cluster !== undefined) return this.cluster.writeObjects(this.objects);
     const changed = [
       { kind: "ConfigMap", namespace: "default", name },
       { kind: "Secret", namespace: "default", name: "credentials" },
@@ -194,9 +264,24 @@ export class SimNode {
     return this.#incarnation?.kubelet.pods() ?? [];
   }
 
+  /** What the living incarnation knows of its pods. */
+  get statuses(): StatusManager | undefined {
+    return this.#incarnation?.kubelet.statuses;
+  }
+
+  /** Simulated ms at which something last was wrong between the node and the API server, 0: never. */
+  get apiTroubleMs(): number {
+    return this.cluster?.server.down === undefined ? this.#apiTroubleMs : this.#settings.clock.nowMs;
+  }
+
   /** Whether {@link pods} has what earlier lives left behind. */
   get knowsAllPods(): boolean {
     return this.#incarnation?.kubelet.knowsAllPods() ?? false;
+  }
+
+  #since(ms: number): number {
+    const { down, upSinceMs } = this.#settings.world;
+    return this.isUp && !down ? Math.max(ms, upSinceMs, this.#startedMs) : Number.POSITIVE_INFINITY;
   }
 
   #build(): Incarnation {
@@ -208,32 +293,75 @@ export class SimNode {
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
     const guarded = gate.through(files, "files", ["watch"]);
-    const kubelet = new Kubelet(
-      {
-        ports: {
-          clock,
-          random: random.fork(),
-          files: guarded,
-          compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
-          processes: simProcesses,
-          mounts: gate.through(this.mounts, "machine"),
-          volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
-          cgroups: gate.through(this.cgroups, "machine"),
-          networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
-        },
-        cri: connection.cri,
-        journal: { record: (entry) => (gate.alive ? this.#record(entry) : 0) },
-        log: silentLog,
-        objects: this.objects,
-        features: { recursiveReadOnlyMounts: false, userNamespaces: true },
-        sourcesReady: () => true,
-        owns: async () => true,
-        recorder: this.#settings.recorder,
+    const deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady"> = {
+      ports: {
+        clock,
+        random: random.fork(),
+        files: guarded,
+        hashing: simHashing,
+        compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
+        processes: simProcesses,
+        mounts: gate.through(this.mounts, "machine"),
+        volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
+        cgroups: gate.through(this.cgroups, "machine"),
+        networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
       },
-      this.#settings.config,
-      () => {},
+      cri: connection.cri,
+      log: silentLog,
+      features: { recursiveReadOnlyMounts: false, userNamespaces: true },
+      owns: async () => true,
+      pressure: this.pressure,
+      recorder: this.#settings.recorder,
+    };
+    const record = (entry: JournalInput): number => (gate.alive ? this.#record(entry) : 0);
+    const { cluster } = this.#settings;
+    const built = cluster === undefined ? this.#alone(deps, record) : this.#inCluster(cluster, deps, record, gate);
+    return { ...built, connection, clock, gate, controller: new AbortController() };
+  }
+
+  #alone(deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady">, record: Recorder["record"]): Built {
+    const known = { journal: { record }, objects: this.objects, sourcesReady: () => true };
+    const kubelet = new Kubelet({ ...deps, ...known }, this.#settings.config, () => {});
+    return { kubelet, run: (signal) => kubelet.run(signal) };
+  }
+
+  #inCluster(
+    cluster: SimCluster,
+    deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady">,
+    record: Recorder["record"],
+    gate: Gate,
+  ): Built {
+    const { config, faults, random, onRequest, onUpdate } = this.#settings;
+    const onFault = (kind: string): void => {
+      this.#apiTroubleMs = this.#settings.clock.nowMs;
+      this.#settings.onFault(kind);
+    };
+    const { clock } = deps.ports;
+    const { server, seen } = cluster;
+    const onStep = (): boolean => gate.step();
+    const hooks = { onStep, onFault, onRequest };
+    const api = new SimKubeConnection({
+      server,
+      clock,
+      seen,
+      random: random.fork(),
+      faults: () => faults.current,
+      ...hooks,
+    });
+    const followers = new SimFollowers();
+    const journal = {
+      record,
+      follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal),
+    };
+    const { kubelet, run, deliver } = buildNode(
+      { ...deps, journal, onPodGone: () => {}, onUpdate },
+      { config, sources: ["file"], objects: this.objects, cluster: simClusterSetup(api, clock) },
     );
-    return { kubelet, connection, clock, gate, controller: new AbortController() };
+    const deliverStatics = (): void => {
+      const pods = cluster.statics().map((pod) => ({ pod, place: `manifest of ${pod.metadata.name}` }));
+      deliver("file", { pods, complete: true });
+    };
+    return { kubelet, run, deliverStatics, api, followers };
   }
 
   #step(): void {
@@ -255,14 +383,16 @@ export class SimNode {
     this.#settings.clock.schedule("the supervisor to start podwright again", supervisorMs, () => this.start());
   }
 
-  #handle(op: PodChange["op"], pod: Pod, code: string, message: string): void {
-    this.#incarnation?.kubelet.handle({ op, pod, cause: { code, message } });
+  #handle(op: PodChange["op"], pod: Pod, code: string, message: string, graceSeconds?: number): void {
+    const grace = graceSeconds === undefined ? {} : { graceSeconds };
+    this.#incarnation?.kubelet.handle({ op, pod, cause: { code, message }, ...grace });
   }
 
   #record(input: JournalInput): number {
     const { clock } = this.#settings;
     const entry = { ...input, seq: this.entries.length + 1, time: clock.wallMs, atMs: clock.nowMs };
     this.entries.push(entry);
+    this.#incarnation?.followers?.push(entry);
     this.#settings.onEntry(entry);
     return entry.seq;
   }

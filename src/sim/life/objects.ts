@@ -45,5 +45,9 @@ function contentOf(revision: number): ConfigMapContent {
 export const secretMark = "hunter2";
 
 function secretOf(revision: number): SecretContent {
-  return { data: new Map([["revision", new TextEncoder().encode(`${secretMark}-${revision}`)]]) };
+  return {
+    uid: "",
+    type: "Opaque",
+    data: new Map([["revision", new TextEncoder().encode(`${secretMark}-${revision}`)]]),
+  };
 }

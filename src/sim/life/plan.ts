@@ -1,5 +1,7 @@
 import { SimRandom } from "../random.ts";
-import { stepKinds, type StepKind, weights } from "./steps.ts";
+import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
+import { type NodeStepKind, nodeStepKinds, type StepKind, weights } from "./steps.ts";
+import { drawSubject, type Subject } from "./subjects.ts";
 
 /** One thing that is done to the node, its pods or its machine; what exactly follows from the step's own seed. */
 export interface Step {
@@ -10,19 +12,28 @@ export interface Step {
   readonly seed: number;
 }
 
+/** Every tenth life is that of a node in a cluster. */
+export function isInCluster(seed: number): boolean {
+  return seed % 10 === 0;
+}
+
 /**
- * What is done in the life of a seed. Each step stands for itself, so that any of them can be left out and the others
- * mean the same. Each life has some kinds of steps only: what goes wrong rarely shows where everything goes wrong.
+ * What is done in the life of a seed, by time. Each step stands for itself, so that any of them can be left out and the
+ * others mean the same. Each life has some kinds of steps only: what goes wrong rarely shows where everything goes wrong.
  */
 export function drawPlan(seed: number): Step[] {
-  const random = new SimRandom(seed);
-  const likely = random.pick([0.3, 0.6, 1]);
-  const kinds = stepKinds.filter((kind) => kind === "addPod" || random.chance(likely));
-  const total = kinds.reduce((sum, kind) => sum + weights[kind], 0);
-  const drawKind = (): StepKind => {
-    let draw = random.uniform() * total;
-    return kinds.find((kind) => (draw -= weights[kind]) < 0) ?? "addPod";
-  };
+  const steps = drawNodeSteps(new SimRandom(seed), drawSubject(seed));
+  if (!isInCluster(seed)) return steps;
+  const more = drawClusterSteps(new SimRandom(seed ^ 0x00c1_0575), steps.length, steps.at(-1)?.atMs ?? 0);
+  return [...steps, ...more].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+function drawNodeSteps(random: SimRandom, subject: Subject | undefined): Step[] {
+  const likely = subject === undefined ? random.pick([0.3, 0.6, 1]) : random.pick([0, 0.2]);
+  const kinds = nodeStepKinds.filter((kind) => {
+    return kind === "addPod" || subject?.weights[kind] !== undefined || random.chance(likely);
+  });
+  const drawKind = drawer<NodeStepKind>(kinds, { ...weights, ...subject?.weights }, random);
   // Some lives are hectic, some are long.
   const pauseMs = random.pick([2000, 20_000, 20_000, 120_000]);
   let atMs = 0;
@@ -31,4 +42,30 @@ export function drawPlan(seed: number): Step[] {
     const kind = index === 0 ? "addPod" : drawKind();
     return { index, atMs, kind, seed: Math.floor(random.uniform() * 0x1_0000_0000) };
   });
+}
+
+/** What happens beside these steps in a cluster. */
+function drawClusterSteps(random: SimRandom, firstIndex: number, untilMs: number): Step[] {
+  const likely = random.pick([0.3, 1]);
+  const all = Object.keys(clusterWeights) as ClusterStepKind[];
+  const kinds = all.filter((kind) => kind === "apiDown" || random.chance(likely));
+  const drawKind = drawer<ClusterStepKind>(kinds, clusterWeights, random);
+  return Array.from({ length: random.integer(2, 15) }, (_, index) => {
+    const atMs = random.integer(0, untilMs + 60_000);
+    return { index: firstIndex + index, atMs, kind: drawKind(), seed: Math.floor(random.uniform() * 0x1_0000_0000) };
+  });
+}
+
+function drawer<Kind extends string>(
+  kinds: readonly Kind[],
+  weightOf: Readonly<Record<Kind, number>>,
+  random: SimRandom,
+): () => Kind {
+  const total = kinds.reduce((sum, kind) => sum + weightOf[kind], 0);
+  return () => {
+    let draw = random.uniform() * total;
+    const kind = kinds.find((each) => (draw -= weightOf[each]) < 0) ?? kinds[0];
+    if (kind === undefined) throw new Error("no kind of step to draw from");
+    return kind;
+  };
 }

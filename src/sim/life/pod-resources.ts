@@ -3,8 +3,8 @@ import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 
 /** Containers that ask for CPU and memory, with or without limits; some want a restart when they are resized. */
-export function withResources(pod: Pod, random: SimRandom): Pod {
-  if (!random.chance(0.4)) return pod;
+export function withResources(pod: Pod, random: SimRandom, always: boolean): Pod {
+  if (!random.chance(0.4) && !always) return pod;
   const mayRestart = pod.spec.restartPolicy !== "Never";
   const containers = pod.spec.containers.map((container) => {
     const requests = { cpu: `${random.integer(10, 500)}m`, memory: "64Mi" };

@@ -4,7 +4,7 @@ import type { Volume } from "../../api/volume.ts";
 import type { SimRandom } from "../random.ts";
 
 /** Gives a pod volumes of some kinds, and each of its containers all of them, one by a part of it. */
-export function withVolumes(pod: Pod, random: SimRandom): Pod {
+export function withVolumes(pod: Pod, random: SimRandom, always: boolean): Pod {
   const kinds: Volume[] = [
     { name: "disk", emptyDir: {} },
     { name: "memory", emptyDir: { medium: "Memory" } },
@@ -13,7 +13,7 @@ export function withVolumes(pod: Pod, random: SimRandom): Pod {
     { name: "secret", secret: { secretName: "credentials" } },
     { name: "labels", downwardAPI: { items: [{ path: "labels", fieldRef: { fieldPath: "metadata.labels" } }] } },
   ];
-  const volumes = kinds.filter(() => random.chance(0.25));
+  const volumes = kinds.filter(() => random.chance(always ? 0.5 : 0.25));
   if (random.chance(0.05)) volumes.push({ name: "late", configMap: { name: "late" } });
   if (volumes.length === 0) return pod;
   const volumeMounts = volumes.map(({ name }) => ({

@@ -10,7 +10,7 @@ import { withVolumes } from "./pod-volumes.ts";
 type Handler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
 
 /** What a pod may have beyond containers; each is drawn by itself, so that leaving one out changes nothing else. */
-const features: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> = {
+const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: boolean) => Pod>> = {
   init: withInitContainers,
   hooks: withHooks,
   volumes: withVolumes,
@@ -29,20 +29,30 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> =
 /** Names of the features, for who wants pods without some of them. */
 export const podFeatures: readonly string[] = Object.keys(features);
 
+/** What is to be drawn, whatever the random numbers say. */
+export interface PodWishes {
+  /** Features that are left out. */
+  readonly without: ReadonlySet<string>;
+  /** Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry, `crashing` ones end soon, `many` are three. */
+  readonly always: ReadonlySet<string>;
+}
+
 /** A random pod, valid and with its defaults; everything of it follows from the random numbers. */
-export function drawPod(name: string, uid: string, random: SimRandom, without: ReadonlySet<string>): Pod {
+export function drawPod(name: string, uid: string, random: SimRandom, { without, always }: PodWishes): Pod {
   const own = random.fork();
   let pod: Pod = {
     metadata: { name, namespace: "default", uid },
     spec: {
-      restartPolicy: own.pick(["Always", "Always", "OnFailure", "Never"]),
+      restartPolicy: always.has("always restarted") ? "Always" : own.pick(["Always", "Always", "OnFailure", "Never"]),
       terminationGracePeriodSeconds: own.integer(0, 40),
-      containers: Array.from({ length: own.integer(1, 3) }, (_, index) => drawContainer(`c${index}`, own)),
+      containers: Array.from({ length: always.has("many") ? 3 : own.integer(1, 3) }, (_, index) =>
+        drawContainer(`c${index}`, own, always),
+      ),
     },
   };
   for (const [feature, add] of Object.entries(features)) {
     const draws = random.fork();
-    if (!without.has(feature)) pod = add(pod, draws);
+    if (!without.has(feature)) pod = add(pod, draws, always.has(feature));
   }
   const {
     apiVersion: _version,
@@ -54,20 +64,25 @@ export function drawPod(name: string, uid: string, random: SimRandom, without: R
     apiVersion: "v1",
     kind: "Pod",
   });
-  return { ...complete, metadata: { ...complete.metadata, name, namespace: "default", uid } };
+  return { ...complete, metadata: { ...complete.metadata, name, namespace: "default", uid, generation: 1 } };
 }
 
-function drawContainer(name: string, random: SimRandom): Container {
-  const ends = random.chance(0.5);
+function drawContainer(name: string, random: SimRandom, always: ReadonlySet<string>): Container {
+  const ends = random.chance(always.has("lasting") ? 0.1 : 0.5);
+  const soonMs = random.integer(0, 30_000);
+  const afterMs = ends ? random.pick([0, soonMs, random.integer(0, 400_000)]) : undefined;
   const command = behaviourCommand({
-    exitAfterMs: ends ? random.pick([0, random.integer(0, 30_000), random.integer(0, 400_000)]) : undefined,
+    exitAfterMs: always.has("crashing") ? soonMs : afterMs,
     exitCode: random.pick([0, 0, 1, 3]),
     deaf: random.chance(0.2),
     unstartable: random.chance(0.05),
     chatty: random.chance(0.1),
   });
-  const image = random.pick(["busybox", "busybox", "busybox", "busybox", "pulled:1", "large:1", "missing:1"]);
-  const imagePullPolicy = random.pick(["IfNotPresent", "IfNotPresent", "Always", "Never"]);
+  const needsNothing = always.has("lasting") && random.chance(0.8);
+  const drawn = random.pick(["busybox", "busybox", "busybox", "busybox", "pulled:1", "large:1", "missing:1"]);
+  const policy = random.pick(["IfNotPresent", "IfNotPresent", "Always", "Never"]);
+  const image = needsNothing ? "busybox" : drawn;
+  const imagePullPolicy = needsNothing ? "IfNotPresent" : policy;
   const messages = random.chance(0.2) && ({ terminationMessagePolicy: "FallbackToLogsOnError" } as const);
   return { name, image, command, imagePullPolicy, ...messages };
 }
@@ -96,14 +111,14 @@ function withInitContainers(pod: Pod, random: SimRandom): Pod {
   return withSpec(pod, { initContainers });
 }
 
-function withHooks(pod: Pod, random: SimRandom): Pod {
+function withHooks(pod: Pod, random: SimRandom, always: boolean): Pod {
   const exec = (kind: "postStart" | "preStop", mostMs: number): Handler => {
     const exitCode = random.pick([0, 0, 0, 1]);
     return { exec: { command: hookCommand({ kind, exitCode, durationMs: random.integer(0, mostMs) }) } };
   };
   const draw = (container: Container): Container => {
     const postStart = random.chance(0.2) ? exec("postStart", 5000) : undefined;
-    const preStop = random.chance(0.4)
+    const preStop = random.chance(always ? 0.8 : 0.4)
       ? random.pick([
           exec("preStop", 50_000),
           exec("preStop", 5000),

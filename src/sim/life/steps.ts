@@ -1,34 +1,38 @@
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
-import type { RuntimeWorld } from "../runtime-world.ts";
-import type { SimClock } from "../clock.ts";
-import type { FaultWindows } from "./faults.ts";
-import type { SimNode } from "./node.ts";
+import { clusterActs } from "./cluster-steps.ts";
 import { resized } from "./pod-resources.ts";
-
-/** What steps act on. */
-export interface Stage {
-  readonly clock: SimClock;
-  readonly world: RuntimeWorld;
-  readonly node: SimNode;
-  readonly faults: FaultWindows;
-  /** A random pod that was never there before; with a name it takes that. */
-  readonly newPod: (random: SimRandom, name?: string) => Pod;
-  readonly want: (pod: Pod) => void;
-  readonly change: (pod: Pod) => void;
-  readonly unwant: (uid: string) => void;
-  /** Told when what the runtime knows of a pod is not what it was: nobody can tell any more how its containers ended. */
-  readonly tamper: (uid: string) => void;
-  /** Noted for who wants to know what has gone wrong. */
-  readonly strike: (fault: string) => void;
-}
-
-type Act = (stage: Stage, random: SimRandom) => void;
+import type { Act, Stage } from "./stage.ts";
 
 /** What is done to the pods. */
 const workload = {
   addPod: ({ newPod, want }, random) => want(newPod(random)),
   removePod: (stage, random) => onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid)),
+  /** As `podwright stop --grace` asks for it. */
+  removePodSoon: (stage, random) =>
+    onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid, random.integer(1, 5))),
+  /** As soon as it is being stopped for another reason, a deadline or its own end. */
+  removeEndingPod: (stage, random) =>
+    onPod(stage, random, ({ metadata: { uid } }) => {
+      const look = (left: number): void => {
+        if (stage.node.isEnding(uid)) stage.unwant(uid);
+        else if (left > 0) stage.clock.schedule("a pod to come to its end", 500, () => look(left - 1));
+      };
+      look(400);
+    }),
+  /** As soon as the runtime has made something of it: a container, or its sandbox. */
+  removeStartingPod: (stage, random) =>
+    onPod(stage, random, ({ metadata: { uid } }) => {
+      const made = random.pick(["created", "created", "sandboxStarted"]);
+      const afterMs = random.pick([0, random.integer(0, 300)]);
+      const watch = stage.world.onChange(({ type, podUid }) => {
+        if (podUid !== uid || type !== made) return;
+        watch[Symbol.dispose]();
+        stage.clock.schedule("a pod to go while it starts", afterMs, () => {
+          if (stage.node.desired.has(uid)) stage.unwant(uid);
+        });
+      });
+    }),
   /** Another pod of the same name comes in the same breath, as when a manifest changes. */
   replacePod: (stage, random) =>
     onPod(stage, random, ({ metadata }) => {
@@ -44,26 +48,30 @@ const workload = {
       };
       stage.clock.schedule("a pod to be wanted again", random.pick([0, random.integer(0, 60_000)]), again);
     }),
-  changeImage: (stage, random) =>
-    onPod(stage, random, (pod) => {
-      const chosen = random.integer(0, pod.spec.containers.length - 1);
-      // What may never run again ends its pod when it is stopped for that, and its phase with it.
-      const policy = pod.spec.containers[chosen]?.restartPolicy ?? pod.spec.restartPolicy;
-      if (policy === "Never") return;
-      const image = random.pick(["busybox", "busybox:2", "pulled:2", "missing:2"]);
-      const containers = pod.spec.containers.map((container, index) =>
-        index === chosen ? { ...container, image } : container,
-      );
-      stage.change({ ...pod, spec: { ...pod.spec, containers } });
-    }),
+  changeImage: (stage, random) => onPod(stage, random, (pod) => changeImageOf(stage, random, pod)),
   resizePod: (stage, random) => onPod(stage, random, (pod) => stage.change(resized(pod, random))),
   changeLabels: (stage, random) =>
     onPod(stage, random, (pod) => {
       const labels = { version: String(random.integer(0, 1000)) };
       stage.change({ ...pod, metadata: { ...pod.metadata, labels } });
     }),
+  /** What all volumes show and then, while that is being written, each pod's image. */
+  changeAll: (stage, random) => {
+    stage.node.changeObjects("settings");
+    for (const uid of stage.node.desired.keys()) {
+      stage.clock.schedule("a pod to be changed as well", random.integer(0, 3000), () => {
+        const pod = stage.node.desired.get(uid);
+        if (pod !== undefined) changeImageOf(stage, random, pod);
+      });
+    }
+  },
   changeObjects: ({ node }) => node.changeObjects("settings"),
   lateObjects: ({ node }) => node.changeObjects("late"),
+  /** Objects change while there is no room for them. */
+  failingUpdate: ({ faults, node }, random) => {
+    faults.begin({ diskFull: true }, random.integer(1000, 20_000));
+    node.changeObjects("settings");
+  },
 } satisfies Record<string, Act>;
 
 /** What is done to podwright, the runtime and the containers at a moment. */
@@ -75,6 +83,18 @@ const blows = {
   },
   killNodeAtStep: ({ node }, random) => {
     node.killAfter(random.pick([random.integer(1, 20), random.integer(1, 400)]), random.integer(0, 5000));
+  },
+  /** A pod goes while podwright is away, which finds it again on a runtime that answers badly. */
+  leaveOrphan: (stage, random) => {
+    stage.strike("podwright killed");
+    stage.node.kill();
+    const afterMs = random.integer(100, 3000);
+    const [failBefore, hang] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.3])];
+    onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid));
+    stage.clock.schedule("podwright to be started again", afterMs, () => {
+      stage.faults.begin({ failBefore, hang }, 20_000);
+      stage.node.start();
+    });
   },
   restartRuntime: (stage, random) => {
     const { world, clock } = stage;
@@ -156,25 +176,35 @@ const windows = {
   worstMoments: ({ faults }, random) => faults.begin({ worstMoments: 0.4 }, random.integer(5000, 120_000)),
 } satisfies Record<string, Act>;
 
-const acts = { ...workload, ...blows, ...windows };
+const nodeActs = { ...workload, ...blows, ...windows };
+const acts = { ...nodeActs, ...clusterActs };
 
+/** What is done to every node. */
+export type NodeStepKind = keyof typeof nodeActs;
 export type StepKind = keyof typeof acts;
 
+export const nodeStepKinds = Object.keys(nodeActs) as NodeStepKind[];
 export const stepKinds = Object.keys(acts) as StepKind[];
 
 /** How often each kind comes, compared with the others. */
-export const weights: Readonly<Record<StepKind, number>> = {
+export const weights: Readonly<Record<NodeStepKind, number>> = {
   addPod: 20,
   removePod: 6,
+  removePodSoon: 2,
+  removeEndingPod: 2,
+  removeStartingPod: 2,
   replacePod: 6,
   returnPod: 3,
   changeImage: 4,
   resizePod: 4,
   changeLabels: 1,
+  changeAll: 1,
   changeObjects: 4,
   lateObjects: 1,
+  failingUpdate: 2,
   killNode: 5,
   killNodeAtStep: 6,
+  leaveOrphan: 0.1,
   restartRuntime: 3,
   cutEvents: 1,
   killContainer: 4,
@@ -197,6 +227,18 @@ export const weights: Readonly<Record<StepKind, number>> = {
 export function act(kind: StepKind, stage: Stage, random: SimRandom): void {
   const handler: Act = acts[kind];
   handler(stage, random);
+}
+
+function changeImageOf(stage: Stage, random: SimRandom, pod: Pod): void {
+  const chosen = random.integer(0, pod.spec.containers.length - 1);
+  // What may never run again ends its pod when it is stopped for that, and its phase with it.
+  const policy = pod.spec.containers[chosen]?.restartPolicy ?? pod.spec.restartPolicy;
+  if (policy === "Never") return;
+  const image = random.pick(["busybox", "busybox:2", "pulled:2", "missing:2"]);
+  const containers = pod.spec.containers.map((container, index) =>
+    index === chosen ? { ...container, image } : container,
+  );
+  stage.change({ ...pod, spec: { ...pod.spec, containers } });
 }
 
 function onPod({ node }: Stage, random: SimRandom, then: (pod: Pod) => void): void {

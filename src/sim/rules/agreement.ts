@@ -1,5 +1,6 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
+import { isRejection } from "../../pods/admission.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
@@ -23,6 +24,8 @@ export class Agreement implements Rule {
   readonly #everEnded = new Set<string>();
   /** Simulated ms at which pods were last told to stop. */
   readonly #endingMs = new Map<string, number>();
+  /** Simulated ms at which pods first got a sandbox. */
+  readonly #begunMs = new Map<string, number>();
   readonly #rejected = new Set<string>();
   readonly #exitedMs = new WeakMap<SimContainer, number>();
 
@@ -32,13 +35,15 @@ export class Agreement implements Rule {
   }
 
   change({ type, container, podUid }: WorldChange): void {
+    if (type === "sandboxStarted" && !this.#begunMs.has(podUid)) this.#begunMs.set(podUid, this.#scene.clock.nowMs);
     if (type !== "exited" || container === undefined) return;
     this.#exitedMs.set(container, this.#scene.clock.nowMs);
     this.#everEnded.add(podUid);
   }
 
   entry({ what, pod, atMs }: SimEntry): void {
-    if (what === "NodePorts" && pod !== undefined) this.#rejected.add(pod.uid);
+    const isRejected = isRejection(what) || what === "Preempting";
+    if (isRejected && pod !== undefined) this.#rejected.add(pod.uid);
     if (what !== "PodTerminating" || pod === undefined) return;
     this.#everEnded.add(pod.uid);
     this.#endingMs.set(pod.uid, atMs);
@@ -47,6 +52,7 @@ export class Agreement implements Rule {
   reborn(uid: string): void {
     this.#everEnded.delete(uid);
     this.#rejected.delete(uid);
+    this.#begunMs.delete(uid);
   }
 
   async disagreements(): Promise<string[]> {
@@ -54,7 +60,7 @@ export class Agreement implements Rule {
       ...pod.spec.containers.flatMap((container) => this.#disagreementsOf(pod, container)),
       ...this.#staleSandboxes(pod.metadata.uid),
     ]);
-    return [...(await this.#leftovers()), ...own];
+    return [...(await this.#leftovers()), ...this.#unknown(), ...own];
   }
 
   async atRest(): Promise<void> {
@@ -87,6 +93,13 @@ export class Agreement implements Rule {
     return problems;
   }
 
+  #unknown(): string[] {
+    const { desired, pods } = { desired: this.#scene.node.desired, pods: this.#scene.node.pods() };
+    const known = new Set(pods.map(({ view }) => view.ref.uid));
+    const forgotten = [...desired.keys()].filter((uid) => !known.has(uid) && !this.#rejected.has(uid));
+    return forgotten.map((uid) => `podwright knows nothing of wanted pod ${uid}`);
+  }
+
   #disagreementsOf(pod: Pod, container: Container): string[] {
     const { uid } = pod.metadata;
     const where = `${uid}/${container.name}`;
@@ -94,7 +107,8 @@ export class Agreement implements Rule {
     const running = all.filter((instance) => instance.state === "running").length;
     if (all.some((instance) => instance.state === "unknown")) return [`${where} is still unknown to the runtime`];
     if (pod.spec.activeDeadlineSeconds !== undefined) {
-      const endsMs = (this.#endingMs.get(uid) ?? 0) + longestStopMs;
+      const dueMs = (this.#begunMs.get(uid) ?? 0) + pod.spec.activeDeadlineSeconds * 1000;
+      const endsMs = Math.max(this.#endingMs.get(uid) ?? 0, dueMs) + longestStopMs;
       return running === 0 || this.#scene.clock.nowMs < endsMs ? [] : [`${where} runs after the pod's deadline`];
     }
     if (this.#shouldRun(pod, container) && running !== 1) return [`${where} should run, and ${running} instances do`];
@@ -107,8 +121,12 @@ export class Agreement implements Rule {
     const { uid } = pod.metadata;
     const { exitAfterMs, unstartable } = parseBehaviour(container.command ?? []);
     if (exitAfterMs !== undefined || unstartable || mayBeKilled(container) || hookExit(container) === 1) return false;
-    const policy = container.restartPolicy ?? pod.spec.restartPolicy ?? "Always";
-    const mayRest = policy !== "Always" && this.#everEnded.has(uid);
+    // An init container that is ended and may not run again ends the pod, whatever the policies of the others are.
+    const mayRest =
+      this.#everEnded.has(uid) &&
+      [container, ...(pod.spec.initContainers ?? [])].some(({ restartPolicy }) => {
+        return (restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Always";
+      });
     if (mayRest || this.#rejected.has(uid) || this.#isWaiting(pod)) return false;
     return this.#hasAll(pod, container) && canInitialize(pod);
   }
@@ -144,7 +162,9 @@ export class Agreement implements Rule {
     const stale = (sandbox: SimSandbox): boolean =>
       !sandbox.ready && !used.has(sandbox.id) && attemptOf(sandbox) !== newest;
     const ready = sandboxes.filter((sandbox) => sandbox.ready).length;
+    const held = (sandbox: SimSandbox): boolean => !sandbox.ready && !sandbox.released;
     return [
+      ...sandboxes.filter(held).map(({ id }) => `sandbox ${id} of ${uid} is dead and holds its network`),
       ...sandboxes.filter(stale).map(({ id }) => `sandbox ${id} of ${uid} is dead, empty and not the newest`),
       ...(ready > 1 ? [`${uid} has ${ready} ready sandboxes`] : []),
     ];

@@ -34,7 +34,10 @@ export const containers: RuleMaker = ({ clock, world, node, pods, unwanted }, br
   const slowness = (): number => node.slowness;
 
   return {
-    change: ({ type, podUid: uid, container }) => {
+    change: ({ type, podUid: uid, container, sandbox }) => {
+      if (type === "sandboxRemoved" && sandbox?.released === false) {
+        broken("stopped before it is removed", `sandbox ${sandbox.id} of ${uid} was never told to stop`);
+      }
       if (type === "started" && container !== undefined) started(container, uid);
       if (type === "sandboxStarted") {
         const running = [...world.containers.values()].filter((other) => mayRun(other) && podOf(other) === uid);

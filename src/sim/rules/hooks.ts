@@ -9,6 +9,8 @@ interface Hooked {
 
 /** A call that was on its way when something changed may still be carried out. */
 const callMs = 500;
+/** The least that a container gets between its stop signal and SIGKILL. */
+const leastMs = 2000;
 
 /**
  * What hooks and stops have to keep to (design invariant 5), within one life of the node: preStop once at most and
@@ -18,8 +20,8 @@ const callMs = 500;
 export class HookRules implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  /** The node's life in which the preStop hook ran. */
-  readonly #preStops = new WeakMap<SimContainer, number>();
+  /** In which of the node's lives the preStop hook began last, and until when it goes on. */
+  readonly #preStops = new WeakMap<SimContainer, Hooked & { readonly beganMs: number }>();
   readonly #postStarts = new WeakMap<SimContainer, Hooked>();
   /** The node's life in which the container was last sent its stop signal. */
   readonly #stopped = new WeakMap<SimContainer, number>();
@@ -34,7 +36,7 @@ export class HookRules implements Rule {
   change({ type, podUid: uid, container, hook, timeoutMs = 0 }: WorldChange): void {
     if (container === undefined) return;
     const { clock, node } = this.#scene;
-    if (type === "hook" && hook?.kind === "preStop") this.#preStop(container, uid);
+    if (type === "hook" && hook?.kind === "preStop") this.#preStop(container, uid, hook.durationMs);
     if (type === "hook" && hook?.kind === "postStart") {
       this.#postStarts.set(container, { life: node.lives, endsAtMs: clock.nowMs + hook.durationMs });
     }
@@ -51,19 +53,27 @@ export class HookRules implements Rule {
     for (const key of [...this.#begun.keys()]) if (key.startsWith(`${uid}/`)) this.#begun.delete(key);
   }
 
-  #preStop(container: SimContainer, uid: string): void {
+  #preStop(container: SimContainer, uid: string, durationMs: number): void {
     const { lives } = this.#scene.node;
+    const { nowMs } = this.#scene.clock;
     const what = `${uid}/${nameOf(container)}`;
-    if (this.#preStops.get(container) === lives) this.#broken("preStop once", `${what} ran its preStop hook again`);
+    const isSecond = this.#preStops.get(container)?.life === lives;
+    if (isSecond) this.#broken("preStop once", `${what} ran its preStop hook again`);
     if (this.#stopped.get(container) === lives) this.#broken("preStop before SIGTERM", `${what} ran it after that`);
-    this.#preStops.set(container, lives);
+    this.#preStops.set(container, { life: lives, beganMs: nowMs, endsAtMs: nowMs + durationMs });
   }
 
   #stopping(container: SimContainer, uid: string, timeoutMs: number): void {
     const { clock, node, pods, unwanted } = this.#scene;
     this.#stopped.set(container, node.lives);
+    const hooked = this.#preStops.get(container);
+    // A hook that could not be asked to its end is over for podwright. More than the least: the grace goes on.
+    const isWaited = hooked?.life === node.lives && node.soundSinceMs < hooked.beganMs && timeoutMs > leastMs;
+    if (isWaited && hooked.endsAtMs > clock.nowMs + callMs) {
+      this.#broken("preStop is waited for", `${uid}/${nameOf(container)} was stopped while it ran`);
+    }
     const gone = unwanted.get(uid);
-    const graceSeconds = pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
+    const graceSeconds = gone?.graceSeconds ?? pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 30;
     if (gone === undefined || gone.isEnding || !gone.told || gone.life !== node.lives) return;
     const killMs = clock.nowMs + timeoutMs;
     const graceEndMs = gone.sinceMs + graceSeconds * 1000;

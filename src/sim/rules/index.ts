@@ -1,33 +1,59 @@
 import { Agreement } from "./agreement.ts";
+import { inCluster } from "./cluster.ts";
+import { changes } from "./changes.ts";
 import { containers } from "./containers.ts";
+import { finished } from "./finished.ts";
 import { history } from "./history.ts";
 import { HookRules } from "./hooks.ts";
 import { images } from "./images.ts";
 import { init } from "./init.ts";
 import { journal } from "./journal.ts";
+import { pace } from "./pace.ts";
+import { logs } from "./logs.ts";
+import { made } from "./made.ts";
+import { messages } from "./messages.ts";
+import { names } from "./names.ts";
 import { ports } from "./ports.ts";
 import { ProbeRules } from "./probes.ts";
-import { resizes } from "./resizes.ts";
+import { probeTimeRules } from "./probe-times.ts";
+import { reaction } from "./reaction.ts";
+import { Resizes } from "./resizes.ts";
 import { Restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
+import { running } from "./running.ts";
+import { startOver } from "./start-over.ts";
 import { StatusRules } from "./status.ts";
+import { Stops } from "./stops.ts";
 import { userNamespaces } from "./user-namespaces.ts";
 import { volumes } from "./volumes.ts";
 
 /** What may never be, whatever goes wrong, and what has to be when nothing goes wrong any more. */
 export const rules: readonly RuleMaker[] = [
   containers,
+  made,
   (scene, broken) => new Restarts(scene, broken),
   init,
   (scene, broken) => new HookRules(scene, broken),
   (scene, broken) => new ProbeRules(scene, broken),
+  probeTimeRules,
+  (scene, broken) => new Stops(scene, broken),
+  startOver,
+  names,
+  finished,
   images,
   volumes,
   userNamespaces,
   ports,
-  resizes,
+  (scene, broken) => new Resizes(scene, broken),
   history,
   (scene, broken) => new StatusRules(scene, broken),
   journal,
+  pace,
+  inCluster,
+  reaction,
+  changes,
+  messages,
+  logs,
+  running,
   (scene, broken) => new Agreement(scene, broken),
 ];

@@ -3,12 +3,14 @@ import { nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
- * Before any container starts, every init container ahead of it has ended well in the same sandbox, or has been started
- * if it is a sidecar (design invariant 3).
+ * Before any container starts, every init container ahead of it has ended well in the same sandbox, or has started, by
+ * its startup probe where it has one, if it is a sidecar (design invariant 3).
  */
 export const init: RuleMaker = ({ pods }, broken): Rule => {
   /** `<sandbox>/<container>` of init containers that have ended well and of sidecars that were started. */
   const done = new Set<string>();
+  /** Pods of which others took containers away: nobody can tell that they have run. */
+  const tampered = new Set<string>();
   /** Pods that have containers which may start all of them over. */
   const startsOver = ({ spec }: Pod): boolean =>
     spec.containers.some(({ restartPolicyRules }) =>
@@ -21,7 +23,7 @@ export const init: RuleMaker = ({ pods }, broken): Rule => {
     // A sidecar that is restarted beside running containers had its turn before.
     if (index >= 0 && done.has(`${container.sandboxId}/${name}`)) {
       if (initContainers[index]?.restartPolicy === "Always") return;
-      if (startsOver(pod)) return;
+      if (startsOver(pod) || tampered.has(pod.metadata.uid)) return;
       broken("init containers run once", `${pod.metadata.uid}/${name} ran again after it had ended well`);
     }
     const missing = ahead.find((other) => !done.has(`${container.sandboxId}/${other.name}`));
@@ -31,15 +33,20 @@ export const init: RuleMaker = ({ pods }, broken): Rule => {
   }
 
   return {
-    change: ({ type, container, podUid }) => {
+    tampered: (uid) => void tampered.add(uid),
+    change: ({ type, container, podUid, probe }) => {
       const pod = pods.get(podUid);
       if (container === undefined || pod === undefined) return;
       const name = nameOf(container);
       const index = pod.spec.initContainers?.findIndex((own) => own.name === name) ?? -1;
-      const isSidecar = pod.spec.initContainers?.[index]?.restartPolicy === "Always";
+      const own = pod.spec.initContainers?.[index];
+      const isSidecar = own?.restartPolicy === "Always";
       if (type === "started") {
         started(pod, container, name, index);
-        if (isSidecar) done.add(`${container.sandboxId}/${name}`);
+        if (isSidecar && own.startupProbe === undefined) done.add(`${container.sandboxId}/${name}`);
+      }
+      if (type === "probed" && isSidecar && probe?.type === "startup" && probe.ok) {
+        done.add(`${container.sandboxId}/${name}`);
       }
       if (type === "exited" && container.startedAt !== 0n && container.exitCode === 0 && index >= 0) {
         done.add(`${container.sandboxId}/${name}`);

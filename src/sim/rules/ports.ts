@@ -1,6 +1,9 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
 import { mayRun } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
+
+const noPod: Pod = { metadata: { namespace: "", name: "", uid: "" }, spec: { containers: [] } };
 
 /** Two pods never hold one host port, unless one is on its way out. */
 export const ports: RuleMaker = ({ world, pods, unwanted }, broken): Rule => ({
@@ -14,6 +17,9 @@ export const ports: RuleMaker = ({ world, pods, unwanted }, broken): Rule => ({
       if (shared === undefined) continue;
       // A pod that ends by itself holds its port until it is gone, and its successor may be there already.
       const names = [uid, otherUid].map((each) => pods.get(each)?.metadata.name);
+      // What the API server wants is not known while it is away: a static pod may take a port of that then.
+      const kinds = [uid, otherUid].map((each) => isStaticPod(pods.get(each) ?? noPod));
+      if (kinds[0] !== kinds[1]) continue;
       if (names[0] !== names[1]) broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
     }
   },

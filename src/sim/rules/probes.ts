@@ -27,6 +27,8 @@ export class ProbeRules implements Rule {
   readonly #broken: Break;
   /** By container id, oldest first. */
   readonly #history = new Map<string, Sent[]>();
+  /** Instances that are being stopped: of them nothing is asked any more. */
+  readonly #stopping = new Set<string>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
 
@@ -45,6 +47,9 @@ export class ProbeRules implements Rule {
   entry(entry: SimEntry): void {
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
+    if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {
+      this.#stopping.add(idOf(entry));
+    }
     if (entry.kind === "action" && entry.what === "StopContainer") this.#killed(entry, container);
     if (entry.what === "ContainerStateChanged" && entry.data?.["ready"] === true) this.#ready(entry, container);
   }
@@ -133,6 +138,7 @@ export class ProbeRules implements Rule {
         const container = this.#containerOf(view.ref.uid, name);
         const probe: Probe | undefined = container?.livenessProbe;
         if (state !== "running" || probe === undefined || probe.tcpSocket !== undefined) return [];
+        if (this.#stopping.has(id)) return [];
         // One that has not started is asked nothing else.
         if (container?.startupProbe !== undefined && mayFail(container.startupProbe)) return [];
         const last = this.#history.get(id)?.findLast(({ type }) => type === "liveness");

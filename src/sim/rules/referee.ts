@@ -42,16 +42,29 @@ export class Referee {
 
   /** A wanted pod is to be different. */
   changed(pod: Pod): void {
+    for (const rule of this.#rules) rule.changed?.(this.#pods.get(pod.metadata.uid), pod);
     this.#pods.set(pod.metadata.uid, pod);
   }
 
   /**
    * The pod is wanted no longer: from the next call on nothing of it may start.
    * @param isEnding it was stopped for another reason already, so that its grace ends earlier
+   * @param graceSeconds another than the pod's own
    */
-  unwanted(uid: string, isEnding: boolean): void {
+  unwanted(uid: string, isEnding: boolean, graceSeconds?: number): void {
     const { clock, node } = this.#scene;
-    this.#unwanted.set(uid, { sinceMs: clock.nowMs, life: node.lives, told: node.isUp, isEnding });
+    this.#unwanted.set(uid, {
+      sinceMs: clock.nowMs,
+      life: node.lives,
+      told: node.isUp && node.knowsAllPods,
+      isEnding,
+      graceSeconds,
+    });
+  }
+
+  /** Podwright knows that the pod is to go. */
+  isUnwanted(uid: string): boolean {
+    return this.#unwanted.has(uid);
   }
 
   /** Somebody else took a container of the pod away: what it was is known to nobody any more. */
@@ -69,8 +82,16 @@ export class Referee {
       }
     }
     if (entry.what === lifeStarted) this.#ending.clear();
-    if (entry.what === "PodTerminating" && entry.pod !== undefined) this.#ending.add(entry.pod.uid);
+    if (entry.what === "PodTerminating" && entry.pod !== undefined) {
+      this.#ending.add(entry.pod.uid);
+      // Podwright was told in between, and is only now able to look: the pod goes, and comes back after that.
+      const goes = entry.cause?.code === "ManifestRemoved" && this.#scene.node.desired.has(entry.pod.uid);
+      if (goes && !this.#unwanted.has(entry.pod.uid)) this.unwanted(entry.pod.uid, false);
+    }
     for (const rule of this.#rules) rule.entry?.(entry);
+    // Of some pods nothing ever was there.
+    const gone = entry.what === "PodFinished" && entry.pod !== undefined ? entry.pod.uid : "";
+    if (this.#unwanted.has(gone) && this.#scene.node.desired.has(gone) && !this.#isThere(gone)) this.#reborn(gone);
   }
 
   /** What is not as wanted although nothing has gone wrong for a while. */
@@ -86,7 +107,9 @@ export class Referee {
 
   /** Podwright is started again while all is well. */
   async restarted(restart: () => Promise<void>): Promise<void> {
+    for (const rule of this.#rules) rule.calm?.(true);
     await watchCalmRestart(this.#scene, (rule, detail) => this.broken(rule, detail), restart);
+    for (const rule of this.#rules) rule.calm?.(false);
   }
 
   #change(change: WorldChange): void {

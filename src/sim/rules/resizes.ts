@@ -1,49 +1,163 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
+import type { KnownPod } from "../../kubelet.ts";
+import type { CgroupResources } from "../../ports/cgroups.ts";
 import { podCgroupResources } from "../../resources/pod-resources.ts";
-import { parseQuantity } from "../../resources/quantity.ts";
-import type { SimContainer } from "../world-model.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { podRequests } from "../../resources/pod-totals.ts";
+import { parseQuantity, type Quantity, zeroQuantity } from "../../resources/quantity.ts";
+import type { SimEntry } from "../life/node.ts";
+import { nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 const cgroupSettings = { cpuQuota: true, cpuPeriodMicroseconds: 100_000n, podPidsLimit: -1, hugePageSizes: [] };
+const resizable = ["cpu", "memory"] as const;
 
-/** Nothing is restarted for a resize that asks for no restart, and in the end what runs has what its manifest asks for. */
-export const resizes: RuleMaker = ({ world, node, pods }, broken): Rule => {
-  const runningOf = (pod: Pod): Running[] =>
-    pod.spec.containers.flatMap((container) => {
-      const instance = [...world.containers.values()].find(({ state, config }) => {
-        const { labels, metadata } = config;
-        const same = labels["io.kubernetes.pod.uid"] === pod.metadata.uid && metadata?.name === container.name;
-        return state === "running" && same;
-      });
-      return instance === undefined ? [] : [{ container, instance }];
-    });
-  const cgroupProblems = (pod: Pod): string[] => {
-    const wanted = podCgroupResources(pod, cgroupSettings);
-    const found = [...node.cgroups.applied].find(([path]) => path.endsWith(`/pod${pod.metadata.uid}`))?.[1];
-    return (["cpuShares", "cpuQuotaMicroseconds", "memoryLimitBytes"] as const)
-      .filter((name) => wanted[name] !== undefined && wanted[name] !== found?.[name])
-      .map((name) => `the cgroup of ${pod.metadata.uid} has ${name} ${found?.[name]}, not ${wanted[name]}`);
-  };
-  return {
-    entry: ({ kind, what, pod, container, cause }) => {
-      if (kind !== "action" || what !== "StopContainer" || cause?.code !== "ResizeStarted") return;
-      const spec = pods.get(pod?.uid ?? "")?.spec.containers.find(({ name }) => name === container);
-      const restarts = spec?.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer");
-      if (restarts !== true) broken("no restart for a resize", `${pod?.uid}/${container} was stopped for one`);
-    },
-    disagreements: () =>
-      [...node.desired.values()].flatMap((pod) => {
-        const running = runningOf(pod);
-        if (running.length === 0) return [];
-        return [...running.flatMap((each) => containerProblems(pod.metadata.uid, each)), ...cgroupProblems(pod)];
-      }),
-  };
-};
+/** Three minutes, and what it takes then. */
+const lookedAgainMs = 200_000;
+const freeing: ReadonlySet<string> = new Set(["PodTerminated", "PodFinished", "ResizeStarted"]);
 
 interface Running {
   readonly container: Container;
   readonly instance: SimContainer;
+}
+
+/**
+ * What has room is granted and nothing else; nothing is restarted for a resize that asks for no restart; no container
+ * ever has more than its pod; and in the end what runs has what its manifest asks for.
+ */
+export class Resizes implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** Simulated ms at which something of the node was last given back. */
+  #freedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  change({ type, podUid: uid, container, before }: WorldChange): void {
+    if (type === "resized" && container !== undefined) this.#resized(uid, container, before);
+  }
+
+  entry({ kind, what, pod, container, cause, atMs, result }: SimEntry): void {
+    const uid = pod?.uid ?? "";
+    if (what === "UpdatePodCgroup" && result === "done") this.#judgeAll(uid);
+    if (what === "ResizeStarted") this.#granted(uid);
+    if (freeing.has(what)) this.#freedMs = atMs;
+    if (kind !== "action" || what !== "StopContainer" || cause?.code !== "ResizeStarted") return;
+    const spec = this.#scene.pods.get(uid)?.spec.containers.find(({ name }) => name === container);
+    const restarts = spec?.resizePolicy?.some(({ restartPolicy }) => restartPolicy === "RestartContainer");
+    if (restarts !== true) this.#broken("no restart for a resize", `${uid}/${container} was stopped for one`);
+  }
+
+  disagreements(): string[] {
+    const known = this.#scene.node.pods();
+    return [...this.#scene.node.desired.values()].flatMap((pod) => {
+      const running = this.#runningOf(pod);
+      const own = known.find(({ view }) => view.ref.uid === pod.metadata.uid);
+      if (running.length === 0) return [];
+      if (own?.view.resize?.pending !== undefined) return this.#pendingProblems(pod, own, known);
+      return [...running.flatMap((each) => containerProblems(pod.metadata.uid, each)), ...this.#cgroupProblems(pod)];
+    });
+  }
+
+  #resized(uid: string, instance: SimContainer, before: WorldChange["before"]): void {
+    const { node, pods } = this.#scene;
+    const { memoryLimitInBytes: memory = 0n, cpuQuota: quota = 0n } = instance.resources ?? {};
+    const where = `${uid}/${nameOf(instance)}`;
+    this.#judgeAll(uid);
+    const spec = pods.get(uid)?.spec.containers.find(({ name }) => name === nameOf(instance));
+    const wants = (name: string): boolean =>
+      spec?.resizePolicy?.some((policy) => policy.resourceName === name && policy.restartPolicy !== "NotRequired") ===
+      true;
+    const changed = {
+      cpu: before?.cpuShares !== instance.resources?.cpuShares || before?.cpuQuota !== quota,
+      memory: before?.memoryLimitInBytes !== memory,
+    };
+    // What could not be written down is not known after a restart, and nothing is restarted for that.
+    if (node.diskFaultMs >= 0) return;
+    const inPlace = resizable.find((name) => changed[name] && wants(name));
+    if (inPlace !== undefined) this.#broken("a restart for a resize", `${where} got other ${inPlace} without one`);
+  }
+
+  #judgeAll(uid: string): void {
+    const pod = this.#cgroupOf(uid);
+    const [podMemory, podQuota] = [pod?.memoryLimitBytes ?? -1, pod?.cpuQuotaMicroseconds ?? -1];
+    for (const { state, config, resources } of this.#scene.world.containers.values()) {
+      if (state !== "running" || config.labels["io.kubernetes.pod.uid"] !== uid) continue;
+      const { memoryLimitInBytes: memory = 0n, cpuQuota: quota = 0n } = resources ?? {};
+      const isMore = (podMemory > 0 && memory > podMemory) || (podQuota > 0 && quota > podQuota);
+      const where = `${uid}/${config.metadata?.name}`;
+      if (isMore) this.#broken("no container has more than its pod", `${where} has ${memory} bytes, quota ${quota}`);
+    }
+  }
+
+  /** What is granted has room beside what others were granted, unless it asks for no more than before. */
+  #granted(uid: string): void {
+    // In a cluster it is heard of here after podwright has acted.
+    if (this.#scene.node.cluster !== undefined) return;
+    const pod = this.#scene.pods.get(uid);
+    const known = this.#scene.node.pods();
+    const granted = known.find(({ view }) => view.ref.uid === uid)?.view.pod;
+    if (pod === undefined || granted === undefined) return;
+    for (const name of resizable) {
+      const grows = requestOf(pod, name).compare(requestOf(granted, name)) > 0;
+      const lack = grows && this.#lack(pod, name, known, true);
+      if (lack) this.#broken("resizes have room", `${uid} was granted ${name} although ${lack}`);
+    }
+  }
+
+  /** A resize waits only as long as there is no room for it. */
+  #pendingProblems(pod: Pod, { view }: KnownPod, known: readonly KnownPod[]): string[] {
+    const lacks = resizable.some((name) => this.#lack(pod, name, known, false) !== undefined);
+    const { uid } = pod.metadata;
+    // Room that nobody tells of is found at the next look.
+    if (this.#scene.clock.nowMs < this.#freedMs + lookedAgainMs) return [];
+    return lacks ? [] : [`the resize of ${uid} waits for nothing: ${view.resize?.pending?.message ?? ""}`];
+  }
+
+  /**
+   * Why the pod's request has no room. Of pods that are being resized nobody says at this moment what they were granted:
+   * `least` counts the smaller of both, otherwise the greater.
+   */
+  #lack(pod: Pod, name: "cpu" | "memory", known: readonly KnownPod[], least: boolean): string | undefined {
+    const { allocatable, desired } = this.#scene.node;
+    const capacity = allocatable[name];
+    if (capacity === undefined) return undefined;
+    let total = requestOf(pod, name);
+    for (const { view } of known) {
+      const { uid } = view.ref;
+      if (uid === pod.metadata.uid || !["syncing", "terminating"].includes(view.state.kind)) continue;
+      const [shown, wanted] = [view.pod, desired.get(uid) ?? view.pod].map((each) => each && requestOf(each, name));
+      if (shown === undefined || wanted === undefined) continue;
+      total = total.add(shown.compare(wanted) < 0 === least ? shown : wanted);
+    }
+    return total.compare(parseQuantity(capacity)) > 0 ? `${total.toString()} are more than ${capacity}` : undefined;
+  }
+
+  #runningOf(pod: Pod): Running[] {
+    return pod.spec.containers.flatMap((container) => {
+      const instance = this.#scene.world.running(pod.metadata.uid, container.name);
+      return instance === undefined ? [] : [{ container, instance }];
+    });
+  }
+
+  #cgroupOf(uid: string): CgroupResources | undefined {
+    return [...this.#scene.node.cgroups.applied].find(([path]) => path.endsWith(`/pod${uid}`))?.[1];
+  }
+
+  #cgroupProblems(pod: Pod): string[] {
+    const wanted = podCgroupResources(pod, cgroupSettings);
+    const found = this.#cgroupOf(pod.metadata.uid);
+    return (["cpuShares", "cpuQuotaMicroseconds", "memoryLimitBytes"] as const)
+      .filter((name) => wanted[name] !== undefined && wanted[name] !== found?.[name])
+      .map((name) => `the cgroup of ${pod.metadata.uid} has ${name} ${found?.[name]}, not ${wanted[name]}`);
+  }
+}
+
+function requestOf(pod: Pod, name: string): Quantity {
+  return podRequests(pod).get(name) ?? zeroQuantity;
 }
 
 /** By the formulas of the kernel's interface, without those of podwright. */

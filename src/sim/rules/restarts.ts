@@ -3,6 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import { whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 interface Exit {
@@ -13,11 +14,18 @@ interface Exit {
   readonly wallOffsetMs: number;
   /** Podwright told it to stop. */
   readonly stopped: boolean;
+  /** The node's life that has seen it before the wall clock jumped. */
+  seenInLife?: number;
+  /** A start was tried since: what fails counts as well. */
+  tried?: boolean;
 }
+
+const waits: ReadonlySet<string> = new Set(["BackOff", "StartRetry"]);
 
 interface BackOff {
   readonly delayMs: number;
   readonly sinceMs: number;
+  readonly wallOffsetMs: number;
 }
 
 const firstDelayMs = 10_000;
@@ -25,6 +33,8 @@ const longestDelayMs = 300_000;
 const forgottenMs = 2 * longestDelayMs;
 /** The runtime's times are rounded. */
 const roundingMs = 5;
+/** Within so long what is known of a container is on the disk. */
+const writtenMs = 10_000;
 /** From the end of a back-off to the start. */
 const startMs = 30_000;
 
@@ -37,6 +47,8 @@ export class Restarts implements Rule {
   /** By `uid/name image`. */
   readonly #backOffs = new Map<string, BackOff>();
   readonly #stopping = new WeakSet<SimContainer>();
+  /** The node's life and the wall clock at the start of each container. */
+  readonly #starts = new WeakMap<SimContainer, Pick<Exit, "life" | "wallOffsetMs">>();
   /** Pods of which one container has started all over: from then on none needs a reason of its own. */
   readonly #startedOver = new Set<string>();
   /** What containers were first given, by `uid/name`. */
@@ -52,11 +64,18 @@ export class Restarts implements Rule {
     if (type === "stopping") this.#stopping.add(container);
     if (type === "exited") this.#exited(container, uid);
     if (type === "started") this.#started(container, uid);
+    if (type === "removed") this.#removed(container, uid);
   }
 
-  entry({ what }: SimEntry): void {
-    // How much of them a new life remembers is its own affair.
-    if (what === lifeStarted) this.#backOffs.clear();
+  entry(entry: SimEntry): void {
+    const { kind, what } = entry;
+    if (what === lifeStarted) this.#keepRemembered();
+    if (what === "BackOff") this.#waits(entry);
+    // A pod that makes room for a critical one is over.
+    if (what === "Preempting") this.reborn(entry.pod?.uid ?? "");
+    const last = this.#lastExit.get(whereOf(entry));
+    const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
+    if (last !== undefined && isTry && entry.container !== undefined) last.tried = true;
   }
 
   reborn(uid: string): void {
@@ -82,6 +101,34 @@ export class Restarts implements Rule {
     });
   }
 
+  /** A new life knows of those that were written down: there was time and a disk for it, and one clock for both. */
+  #keepRemembered(): void {
+    const { clock, node } = this.#scene;
+    for (const [identity, { sinceMs, wallOffsetMs }] of this.#backOffs) {
+      // In a cluster it is not followed here when a resize, which starts them over, reaches the node.
+      const isWritten =
+        node.cluster === undefined && sinceMs + writtenMs < clock.nowMs && node.diskFaultMs < sinceMs - writtenMs;
+      if (!isWritten || wallOffsetMs !== clock.wallMs - clock.nowMs) this.#backOffs.delete(identity);
+    }
+  }
+
+  /** No wait is longer than the longest, and none follows a run that was long enough. */
+  #waits({ pod, container, time, until = time, atMs }: SimEntry): void {
+    const { clock, node } = this.#scene;
+    const key = `${pod?.uid}/${container}`;
+    const last = this.#lastExit.get(key);
+    if (last === undefined || clock.wallMs - clock.nowMs !== last.wallOffsetMs) return;
+    last.seenInLife = node.lives;
+    const waitMs = atMs + until - time - last.atMs;
+    if (waitMs > longestDelayMs + roundingMs) this.#broken("back-off", `${key} waits ${waitMs} ms`);
+    const ranMs = last.atMs - last.container.startedMs;
+    // A later life dates what it remembers by the wall clock.
+    const start = this.#starts.get(last.container);
+    const isDated = start?.life === node.lives || start?.wallOffsetMs === last.wallOffsetMs;
+    const isLong = last.tried !== true && ranMs > forgottenMs + startMs && isDated;
+    if (isLong) this.#broken("back-off", `${key} waits after it ran for ${ranMs} ms`);
+  }
+
   #exited(container: SimContainer, uid: string): void {
     const { clock, pods, node } = this.#scene;
     // One that never ran has not ended.
@@ -102,10 +149,18 @@ export class Restarts implements Rule {
     if (pod !== undefined && restartsAll(specOf(pod, name), container.exitCode)) this.#startedOver.add(uid);
   }
 
+  /** What is taken away of a pod that is to go is forgotten: it may be wanted again before its sandbox is gone as well. */
+  #removed(container: SimContainer, uid: string): void {
+    const key = `${uid}/${nameOf(container)}`;
+    if (this.#scene.unwanted.has(uid) && this.#lastExit.get(key)?.container === container) this.#lastExit.delete(key);
+  }
+
   #started(container: SimContainer, uid: string): void {
     const name = nameOf(container);
     const key = `${uid}/${name}`;
     const last = this.#lastExit.get(key);
+    const { clock, node } = this.#scene;
+    this.#starts.set(container, { life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs });
     const pod = this.#scene.pods.get(uid);
     const resources = JSON.stringify((pod && specOf(pod, name))?.resources ?? {});
     if (!this.#resources.has(key)) this.#resources.set(key, resources);
@@ -118,7 +173,7 @@ export class Restarts implements Rule {
     const isFree = this.#startedOver.has(uid);
     if (isFree || isOther || spec === undefined) return;
     this.#judgePolicy(pod, spec, last, isNewSandbox);
-    if (!isNewSandbox) this.#judgeBackOff(key, last, spec);
+    if (!isNewSandbox) this.#judgeBackOff(key, last, spec, container.config.image?.image ?? "");
   }
 
   #judgePolicy(pod: Pod, spec: Container, last: Exit, isNewSandbox: boolean): void {
@@ -134,23 +189,29 @@ export class Restarts implements Rule {
     if (policy === "OnFailure" && succeeded) this.#broken("restart policy", `${key} succeeded and restarted`);
   }
 
-  #judgeBackOff(key: string, last: Exit, spec: Container): void {
+  #judgeBackOff(key: string, last: Exit, spec: Container, image: string): void {
     const { clock, node } = this.#scene;
-    const identity = `${key} ${spec.image}`;
+    const identity = `${key} ${image}`;
     // Other resources start the back-off over, whenever the node has room for them.
     if (this.#resources.get(key) !== JSON.stringify(spec.resources ?? {})) return;
     const known = this.#backOffs.get(identity);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
     // An exit is dated by the wall clock, which is read when the exit is first seen.
-    const clockJumped = clock.wallMs - clock.nowMs !== last.wallOffsetMs;
+    const clockJumped = clock.wallMs - clock.nowMs !== last.wallOffsetMs && last.seenInLife !== node.lives;
     if (live !== undefined && !clockJumped && waitedMs < live.delayMs - roundingMs) {
       this.#broken("back-off", `${key} restarted ${waitedMs} ms after its exit instead of ${live.delayMs}`);
     }
     // One that an earlier life had begun to restart is not counted again.
     if (last.life !== node.lives) return;
     const delayMs = live === undefined ? firstDelayMs : Math.min(2 * live.delayMs, longestDelayMs);
-    this.#backOffs.set(identity, { delayMs, sinceMs: clock.nowMs });
+    // What is remembered of it is dated when the restart is decided, between the exit and now.
+    const isDated = clock.wallMs - clock.nowMs === last.wallOffsetMs;
+    this.#backOffs.set(identity, {
+      delayMs,
+      sinceMs: clock.nowMs,
+      wallOffsetMs: isDated ? last.wallOffsetMs : Number.NaN,
+    });
   }
 }
 

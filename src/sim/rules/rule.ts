@@ -9,10 +9,12 @@ export interface Unwanted {
   readonly sinceMs: number;
   /** The node's life in which it was told. Later ones find an orphan and give it less time. */
   readonly life: number;
-  /** The node was there to be told. */
+  /** The node was there to be told, and had found what earlier lives left: before, it can begin nothing. */
   readonly told: boolean;
   /** It was being stopped before, for another reason. */
   readonly isEnding: boolean;
+  /** Undefined: the pod's own. */
+  readonly graceSeconds?: number | undefined;
 }
 
 /** What rules may look at: what was wanted, what the machine did, what podwright says. Nothing of podwright's own mind. */
@@ -40,8 +42,12 @@ export interface Rule {
   entry?(entry: SimEntry): void;
   /** Everything of the pod is gone, and it is wanted again under the same UID. */
   reborn?(uid: string): void;
+  /** A wanted pod is to be different from now on. */
+  changed?(before: Pod | undefined, after: Pod): void;
   /** Others have taken a container of the pod away: podwright can't know any more what it was. */
   tampered?(uid: string): void;
+  /** Podwright is being started again while all is well: until it is said that this is over. */
+  calm?(isCalm: boolean): void;
   /** Faults have ended long ago: what is not as wanted yet. Asked again and again until nothing is left. */
   disagreements?(): readonly string[] | Promise<readonly string[]>;
   /** All is quiet; the last look. */

@@ -10,17 +10,26 @@ const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succee
 /** What has changed for so long is known. */
 const noticedMs = 15_000;
 
+interface Phase {
+  readonly to: string;
+  readonly reason: string;
+  /** The pod was to go when it came to that: a later life, in which it is wanted again, has seen nothing of it. */
+  readonly isUnwanted: boolean;
+}
+
 /** What podwright says of pods is true, and goes forwards (design invariants 4 and 6). */
 export class StatusRules implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
-  readonly #phases = new Map<string, { readonly to: string; readonly reason: string }>();
+  readonly #phases = new Map<string, Phase>();
   /** Restart counts as last said, by `uid/name`. */
   readonly #counts = new Map<string, number>();
   /** Every container that was ever created, by id. */
   readonly #ever = new Map<string, SimContainer>();
   /** Simulated ms of each container's last change, by `uid/name`. */
   readonly #changed = new Map<string, number>();
+  /** Containers of which it is not said yet that they run, by `uid/name`: how their postStart hook is. */
+  readonly #hooks = new Map<string, "runs" | "failed">();
   /** Pods whose containers others took away: those that have ended for good may run again. */
   readonly #tampered = new Set<string>();
 
@@ -32,7 +41,9 @@ export class StatusRules implements Rule {
   change({ type, container, podUid }: WorldChange): void {
     if (container === undefined) return;
     if (type === "created") this.#ever.set(container.id, container);
-    if (type !== "probed") this.#changed.set(`${podUid}/${nameOf(container)}`, this.#scene.clock.nowMs);
+    const where = `${podUid}/${nameOf(container)}`;
+    if (type !== "probed") this.#changed.set(where, this.#scene.clock.nowMs);
+    if (type === "exited") this.#hooks.delete(where);
   }
 
   entry(entry: SimEntry): void {
@@ -40,7 +51,10 @@ export class StatusRules implements Rule {
     if (this.#tampered.has(uid)) return;
     if (entry.what === lifeStarted) this.#begin();
     if (entry.what === "PodPhaseChanged") this.#phase(uid, dataText(entry, "to"), dataText(entry, "reason"));
+    // What comes under its UID after that is another pod.
+    if (entry.what === "PodFinished") this.#phases.delete(uid);
     if (entry.what === "ContainerStateChanged") this.#container(entry);
+    if (entry.what === "PostStartHook") this.#hook(entry);
     if (entry.what === "StatusRefused") this.#broken("phases go forwards", entry.message);
   }
 
@@ -61,19 +75,32 @@ export class StatusRules implements Rule {
   /** What the node itself decided, and of what the runtime has no instance, podwright keeps in memory alone. */
   #begin(): void {
     this.#counts.clear();
+    for (const where of this.#hooks.keys()) this.#hookEnded(where);
     const { desired } = this.#scene.node;
-    for (const [uid, { to, reason }] of this.#phases) {
-      if (order[to] !== 2 || reason !== "" || !desired.has(uid)) this.#phases.delete(uid);
+    for (const [uid, { to, reason, isUnwanted }] of this.#phases) {
+      if (order[to] !== 2 || reason !== "" || isUnwanted || !desired.has(uid)) this.#phases.delete(uid);
     }
   }
 
   #phase(uid: string, to: string, reason: string): void {
     const from = this.#phases.get(uid)?.to;
-    this.#phases.set(uid, { to, reason });
+    this.#phases.set(uid, { to, reason, isUnwanted: this.#scene.unwanted.has(uid) });
     if (from === undefined) return;
     const isBack = (order[to] ?? 0) < (order[from] ?? 0);
     const isRevived = order[from] === 2 && to !== from;
     if (isBack || isRevived) this.#broken("phases go forwards", `${uid} went from ${from} to ${to}`);
+  }
+
+  #hook(entry: SimEntry): void {
+    const where = whereOf(entry);
+    if (entry.kind === "action") this.#hooks.set(where, "runs");
+    else if (entry.result === "done") this.#hookEnded(where);
+    else if (this.#hooks.has(where)) this.#hooks.set(where, "failed");
+  }
+
+  #hookEnded(where: string): void {
+    this.#hooks.delete(where);
+    this.#changed.set(where, this.#scene.clock.nowMs);
   }
 
   #container(entry: SimEntry): void {
@@ -101,12 +128,21 @@ export class StatusRules implements Rule {
     const isSteady = view.state.kind === "syncing" && node.desired.has(uid);
     if (view.pod === undefined || !isSteady || this.#tampered.has(uid)) return [];
     const all = view.pod.spec.containers;
+    const { generation } = view.pod.metadata;
+    if (shown !== undefined && shown.observedGeneration !== generation) {
+      return [`${uid} is of generation ${generation} and its status of ${shown.observedGeneration}`];
+    }
+    // Until its postStart hook has ended a container does not run for the API.
+    const runningOf = (name: string): SimContainer | undefined =>
+      this.#hooks.has(`${uid}/${name}`) ? undefined : world.running(uid, name);
     // One that never ran keeps the whole pod pending.
-    const isComplete = all.every(({ name }) => world.running(uid, name) !== undefined);
+    const isComplete = all.every(({ name }) => runningOf(name) !== undefined);
     return all.flatMap(({ name }) => {
       const where = `${uid}/${name}`;
       if (clock.nowMs - (this.#changed.get(where) ?? 0) < noticedMs) return [];
-      const running = world.running(uid, name);
+      // It is being stopped, or could not be.
+      if (this.#hooks.get(where) === "failed") return [];
+      const running = runningOf(name);
       const said = shown?.containerStatuses?.find((own) => own.name === name);
       if ((said?.state.running !== undefined) !== (running !== undefined)) {
         return [`${where} ${running ? "runs" : "does not run"} and its status says otherwise`];

@@ -3,6 +3,9 @@ import type { Rule, RuleMaker } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
 
+/** What takes from a pod what its containers need. */
+const taking: ReadonlySet<string> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
+
 /** Volumes are there before what uses them and as long as it runs, show what objects hold, and go with their pod. */
 export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
   function started(container: SimContainer, uid: string): void {
@@ -19,7 +22,7 @@ export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {
       if (type === "started" && container !== undefined && pods.has(uid)) started(container, uid);
     },
     entry: ({ kind, what, pod }) => {
-      if (kind !== "action" || what !== "UnmountVolumes" || pod === undefined) return;
+      if (kind !== "action" || !taking.has(what) || pod === undefined) return;
       const user = [...world.containers.values()].find((container) => {
         return mayRun(container) && container.config.labels["io.kubernetes.pod.uid"] === pod.uid;
       });

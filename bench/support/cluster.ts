@@ -1,0 +1,221 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PodStatus } from "../../src/api/status.ts";
+import { connectCri } from "../../src/cri/client.ts";
+import { systemHashing } from "../../src/linux/hashing.ts";
+import type { Cri } from "../../src/ports/cri.ts";
+import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
+import { systemMounts } from "../../src/linux/mounts.ts";
+import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
+import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
+import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
+import { TestApiServer } from "../../test/apiserver/server.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { machine } from "../../test/support/machine.ts";
+import { podManifest } from "./node.ts";
+import type { BenchOptions } from "./options.ts";
+import { processUsage, type Usage } from "./usage.ts";
+
+const nodeName = "bench-node";
+const limitMs = 180_000;
+
+/** A pod of the API server, as far as the bench looks at it. */
+interface SeenPod {
+  readonly status?: PodStatus;
+}
+
+/**
+ * A cluster of one node to measure: the API server for tests in this process, a private containerd, and a kubelet in a
+ * process of its own: podwright's, or with `kubelet` any other that takes the same flags, such as Kubernetes' own.
+ */
+export class BenchCluster implements AsyncDisposable {
+  readonly server: TestApiServer;
+  readonly layout: RuntimeLayout;
+  readonly cri: Cri & Disposable;
+  readonly #kubelet: ChildProcess;
+
+  private constructor(server: TestApiServer, layout: RuntimeLayout, cri: Cri & Disposable, kubelet: ChildProcess) {
+    this.server = server;
+    this.layout = layout;
+    this.cri = cri;
+    this.#kubelet = kubelet;
+  }
+
+  /** @param kubelet program of another kubelet; undefined: podwright's */
+  static async start(options: BenchOptions, kubelet: string | undefined): Promise<BenchCluster> {
+    const server = await TestApiServer.start();
+    const layout = runtimeLayout(await mkdtemp(join(tmpdir(), "podwright-bench-")), systemHashing);
+    await startContainerd(layout, options);
+    const cri = connectCri(layout.containerd.endpoint);
+    const child = await startKubelet(server, layout, options, kubelet);
+    const cluster = new BenchCluster(server, layout, cri, child);
+    process.once("SIGINT", () => void cluster[Symbol.asyncDispose]().finally(() => process.exit(130)));
+    try {
+      const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
+      await server.admin.until("nodes", nodeName, isReady, 60_000);
+      return cluster;
+    } catch (error) {
+      const log = await readFile(join(layout.stateDirectory, "kubelet.log"), "utf8");
+      await cluster[Symbol.asyncDispose]();
+      throw new Error(`the node did not become ready:\n${log.slice(-4000)}`, { cause: error });
+    }
+  }
+
+  get pid(): number {
+    return this.#kubelet.pid ?? 0;
+  }
+
+  async usage(): Promise<Usage> {
+    return await processUsage(this.pid);
+  }
+
+  /** Makes pods that are bound to the node. */
+  create(names: readonly string[], spec: object = {}): void {
+    for (const name of names) {
+      const plain = podManifest(name);
+      this.server.admin.create({
+        ...plain,
+        metadata: { name, namespace: "default" },
+        spec: {
+          ...plain.spec,
+          terminationGracePeriodSeconds: 30,
+          nodeName,
+          automountServiceAccountToken: false,
+          ...spec,
+        },
+      } as unknown as Parameters<TestApiServer["admin"]["create"]>[0]);
+    }
+  }
+
+  delete(names: readonly string[]): void {
+    for (const name of names) this.server.admin.delete("pods", `default/${name}`);
+  }
+
+  /**
+   * When (`performance.now()`) each pod of the API server first was as told.
+   * @param holds gets undefined when there is no such pod
+   */
+  async times(names: readonly string[], holds: (pod: SeenPod | undefined) => boolean): Promise<number[]> {
+    const waiting = new Set(names);
+    const times: number[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      for (const name of waiting) {
+        if (!holds(this.server.admin.find("pods", `default/${name}`) as SeenPod | undefined)) continue;
+        waiting.delete(name);
+        times.push(performance.now());
+      }
+      if (waiting.size === 0) resolve();
+    };
+    const end = this.server.registry.store.subscribe(look);
+    look();
+    const late = sleep(limitMs, "late", { ref: false });
+    try {
+      if ((await Promise.race([promise, late])) === "late") {
+        throw new Error(`waited ${limitMs / 1000} s for pods ${[...waiting].join(", ")}`);
+      }
+    } finally {
+      end();
+    }
+    return times;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const left = this.server.admin.list("pods").map(({ metadata }) => metadata.name ?? "");
+    const child = this.#kubelet;
+    if (child.exitCode === null && child.signalCode === null) {
+      this.delete(left);
+      await this.times(left, (pod) => pod === undefined);
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      await ended;
+    }
+    await this.server[Symbol.asyncDispose]();
+    const { items } = await this.cri.runtime.listPodSandbox({});
+    for (const { id } of items) {
+      await this.cri.runtime.stopPodSandbox({ podSandboxId: id });
+      await this.cri.runtime.removePodSandbox({ podSandboxId: id });
+    }
+    this.cri[Symbol.dispose]();
+    const outcome = await stopPrivateRuntime(machine, this.layout, {
+      busybox: "/bin/busybox",
+      iptables: "/usr/sbin/iptables",
+    });
+    if (!outcome.stopped) throw new Error(`containerd still has pods; its state is in ${this.layout.stateDirectory}`);
+    // The Go kubelet mounts its root directory onto itself.
+    const targets = (await systemMounts.list()).map(({ target }) => target);
+    const own = targets.filter((target) => target.startsWith(`${this.layout.stateDirectory}/`));
+    for (const target of own.toReversed()) await systemMounts.unmount(target, { lazy: true });
+    await rm(this.layout.stateDirectory, { recursive: true });
+    await rm(this.layout.runDirectory, { recursive: true, force: true });
+  }
+}
+
+export function hasCondition(object: SeenPod | undefined, type: string): boolean {
+  return object?.status?.conditions?.some((one) => one.type === type && one.status === "True") ?? false;
+}
+
+async function startContainerd(layout: RuntimeLayout, { containerd }: BenchOptions): Promise<void> {
+  const facts = requireReady(await preflight({ ...machine, layout, searchPath: [dirname(containerd)] }));
+  await ensurePrivateRuntime(machine, layout, facts);
+}
+
+async function startKubelet(
+  server: TestApiServer,
+  layout: RuntimeLayout,
+  options: BenchOptions,
+  kubelet: string | undefined,
+): Promise<ChildProcess> {
+  const path = (name: string): string => join(layout.stateDirectory, name);
+  await mkdir(path("manifests.d"), { recursive: true });
+  await writeFile(path("kubelet.yaml"), await configuration(layout));
+  const credentials = server.credentials(`system:node:${nodeName}`, ["system:nodes"]);
+  await writeFile(path("kubeconfig"), server.kubeconfig(credentials), { mode: 0o600 });
+  await machine.cgroups.apply(layout.cgroupRoot, {});
+  const flags = [
+    ...["--config", path("kubelet.yaml"), "--kubeconfig", path("kubeconfig"), "--hostname-override", nodeName],
+    ...["--root-dir", layout.kubeletRoot, "--cert-dir", path("pki")],
+  ];
+  const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
+  // The same as bin/podwright's.
+  const own = ["--max-semi-space-size=2", "--max-old-space-size=512", ...profile, options.program, "kubelet"];
+  const [program, first] =
+    kubelet === undefined
+      ? [process.execPath, [...own, "--state-dir", layout.stateDirectory]]
+      : [kubelet, ["--pod-manifest-path", path("manifests.d")]];
+  const log = await open(path("kubelet.log"), "a");
+  try {
+    const child = spawn(program, [...first, ...flags], {
+      cwd: "/",
+      detached: true,
+      env: { ...process.env, PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}` },
+      stdio: ["ignore", log.fd, log.fd],
+    });
+    await once(child, "spawn");
+    return child;
+  } finally {
+    await log.close();
+  }
+}
+
+async function configuration({ containerd, cgroupRoot }: RuntimeLayout): Promise<string> {
+  return `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+containerRuntimeEndpoint: ${containerd.endpoint}
+cgroupDriver: cgroupfs
+cgroupRoot: ${cgroupRoot}
+enforceNodeAllocatable: [pods]
+failCgroupV1: false
+failSwapOn: false
+maxPods: 400
+healthzPort: ${await freePort()}
+port: ${await freePort()}
+authentication: { anonymous: { enabled: false }, webhook: { enabled: false } }
+authorization: { mode: AlwaysAllow }
+evictionHard: { memory.available: 1Mi }
+`;
+}

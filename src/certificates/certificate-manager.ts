@@ -1,0 +1,331 @@
+import type { ApiClient } from "../api-client/client.ts";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import { formatTime } from "../base/time.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { CertificateTools, CertificateWish, KeyPair } from "../ports/certificates.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { CertificateStore, StoredPair } from "./certificate-store.ts";
+import type { CertificateFacts } from "./metrics.ts";
+import { type Decision, requestCertificate, waitsFor } from "./signing-requests.ts";
+import { renewalMs, stateOf, timeProblem } from "./validity.ts";
+import { lackOf, type Purpose, requestName, signers, usagesOf } from "./wish.ts";
+
+/** Asks the API server with one identity; let go of when the request is over. */
+export interface RequestClient extends Disposable {
+  readonly client: ApiClient;
+}
+
+export interface ManagerDependencies {
+  readonly store: CertificateStore;
+  readonly tools: CertificateTools;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /**
+   * Who asks for the certificate.
+   * @param current undefined when there is none, or it has expired
+   * @throws Error that says why nobody can ask, and what to do
+   */
+  readonly open: (current: StoredPair | undefined) => Promise<RequestClient>;
+}
+
+export interface ManagerConfig {
+  readonly purpose: Purpose;
+  /** What is wanted now; undefined: nothing can be asked for yet. */
+  readonly wish: () => CertificateWish | undefined;
+  /** Whether a certificate is renewed before it expires (rotateCertificates), or not before then. */
+  readonly renews: boolean;
+  /** Counts when the store has nothing that is valid, and is renewed at once: kubeadm's way to begin. */
+  readonly initial?: KeyPair;
+}
+
+const firstRetryMs = 2000;
+const longestRetryMs = 32_000;
+const jitter = 0.1;
+/** The wall clock may jump, and files may be replaced: at least so often both are looked at. */
+const longestWaitMs = 60_000;
+/** A request that is decided sooner waited for nobody. */
+const quietMs = 5000;
+
+/** Gets a certificate of the node from the API server, keeps it, and renews it in time (upstream's certificate.Manager). */
+export class CertificateManager {
+  readonly #deps: ManagerDependencies;
+  readonly #config: ManagerConfig;
+  readonly #wait: WakeableWait;
+  /** How old certificates were when others took their place, seconds. */
+  readonly #ages: number[] = [];
+  #pair: StoredPair | undefined;
+  #storedMs: number | undefined;
+  /** Random, for the time of the next renewal: the same for as long as the certificate is. */
+  #uniform: number;
+  #renewNow = false;
+  /** What the present certificate was issued for: a signer may leave out what it was asked for, and would do so again. */
+  #issuedFor = "";
+  #journal: Recorder | undefined;
+  /** The entry of asking, while that goes on. */
+  #action: number | undefined;
+  readonly #listeners = new Set<() => void>();
+  #failures = 0;
+  #renewErrors = 0;
+  #lastProblem = "";
+  /** What the journal was told last: it need not hear the same of each try. */
+  #told = "";
+  #asking: { readonly wish: CertificateWish; readonly abort: AbortController } | undefined;
+
+  constructor(deps: ManagerDependencies, config: ManagerConfig) {
+    this.#deps = deps;
+    this.#config = config;
+    this.#uniform = deps.random.uniform();
+    this.#wait = new WakeableWait(deps.clock, `the node's ${config.purpose} certificate to be renewed`);
+  }
+
+  /** The certificate that counts; undefined when there is none, or it has expired. */
+  get current(): StoredPair | undefined {
+    const pair = this.#pair;
+    return pair !== undefined && stateOf(pair.chain, this.#deps.clock.now()) !== "expired" ? pair : undefined;
+  }
+
+  /** Calls back whenever another certificate counts, until the result is disposed of. */
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Why there is no certificate, in one clause. */
+  get problem(): string {
+    const pair = this.#pair;
+    const { purpose } = this.#config;
+    const time = pair && timeProblem(pair.chain, this.#deps.clock.now());
+    const what =
+      time === undefined ? `this node has no ${purpose} certificate yet` : `the ${purpose} certificate: ${time}`;
+    return this.#lastProblem === "" ? what : `${what}: ${this.#lastProblem}`;
+  }
+
+  /** For `podwright doctor`. */
+  get check(): { readonly name: string; readonly ok: boolean; readonly detail: string } {
+    const { current } = this;
+    const name = `${this.#config.purpose}-certificate`;
+    if (current === undefined) return { name, ok: false, detail: this.problem };
+    const until = `good until ${formatTime(current.chain[0].notAfterMs)}`;
+    const problem = timeProblem(current.chain, this.#deps.clock.now()) ?? this.#lastProblem;
+    return { name, ok: true, detail: problem === "" ? until : `${until}; ${problem}` };
+  }
+
+  get facts(): CertificateFacts {
+    const { current } = this;
+    const leftMs =
+      current === undefined ? Number.POSITIVE_INFINITY : current.chain[0].notAfterMs - this.#deps.clock.now();
+    return { ttlSeconds: Math.trunc(leftMs / 1000), renewErrors: this.#renewErrors, ages: this.#ages };
+  }
+
+  /** Reads what is there; to be called before anything else. Never rejects: what can't be read is asked for anew. */
+  async load(): Promise<void> {
+    const { log, clock } = this.#deps;
+    const { initial, purpose } = this.#config;
+    await this.#reload();
+    if (this.current === undefined && initial !== undefined) await this.#begin(initial);
+    const pair = this.#pair;
+    if (pair === undefined) return;
+    const [own] = pair.chain;
+    const fields = { purpose, path: pair.path, until: formatTime(own.notAfterMs) };
+    const problem = timeProblem(pair.chain, clock.now());
+    if (problem === undefined) log.info("a certificate of this node is there", fields);
+    else log.warn("a certificate of this node has a problem", { ...fields, problem });
+  }
+
+  /** What is wanted may have changed. */
+  wake(): void {
+    const asking = this.#asking;
+    if (asking !== undefined && JSON.stringify(asking.wish) !== JSON.stringify(this.#config.wish())) {
+      asking.abort.abort(new Error("what the certificate is to name has changed"));
+    }
+    this.#wait.wake();
+  }
+
+  /** Works until the signal aborts. Never rejects. */
+  async run(journal: Recorder, signal: AbortSignal): Promise<void> {
+    const { random } = this.#deps;
+    this.#journal = journal;
+    while (!signal.aborted) {
+      const wish = this.#config.wish();
+      const cause = wish && this.#causeToAsk(wish);
+      if (wish === undefined || cause === undefined) {
+        await this.#wait.for(this.#restMs(), signal);
+        continue;
+      }
+      if (await this.#ask(wish, cause, signal)) continue;
+      if (signal.aborted) return;
+      const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), longestRetryMs);
+      await this.#wait.for(delayMs * (1 + jitter * random.uniform()), signal);
+      if (this.current === undefined) await this.#reload();
+    }
+  }
+
+  /** Somebody may have put another one in place. */
+  async #reload(): Promise<void> {
+    const { store, log } = this.#deps;
+    try {
+      const found = await store.current();
+      if (found === undefined || found.certificate === this.#pair?.certificate) return;
+      this.#use(found);
+    } catch (error) {
+      log.warn("a stored certificate can't be used", { purpose: this.#config.purpose, error: errorMessage(error) });
+    }
+  }
+
+  async #begin(initial: KeyPair): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    try {
+      const pair = store.inspect(initial, "the kubeconfig");
+      if (stateOf(pair.chain, clock.now()) === "expired") {
+        this.#pair = pair;
+        return;
+      }
+      this.#use(await store.update(initial, clock.now()));
+      this.#renewNow = this.#config.renews;
+    } catch (error) {
+      log.warn("the kubeconfig's certificate can't be used", { error: errorMessage(error) });
+    }
+  }
+
+  /** Until something is due, milliseconds; a little longer than that, so that it is. */
+  #restMs(): number {
+    const dueMs = this.#dueMs();
+    if (dueMs === undefined) return longestWaitMs;
+    return Math.min(Math.max(dueMs - this.#deps.clock.now(), 0) + 1, longestWaitMs);
+  }
+
+  #dueMs(): number | undefined {
+    const pair = this.#pair;
+    if (pair === undefined) return undefined;
+    const [own] = pair.chain;
+    return this.#config.renews ? renewalMs(own, this.#uniform, this.#storedMs) : own.notAfterMs + 1;
+  }
+
+  /** Why a certificate has to be asked for now; undefined: it need not. */
+  #causeToAsk(wish: CertificateWish): Cause | undefined {
+    const pair = this.#pair;
+    if (pair === undefined) return { code: "NoCertificate", message: "there is none that can be used" };
+    if (this.current === undefined) return { code: "CertificateExpired", message: "the one there was has expired" };
+    const lack = this.#issuedFor === JSON.stringify(wish) ? undefined : lackOf(pair.chain[0], wish);
+    if (lack !== undefined) return { code: "CertificateNamesDiffer", message: lack };
+    if (this.#renewNow) {
+      return { code: "CertificateIsInitial", message: "it is the one that the kubeconfig began with" };
+    }
+    const dueMs = this.#dueMs();
+    if (dueMs === undefined || this.#deps.clock.now() < dueMs) return undefined;
+    return { code: "CertificateExpires", message: `it expires at ${formatTime(pair.chain[0].notAfterMs)}` };
+  }
+
+  /** @returns whether to go on at once */
+  async #ask(wish: CertificateWish, cause: Cause, signal: AbortSignal): Promise<boolean> {
+    const { log } = this.#deps;
+    const { purpose } = this.#config;
+    const abort = new AbortController();
+    using _signal = onAbort(signal, () => abort.abort(signal.reason));
+    this.#asking = { wish, abort };
+    this.#action ??= this.#journal?.record({
+      ...{ kind: "action", what: "RequestCertificate", cause },
+      message: `ask for a ${purpose} certificate`,
+    });
+    try {
+      await this.#get(wish, abort.signal);
+      return true;
+    } catch (error) {
+      // Called off, because the node ends or something else is wanted now.
+      if (abort.signal.aborted) return !signal.aborted;
+      this.#failures++;
+      this.#renewErrors++;
+      const { current } = this;
+      const goodUntil = current && formatTime(current.chain[0].notAfterMs);
+      const message = errorMessage(error);
+      log.warn("no new certificate", { purpose, error: message, ...(goodUntil !== undefined && { goodUntil }) });
+      if (message !== this.#told) {
+        this.#journal?.record({
+          ...{ kind: "note", what: "CertificateNotIssued", cause },
+          message: `no new ${purpose} certificate: ${message}`,
+        });
+      }
+      this.#told = message;
+      this.#lastProblem = message;
+      return false;
+    } finally {
+      this.#asking = undefined;
+    }
+  }
+
+  async #get(wish: CertificateWish, signal: AbortSignal): Promise<void> {
+    const { store, tools, clock, log } = this.#deps;
+    const { purpose } = this.#config;
+    const key = await store.pendingKey();
+    const publicKey = tools.publicKey(key);
+    const usages = usagesOf(purpose, publicKey);
+    const name = requestName(publicKey, wish, usages, (data) => tools.sha512t256(data));
+    const signerName = signers[purpose];
+    let noise: Disposable | undefined;
+    const onWaiting = (decision: Decision): void => {
+      this.#lastProblem = waitsFor(name, decision, signerName);
+      noise?.[Symbol.dispose]();
+      noise = clock.timer(`request ${name} to be decided`, quietMs, () => {
+        log.info("a certificate is waited for", { purpose, request: waitsFor(name, decision, signerName) });
+      });
+    };
+    using channel = await this.#deps.open(this.current);
+    try {
+      const spec = { name, signerName, usages, request: tools.signingRequest(key, wish) };
+      const certificate = await requestCertificate({ client: channel.client, clock, onWaiting }, spec, signal);
+      await this.#take({ certificate, key }, wish, name);
+    } finally {
+      noise?.[Symbol.dispose]();
+    }
+  }
+
+  /** @throws Error when the certificate is of no use; the next try is with another key then */
+  async #take(issued: KeyPair, wish: CertificateWish, name: string): Promise<void> {
+    const { store, tools, clock, random, log } = this.#deps;
+    const { purpose } = this.#config;
+    const nowMs = clock.now();
+    try {
+      const problem = timeProblem(tools.certificates(issued.certificate), nowMs);
+      if (problem !== undefined && stateOf(tools.certificates(issued.certificate), nowMs) === "expired") {
+        throw new Error(`the certificate of request ${name} is of no use: ${problem}`);
+      }
+      if (!tools.belong(issued)) throw new Error(`the certificate of request ${name} is not for this node's key`);
+      if (problem !== undefined) log.warn("a new certificate has a problem", { purpose, problem });
+    } catch (error) {
+      await store.dropPendingKey();
+      throw error;
+    }
+    const before = this.#pair;
+    const pair = await store.update(issued, nowMs);
+    const [own] = pair.chain;
+    const lack = lackOf(own, wish);
+    if (lack !== undefined) log.warn("the signer gave another certificate than it was asked for", { purpose, lack });
+    if (before !== undefined) this.#ages.push((nowMs - before.chain[0].notBeforeMs) / 1000);
+    this.#issuedFor = JSON.stringify(wish);
+    this.#storedMs = nowMs;
+    this.#uniform = random.uniform();
+    this.#renewNow = false;
+    this.#failures = 0;
+    this.#lastProblem = "";
+    this.#told = "";
+    const until = formatTime(own.notAfterMs);
+    log.info("a new certificate is in use", { purpose, path: pair.path, until });
+    this.#journal?.record({
+      ...{ kind: "outcome", what: "RequestCertificate", result: "done" },
+      ...(this.#action !== undefined && { of: this.#action }),
+      message: `a new ${purpose} certificate, good until ${until}`,
+    });
+    this.#action = undefined;
+    this.#use(pair);
+  }
+
+  #use(pair: StoredPair): void {
+    this.#pair = pair;
+    for (const listener of this.#listeners) listener();
+  }
+}

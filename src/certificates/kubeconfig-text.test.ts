@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decodeKubeconfig } from "../kube/kubeconfig.ts";
+import { kubeconfigText } from "./kubeconfig-text.ts";
+
+test("a written kubeconfig has the names of the Go kubelet's, and is read as what it was made from", () => {
+  const ca = { kind: "inline", text: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" } as const;
+  const address = { server: "https://api:6443", ca, serverName: undefined, insecure: false };
+  const text = kubeconfigText(address, "/pki/kubelet-client-current.pem");
+  assert.equal(
+    text,
+    `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: ${Buffer.from(ca.text).toString("base64")}
+    server: https://api:6443
+  name: default-cluster
+contexts:
+- context:
+    cluster: default-cluster
+    namespace: default
+    user: default-auth
+  name: default-context
+current-context: default-context
+kind: Config
+users:
+- name: default-auth
+  user:
+    client-certificate: /pki/kubelet-client-current.pem
+    client-key: /pki/kubelet-client-current.pem
+`,
+  );
+  const pair = { kind: "file", path: "/pki/kubelet-client-current.pem" };
+  assert.deepEqual(decodeKubeconfig(text, "/conf"), { ...address, user: { certificate: { cert: pair, key: pair } } });
+});
+
+test("what else says how the server is reached is kept", () => {
+  const file = { kind: "file", path: "/ca.crt" } as const;
+  for (const address of [
+    { server: "https://api", ca: file, serverName: "kubernetes", insecure: false },
+    { server: "https://api", ca: undefined, serverName: undefined, insecure: true },
+  ]) {
+    const { user: _user, ...read } = decodeKubeconfig(kubeconfigText(address, "/p"), "/conf") ?? {};
+    assert.deepEqual(read, address);
+  }
+});

@@ -1,0 +1,199 @@
+import { z } from "zod";
+import { isApiError, isExpired } from "../api-client/api-error.ts";
+import type { ApiClient } from "../api-client/client.ts";
+import { decoder, type Resource } from "../api-client/resource.ts";
+import { watchEvents } from "../api-client/watch-stream.ts";
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
+import type { Clock } from "../ports/clock.ts";
+
+const Condition = z.object({
+  type: z.string(),
+  reason: z.string().nullish(),
+  message: z.string().nullish(),
+});
+const SigningRequest = z.object({
+  metadata: z.object({ name: z.string(), uid: z.string().optional(), resourceVersion: z.string().optional() }),
+  spec: z.object({ signerName: z.string().nullish() }),
+  status: z.object({ conditions: z.array(Condition).nullish(), certificate: z.string().nullish() }).nullish(),
+});
+/** certificates.k8s.io/v1 CertificateSigningRequest, as far as who asks reads it. */
+export type SigningRequest = z.infer<typeof SigningRequest>;
+
+const signingRequests: Resource<SigningRequest> = {
+  base: "/apis/certificates.k8s.io/v1",
+  plural: "certificatesigningrequests",
+  decode: decoder(SigningRequest, "CertificateSigningRequest"),
+};
+
+/** What was made of a request. */
+export type Decision =
+  | { readonly kind: "issued"; readonly certificate: string }
+  /** Somebody or the signer said no. */
+  | { readonly kind: "refused"; readonly why: string }
+  | { readonly kind: "approved" }
+  | { readonly kind: "pending" };
+
+/** What was made of a request so far. Pure. */
+export function decisionOf({ status }: SigningRequest): Decision {
+  const conditions = status?.conditions ?? [];
+  const no = conditions.find(({ type }) => type === "Denied" || type === "Failed");
+  if (no !== undefined) {
+    const words = [no.reason, no.message].filter(Boolean).join(": ");
+    return { kind: "refused", why: `${no.type === "Denied" ? "was denied" : "failed"}${words && ` (${words})`}` };
+  }
+  if (conditions.every(({ type }) => type !== "Approved")) return { kind: "pending" };
+  const { certificate } = status ?? {};
+  return certificate
+    ? { kind: "issued", certificate: Buffer.from(certificate, "base64").toString() }
+    : { kind: "approved" };
+}
+
+export interface RequestSpec {
+  readonly name: string;
+  readonly signerName: string;
+  /** PEM (PKCS #10). */
+  readonly request: string;
+  readonly usages: readonly string[];
+}
+
+export interface RequestDependencies {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  /** The request is there and waits for others; called again when what it waits for changes. */
+  readonly onWaiting: (decision: Decision) => void;
+}
+
+/** How long one wait for a decision lasts, as upstream's. */
+const decisionLimitMs = 15 * 60_000;
+/** So long a watch goes on before the request is looked at again. */
+const watchSeconds = 60;
+const watchLimitMs = 75_000;
+/** Between a watch that ended and the next look. */
+const restMs = 1000;
+
+/**
+ * Asks for a certificate and waits until it is issued. A request of that name that is there already is taken up.
+ * @returns the certificate, PEM
+ * @throws Error that says what became of the request, and as {@link ApiClient}
+ */
+export async function requestCertificate(
+  deps: RequestDependencies,
+  spec: RequestSpec,
+  signal: AbortSignal,
+): Promise<string> {
+  const { clock } = deps;
+  let last: Decision = { kind: "pending" };
+  const wait = `the request for a certificate ${spec.name} to be decided`;
+  try {
+    const made = await createOrFind(deps, spec, signal);
+    return await withDeadline(clock, wait, decisionLimitMs, signal, async (deadline) => {
+      return await untilDecided(deps, made, deadline, (decision) => {
+        last = decision;
+        deps.onWaiting(decision);
+      });
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isDeadlineOf(wait, error)) throw error;
+    const minutes = decisionLimitMs / 60_000;
+    throw new Error(`${waitsFor(spec.name, last, spec.signerName)}, and nobody did so for ${minutes} minutes`, {
+      cause: error,
+    });
+  }
+}
+
+/** Who has to do what now, in one clause. Pure. */
+export function waitsFor(name: string, { kind }: Decision, signerName: string): string {
+  return kind === "approved"
+    ? `request ${name} was approved and waits for its signer (${signerName}, usually kube-controller-manager)`
+    : `request ${name} waits to be approved (kubectl certificate approve ${name})`;
+}
+
+async function createOrFind(
+  { client }: RequestDependencies,
+  { name, signerName, request, usages }: RequestSpec,
+  signal: AbortSignal,
+): Promise<SigningRequest> {
+  const call = { lane: "objects", resource: signingRequests, signal } as const;
+  const object = {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: { request: Buffer.from(request).toString("base64"), signerName, usages },
+  };
+  try {
+    return await client.create({ ...call, place: {} }, object);
+  } catch (error) {
+    if (!isApiError(error, "AlreadyExists")) throw error;
+  }
+  const found = await client.get({ ...call, place: { name } });
+  if (found.spec.signerName === signerName) return found;
+  throw new Error(`request ${name} is there already, for another signer: delete it (kubectl delete csr ${name})`);
+}
+
+async function untilDecided(
+  { client, clock }: RequestDependencies,
+  made: SigningRequest,
+  signal: AbortSignal,
+  onWaiting: (decision: Decision) => void,
+): Promise<string> {
+  const { name, uid } = made.metadata;
+  const call = { lane: "objects", resource: signingRequests, signal } as const;
+  let waiting: Decision["kind"] | undefined;
+  const judged = (request: SigningRequest): string | undefined => {
+    if (request.metadata.uid !== uid) throw new Error(`request ${name} was replaced by another one`);
+    const decision = decisionOf(request);
+    if (decision.kind === "issued") return decision.certificate;
+    if (decision.kind === "refused") {
+      throw new Error(`request ${name} ${decision.why}; to have it asked anew, delete it (kubectl delete csr ${name})`);
+    }
+    if (decision.kind !== waiting) onWaiting(decision);
+    waiting = decision.kind;
+    return undefined;
+  };
+  const news = `news of request ${name}`;
+  for (let request = made; ; request = await client.get({ ...call, place: { name } })) {
+    const issued = judged(request);
+    if (issued !== undefined) return issued;
+    const query = {
+      watch: true,
+      fieldSelector: `metadata.name=${name}`,
+      resourceVersion: request.metadata.resourceVersion,
+      timeoutSeconds: watchSeconds,
+    };
+    try {
+      const watched = await withDeadline(clock, news, watchLimitMs, signal, async (limit) =>
+        watchFor({ client, call: { ...call, signal: limit, place: {}, query }, name }, judged),
+      );
+      if (watched !== undefined) return watched;
+    } catch (error) {
+      // A watch is no more than a hint to look again.
+      if (!isDeadlineOf(news, error) && !isExpired(error)) throw error;
+    }
+    await clock.sleep(`another look at request ${name}`, restMs, signal);
+  }
+}
+
+function isDeadlineOf(wait: string, error: unknown): boolean {
+  return error instanceof DeadlineError && error.wait === wait;
+}
+
+interface WatchCall {
+  readonly client: ApiClient;
+  readonly call: Parameters<ApiClient["watch"]>[0];
+  readonly name: string;
+}
+
+/** Undefined when the watch ended without a decision. */
+async function watchFor(
+  { client, call, name }: WatchCall,
+  judged: (request: SigningRequest) => string | undefined,
+): Promise<string | undefined> {
+  for await (const event of watchEvents(`watch of request ${name}`, await client.watch(call))) {
+    if (event.type === "BOOKMARK") continue;
+    if (event.type === "DELETED") throw new Error(`request ${name} was deleted before it was decided`);
+    const certificate = judged(signingRequests.decode(event.object));
+    if (certificate !== undefined) return certificate;
+  }
+  return undefined;
+}

@@ -1,0 +1,90 @@
+import { canonicalIp } from "../base/ip.ts";
+import type { CertificateInfo, CertificateWish, PublicKey } from "../ports/certificates.ts";
+
+/** An address of a Node, as its status has it. */
+export interface NodeAddress {
+  readonly type: string;
+  readonly address: string;
+}
+
+/** Signers of Kubernetes that sign for kubelets. */
+export const signers = {
+  client: "kubernetes.io/kube-apiserver-client-kubelet",
+  serving: "kubernetes.io/kubelet-serving",
+} as const;
+
+export type Purpose = keyof typeof signers;
+
+const nodesGroup = "system:nodes";
+
+function userOf(nodeName: string): string {
+  return `system:node:${nodeName}`;
+}
+
+/** What a node asks for to be known at the API server. Pure. */
+export function clientWish(nodeName: string): CertificateWish {
+  return { commonName: userOf(nodeName), organizations: [nodesGroup], dnsNames: [], ipAddresses: [] };
+}
+
+/**
+ * What a node asks for to serve its API with; undefined while it has no address that a certificate could name. Pure.
+ * @param dnsOnly whether names suffice (feature gate AllowDNSOnlyNodeCSR)
+ */
+export function servingWish(
+  nodeName: string,
+  addresses: readonly NodeAddress[],
+  dnsOnly: boolean,
+): CertificateWish | undefined {
+  const ofType = (...types: readonly string[]): string[] =>
+    addresses.flatMap(({ type, address }) => (types.includes(type) && address !== "" ? [address] : []));
+  const hosts = ofType("Hostname");
+  const ipAddresses = [...ofType("InternalIP", "ExternalIP"), ...hosts].filter(isIp).map(canonicalIp);
+  const dnsNames = [...hosts.filter((host) => !isIp(host)), ...ofType("InternalDNS", "ExternalDNS")];
+  if (ipAddresses.length === 0 && !(dnsOnly && dnsNames.length > 0)) return undefined;
+  return { ...clientWish(nodeName), dnsNames: sorted(dnsNames), ipAddresses: sorted(ipAddresses) };
+}
+
+function isIp(text: string): boolean {
+  return /^\d+\.\d+\.\d+\.\d+$/u.test(text) || text.includes(":");
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...new Set(names)].toSorted();
+}
+
+/** What a certificate lacks of a wish, for people; undefined: nothing. More than was wished for does no harm. Pure. */
+export function lackOf(certificate: CertificateInfo, wish: CertificateWish): string | undefined {
+  if (certificate.commonName !== wish.commonName) {
+    return `it is for ${JSON.stringify(certificate.commonName)}, not ${JSON.stringify(wish.commonName)}`;
+  }
+  const has = new Set([...certificate.dnsNames, ...certificate.ipAddresses]);
+  const names = [...wish.dnsNames, ...wish.ipAddresses].filter((name) => !has.has(name));
+  if (names.length > 0) return `it does not name ${names.join(", ")}`;
+  const groups = wish.organizations.filter((group) => !certificate.organizations.includes(group));
+  return groups.length > 0 ? `it lacks the group ${groups.join(", ")}` : undefined;
+}
+
+/** Key usages that a request asks for, in upstream's order: only RSA keys can encipher others. Pure. */
+export function usagesOf(purpose: Purpose, key: Pick<PublicKey, "kind">): readonly string[] {
+  const auth = purpose === "client" ? "client auth" : "server auth";
+  return ["digital signature", auth, ...(key.kind === "rsa" ? ["key encipherment"] : [])];
+}
+
+/** Base64 of URLs, without padding. */
+function encoded(data: Uint8Array | string): string {
+  return Buffer.from(data).toString("base64url");
+}
+
+/**
+ * The name of the request for a key and a wish, so that asking again finds what was asked for before. For client
+ * certificates the same as upstream's, whose digest leaves out alternative names, as those have none. Pure.
+ */
+export function requestName(
+  key: PublicKey,
+  { commonName, organizations, dnsNames, ipAddresses }: CertificateWish,
+  usages: readonly string[],
+  sha512t256: (data: string) => Uint8Array,
+): string {
+  const parts = [key.spki, commonName, ...organizations, ...usages, ...dnsNames, ...ipAddresses];
+  return `node-csr-${encoded(sha512t256(parts.map((part) => `${encoded(part)}|`).join("")))}`;
+}

@@ -1,0 +1,62 @@
+import { featureGates } from "../config/feature-gates.ts";
+import type { KubeletConfiguration } from "../config/defaults.ts";
+import type { NodeFlagValues } from "../config/flags.ts";
+import { shownConfiguration, shownFlags } from "../config/shown-flags.ts";
+import { version } from "../base/version.ts";
+import type { Node } from "../engine/node.ts";
+import { systemCommandOutput } from "../linux/command-output.ts";
+import type { NodeApiDependencies } from "../node-api/routes.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Ports } from "../ports/ports.ts";
+
+/** What the kubelet's API shows of the process that serves it. */
+export interface ApiSubject {
+  readonly configuration: KubeletConfiguration;
+  readonly flags: NodeFlagValues;
+  readonly rootDirectory: string;
+  /** Undefined where the log's verbosity can't be changed. */
+  readonly setVerbosity: ((verbosity: number) => void) | undefined;
+}
+
+interface ApiParts extends ApiSubject {
+  readonly ports: Ports;
+  readonly cri: Cri;
+}
+
+/** Pages that feature gates turn on. */
+const gatedPages = [
+  ["statusz", "ComponentStatusz"],
+  ["flagz", "ComponentFlagz"],
+  ["checkpoint", "ContainerCheckpoint"],
+] as const;
+
+/** What the handlers of the kubelet's API work with, wherever it is served. */
+export function apiDependencies({ ports, cri, ...subject }: ApiParts, node: Node): NodeApiDependencies {
+  const { configuration, flags, rootDirectory, setVerbosity } = subject;
+  const gates = featureGates(configuration.featureGates);
+  return {
+    clock: ports.clock,
+    files: ports.files,
+    store: ports,
+    cri,
+    commandOutput: systemCommandOutput,
+    pods: () => node.nodePods(),
+    health: () => node.health(),
+    surroundings: () => {
+      const own = new Set(node.health().map(({ name }) => name));
+      return node.engine.health().checks.filter(({ name }) => !own.has(name));
+    },
+    configuration: shownConfiguration(configuration),
+    flags: shownFlags(configuration, flags),
+    withoutPages: gatedPages.filter(([, gate]) => !gates.enabled(gate)).map(([page]) => page),
+    version,
+    logsDirectory: "/var/log",
+    checkpointDirectory: `${rootDirectory}/checkpoints`,
+    debugging: configuration.enableDebuggingHandlers,
+    systemLogs: configuration.enableSystemLogHandler,
+    systemLogQuery: configuration.enableSystemLogQuery === true,
+    profiling: configuration.enableProfilingHandler,
+    debugFlags: configuration.enableDebugFlagsHandler,
+    setVerbosity,
+  };
+}

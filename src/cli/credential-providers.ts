@@ -1,0 +1,60 @@
+import { basename, resolve } from "node:path/posix";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { decodeCredentialProviders } from "../config/credential-providers.ts";
+import type { NodeFlagValues } from "../config/flags.ts";
+import type { CredentialPlugins } from "../images/make-image-manager.ts";
+import type { Files } from "../ports/files.ts";
+
+const maxConfigBytes = 10 * 1024 * 1024;
+const executable = 0o111;
+
+/**
+ * The plugins that the flags name; undefined: none.
+ * @throws PodwrightError when the configuration is wrong, or a program is missing
+ */
+export async function credentialPlugins(
+  files: Files,
+  { imageCredentialProviderConfig: config = "", imageCredentialProviderBinDir: bin = "" }: NodeFlagValues,
+): Promise<CredentialPlugins | undefined> {
+  if (config === "" && bin === "") return undefined;
+  if (config === "" || bin === "") {
+    throw new PodwrightError(ExitCode.badInput, "one flag of credential providers says nothing without the other", {
+      remedy: "give both --image-credential-provider-config and --image-credential-provider-bin-dir",
+    });
+  }
+  const directory = resolve(process.cwd(), bin);
+  if ((await files.stat(directory))?.type !== "directory") {
+    throw new PodwrightError(ExitCode.badInput, `plugin binary directory ${directory} did not exist`);
+  }
+  const providers = decodeCredentialProviders(await configFiles(files, resolve(process.cwd(), config)));
+  for (const { name } of providers) {
+    const path = `${directory}/${name}`;
+    const info = await files.stat(await files.realPath(path).catch(() => path));
+    if (info?.type !== "file" || (info.mode & executable) === 0) {
+      throw new PodwrightError(ExitCode.badInput, `plugin binary executable ${path} did not exist`, {
+        remedy: "put the program there, with the right to be run",
+      });
+    }
+  }
+  return { providers, directory };
+}
+
+/** One file, or the files of a directory in the order of their names. */
+async function configFiles(files: Files, path: string): Promise<{ path: string; bytes: Uint8Array }[]> {
+  try {
+    const info = await files.stat(await files.realPath(path));
+    const entries = info?.type === "directory" ? await files.list(path) : undefined;
+    const names = entries?.filter(({ name, type }) => type !== "directory" && /\.(json|ya?ml)$/u.test(name));
+    if (names?.length === 0) throw new Error("no configuration files found in the directory");
+    const paths = names?.map(({ name }) => `${path}/${basename(name)}`).toSorted() ?? [path];
+    return await Promise.all(
+      paths.map(async (each) => ({ path: each, bytes: await files.read(each, maxConfigBytes) })),
+    );
+  } catch (error) {
+    throw new PodwrightError(
+      ExitCode.badInput,
+      `the configuration of credential providers ${path} can't be read: ${errorMessage(error)}`,
+      { cause: error },
+    );
+  }
+}

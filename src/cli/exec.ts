@@ -1,0 +1,122 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { CommandContext } from "./context.ts";
+import { LocalTerminal } from "./local-terminal.ts";
+import { carryStreams, type RemoteEnd } from "./remote-streams.ts";
+import { remoteContainer, remotePath, remotePod } from "./remote-target.ts";
+
+export interface ExecOptions {
+  readonly container?: string;
+  readonly stdin?: true;
+  readonly tty?: true;
+}
+
+/** `podwright exec POD -- CMD…`: runs a command in a container and ends with its exit code. */
+export async function execCommand(
+  context: CommandContext,
+  selector: string,
+  command: readonly string[],
+  options: ExecOptions,
+): Promise<number> {
+  if (command.length === 0) {
+    throw new PodwrightError(ExitCode.badInput, "nothing is said of what to run", {
+      remedy: "give a command behind --, e.g. 'podwright exec -it web -- sh'",
+    });
+  }
+  const pod = await remotePod(context, selector);
+  const container = remoteContainer(context, pod, options.container);
+  const terminal = options.tty === true ? await ownTerminal(context, options) : undefined;
+  const query = new URLSearchParams(command.map((word) => ["command", word]));
+  const path = remotePath("exec", pod, container.name);
+  const end = await carry(context, { path, query, stdin: options.stdin === true, terminal });
+  return exitCodeOf(context, end);
+}
+
+/** `podwright attach POD`: connects with the process of a container that runs. */
+export async function attachCommand(context: CommandContext, selector: string, options: ExecOptions): Promise<number> {
+  const pod = await remotePod(context, selector);
+  const { name, stdin: reads, tty: hasTerminal } = remoteContainer(context, pod, options.container);
+  if (options.stdin === true && reads !== true) {
+    throw new PodwrightError(ExitCode.failed, `container ${name} reads no input`, {
+      remedy:
+        "its manifest says nothing of stdin: true; attach without -i, or run a command of its own: podwright exec",
+    });
+  }
+  if (options.tty === true && hasTerminal !== true) {
+    context.terminal.warn(`Unable to use a TTY - container ${name} did not allocate one`);
+  }
+  const wantsTerminal = options.tty === true && hasTerminal === true;
+  // Said before the terminal is no longer this command's.
+  if (wantsTerminal) context.terminal.warn("If you don't see a command prompt, try pressing enter.");
+  const terminal = wantsTerminal ? await ownTerminal(context, options) : undefined;
+  const query = new URLSearchParams();
+  const path = remotePath("attach", pod, name);
+  const end = await carry(context, { path, query, stdin: options.stdin === true, terminal });
+  if (end.kind === "failed") throw failure(end.message);
+  return ExitCode.done;
+}
+
+/** The terminal of this command, when it is one and keys are to go there. */
+async function ownTerminal(
+  { terminal, processes }: CommandContext,
+  { stdin }: ExecOptions,
+): Promise<LocalTerminal | undefined> {
+  if (stdin !== true) {
+    terminal.warn("-t without -i has no effect: a terminal is for what is typed");
+    return undefined;
+  }
+  const own = await LocalTerminal.take(processes);
+  if (own === undefined) {
+    terminal.warn("Unable to use a TTY - input is not a terminal or the right kind of file");
+  }
+  return own;
+}
+
+async function carry(
+  context: CommandContext,
+  {
+    path,
+    query,
+    stdin,
+    terminal,
+  }: {
+    readonly path: string;
+    readonly query: URLSearchParams;
+    readonly stdin: boolean;
+    readonly terminal: LocalTerminal | undefined;
+  },
+): Promise<RemoteEnd> {
+  query.set("output", "1");
+  if (stdin) query.set("input", "1");
+  query.set(terminal === undefined ? "error" : "tty", "1");
+  try {
+    const input = stdin ? process.stdin : undefined;
+    return await carryStreams(
+      context,
+      { path: `${path}?${query.toString()}`, input, terminal },
+      context.terminal.closed,
+    );
+  } finally {
+    terminal?.[Symbol.dispose]();
+    // What is typed from now on is somebody else's; an open terminal would keep this process alive.
+    if (stdin) process.stdin.destroy();
+  }
+}
+
+function exitCodeOf({ terminal }: CommandContext, end: RemoteEnd): number {
+  switch (end.kind) {
+    case "exited":
+      if (end.code !== 0) terminal.warn(`command terminated with exit code ${end.code}`);
+      return end.code;
+    case "failed":
+      throw failure(end.message);
+    case "lost":
+      if (terminal.closed.aborted) return ExitCode.done;
+      throw new PodwrightError(ExitCode.failed, "the connection ended before the command did", {
+        remedy: "'podwright ps' shows whether the container still runs; the command may go on in it",
+      });
+  }
+}
+
+function failure(message: string): PodwrightError {
+  return new PodwrightError(ExitCode.failed, message);
+}

@@ -1,0 +1,57 @@
+import type { Processes } from "../ports/processes.ts";
+
+/** What a terminal shows, in characters. */
+export interface TerminalSize {
+  readonly Width: number;
+  readonly Height: number;
+}
+
+const endings = ["SIGTERM", "SIGHUP"] as const;
+
+/**
+ * The terminal in which this command runs, handed to a process elsewhere: every key goes there as it is, Ctrl-C too.
+ * Disposing of it gives the terminal back as it was.
+ */
+export class LocalTerminal implements Disposable {
+  readonly #restore = (): void => void process.stdin.setRawMode(false);
+  readonly #onEnding = (signal: NodeJS.Signals): void => {
+    this[Symbol.dispose]();
+    process.kill(process.pid, signal);
+  };
+  #isOver = false;
+
+  /** Undefined when standard input is no terminal. */
+  static async take(processes: Pick<Processes, "run">): Promise<LocalTerminal | undefined> {
+    if (!process.stdin.isTTY) return undefined;
+    const terminal = new LocalTerminal();
+    // Node.js leaves the output as it was: a line feed would also go back to the first column, and whatever draws with
+    // it would draw elsewhere. Where there is no stty that is so.
+    await processes.run("stty", ["-F", `/proc/${process.pid}/fd/0`, "-opost"], { timeoutMs: 5000 }).catch(() => {});
+    return terminal;
+  }
+
+  private constructor() {
+    process.stdin.setRawMode(true);
+    process.once("exit", this.#restore);
+    for (const signal of endings) process.once(signal, this.#onEnding);
+  }
+
+  /** Calls back with the size now and whenever it changes. */
+  onSize(callback: (size: TerminalSize) => void): Disposable {
+    const tell = (): void => {
+      const [Width = 0, Height = 0] = process.stdout.isTTY ? process.stdout.getWindowSize() : [];
+      if (Width > 0 && Height > 0) callback({ Width, Height });
+    };
+    tell();
+    process.stdout.on("resize", tell);
+    return { [Symbol.dispose]: () => process.stdout.off("resize", tell) };
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    process.off("exit", this.#restore);
+    for (const signal of endings) process.off(signal, this.#onEnding);
+    this.#restore();
+  }
+}

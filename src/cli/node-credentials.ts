@@ -1,0 +1,262 @@
+import { arch } from "node:os";
+import { resolve } from "node:path/posix";
+import { ApiClient } from "../api-client/client.ts";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
+import { CertificateManager, type RequestClient } from "../certificates/certificate-manager.ts";
+import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
+import { kubeconfigText } from "../certificates/kubeconfig-text.ts";
+import { timeProblem, stateOf } from "../certificates/validity.ts";
+import { clientWish } from "../certificates/wish.ts";
+import type { NodeFlagValues } from "../config/flags.ts";
+import type { CertificateSource } from "../kube/credentials.ts";
+import { inClusterAccess } from "../kube/in-cluster.ts";
+import { decodeKubeconfig, type KubeAccess, type TextSource } from "../kube/kubeconfig.ts";
+import type { Recorder } from "../journal/entry.ts";
+import { openKubeTransport } from "../kube/transport.ts";
+import { systemCertificateTools } from "../linux/certificate-tools.ts";
+import type { KeyPair } from "../ports/certificates.ts";
+import { FileError } from "../ports/files.ts";
+import { KubeConnectionError, type KubeTransport } from "../ports/kube-api.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+
+const maxKubeconfigBytes = 1024 * 1024;
+/** How often a certificate that nobody renews is looked at. */
+const lookMs = 10 * 60_000;
+/** Go's names of processors. */
+const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+export const architecture = architectures[arch()] ?? arch();
+const userAgent = `podwright/${version} (linux/${architecture})`;
+
+/** How the node reaches the API server, and as whom. */
+export interface NodeCredentials {
+  readonly access: KubeAccess;
+  /** Gets and renews the client certificate; undefined: the kubeconfig alone says who asks. */
+  readonly certificates: CertificateManager | undefined;
+  /** Keeps what there is to prove who asks, until the signal aborts. Never rejects. */
+  run(journal: Recorder, signal: AbortSignal): Promise<void>;
+}
+
+export interface CredentialParts {
+  readonly ports: Ports;
+  readonly log: Logger;
+  readonly flags: NodeFlagValues;
+  readonly nodeName: string;
+  /** rotateCertificates. */
+  readonly renews: boolean;
+}
+
+/** A kubeconfig that can be used, and the certificate of its user; or what keeps it from being used. */
+type Found =
+  | { readonly access: KubeAccess; readonly pair: KeyPair | undefined; readonly problem: string | undefined }
+  | { readonly access: undefined; readonly problem: string; readonly cause: unknown };
+
+/** `--cert-dir`. */
+export function certificateDirectory({ certDir }: NodeFlagValues): string {
+  return resolve(process.cwd(), certDir || "/var/lib/kubelet/pki");
+}
+
+/**
+ * What `--kubeconfig` and `--bootstrap-kubeconfig` say; undefined without the first, and the node stands alone. With the
+ * second a node without a valid client certificate asks for one, beside everything else.
+ * @throws PodwrightError (bad input) when the files can't be used
+ */
+export async function nodeCredentials(parts: CredentialParts): Promise<NodeCredentials | undefined> {
+  const { ports, log, flags, renews } = parts;
+  const { kubeconfig = "", bootstrapKubeconfig = "" } = flags;
+  if (kubeconfig === "") {
+    if (bootstrapKubeconfig === "") return undefined;
+    throw new PodwrightError(ExitCode.badInput, "--bootstrap-kubeconfig needs --kubeconfig, which is written then", {
+      remedy: "give --kubeconfig too",
+    });
+  }
+  const path = resolve(process.cwd(), kubeconfig);
+  const found = await readKubeconfig(ports, path);
+  if (bootstrapKubeconfig === "") {
+    if (found.access === undefined) throw unusable(found, "--kubeconfig");
+    if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });
+    return unmanaged(parts, found.access, path);
+  }
+  const bootstrap = resolve(process.cwd(), bootstrapKubeconfig);
+  if (found.access !== undefined && found.pair !== undefined && found.problem === undefined) {
+    if (!renews) return unmanaged(parts, found.access, path);
+    return await managed(parts, { access: found.access, found, bootstrap, kubeconfig: path });
+  }
+  log.info("the kubeconfig has no valid client certificate: one is asked for", { path, why: whyNot(found) });
+  const begin = await readKubeconfig(ports, bootstrap);
+  if (begin.access === undefined) throw unusable(begin, "--bootstrap-kubeconfig");
+  return await managed(parts, { access: begin.access, found: undefined, bootstrap, kubeconfig: path });
+}
+
+/** What the kubeconfig says counts, and nobody renews it. */
+function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: string): NodeCredentials {
+  return {
+    access,
+    certificates: undefined,
+    run: async (_journal, signal) => {
+      // Whoever comes with an expired certificate is refused without a reason.
+      while (!signal.aborted) {
+        const { problem } = await readKubeconfig(ports, path);
+        if (problem !== undefined) log.error("the kubeconfig's client certificate can't be used", { path, problem });
+        await ports.clock.sleep("another look at the kubeconfig's certificate", lookMs, signal).catch(() => {});
+      }
+    },
+  };
+}
+
+function whyNot(found: Found): string {
+  return found.problem ?? "it names none";
+}
+
+function unusable({ problem, cause }: Extract<Found, { access: undefined }>, flag: string): PodwrightError {
+  if (cause instanceof PodwrightError) return cause;
+  return new PodwrightError(ExitCode.badInput, `failed to read the kubeconfig: ${problem}`, {
+    cause,
+    remedy: `check ${flag}`,
+  });
+}
+
+async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
+  let access: KubeAccess;
+  try {
+    const bytes = await ports.files.read(path, maxKubeconfigBytes);
+    access = decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
+  } catch (error) {
+    return { access: undefined, problem: errorMessage(error), cause: error };
+  }
+  const { certificate } = access.user;
+  if (certificate === undefined) return { access, pair: undefined, problem: undefined };
+  try {
+    const pair = { certificate: await text(ports, certificate.cert), key: await text(ports, certificate.key) };
+    const chain = systemCertificateTools.certificates(pair.certificate);
+    const nowMs = ports.clock.now();
+    if (chain.length === 0) throw new Error("there is no certificate in it");
+    // One of the future is perhaps good by the server's clock, which counts.
+    const problem = stateOf(chain, nowMs) === "expired" ? timeProblem(chain, nowMs) : undefined;
+    return { access, pair, problem: problem && `client certificate: ${problem}` };
+  } catch (error) {
+    return { access, pair: undefined, problem: `client certificate: ${errorMessage(error)}` };
+  }
+}
+
+async function text({ files }: Ports, source: TextSource): Promise<string> {
+  if (source.kind === "inline") return source.text;
+  return new TextDecoder().decode(await files.read(source.path, maxKubeconfigBytes));
+}
+
+interface ManagedBy {
+  /** How the server is reached. */
+  readonly access: KubeAccess;
+  /** The kubeconfig, where it counts; undefined: it is to be written. */
+  readonly found: Found | undefined;
+  /** Path of the bootstrap kubeconfig. */
+  readonly bootstrap: string | undefined;
+  /** Path of the kubeconfig. */
+  readonly kubeconfig: string;
+}
+
+async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCredentials> {
+  const { ports, log, flags, nodeName, renews } = parts;
+  const { found, access } = by;
+  const certificate = found?.access?.user.certificate;
+  const files =
+    certificate?.cert.kind === "file" && certificate.key.kind === "file"
+      ? { certificate: certificate.cert.path, key: certificate.key.path }
+      : undefined;
+  const store = new CertificateStore(
+    { files: ports.files, tools: systemCertificateTools },
+    { directory: certificateDirectory(flags), prefix: "kubelet-client", ...(files && { files }) },
+  );
+  const inline = certificate?.cert.kind === "inline" ? found?.access && found.pair : undefined;
+  const writes = found === undefined;
+  const write = (): void => {
+    // One that has expired is no use to refer to.
+    if (writes && certificates.current !== undefined) void writeKubeconfig(ports, log, by, store.currentPath);
+  };
+  const certificates = new CertificateManager(
+    {
+      ...{ store, tools: systemCertificateTools, clock: ports.clock, random: ports.random, log },
+      open: async (current) => await openRequests(ports, by, current),
+    },
+    {
+      ...{ purpose: "client", wish: () => clientWish(nodeName), renews },
+      ...(inline && { initial: inline }),
+    },
+  );
+  certificates.onChange(write);
+  await certificates.load();
+  return {
+    access: { ...access, user: {} },
+    certificates,
+    run: async (journal, signal) => certificates.run(journal, signal),
+  };
+}
+
+async function writeKubeconfig(ports: Ports, log: Logger, by: ManagedBy, pairPath: string): Promise<void> {
+  try {
+    await ports.files.writeAtomic(by.kubeconfig, kubeconfigText(by.access, pairPath), 0o600);
+    log.info("the kubeconfig is written", { path: by.kubeconfig });
+  } catch (error) {
+    const problem = error instanceof FileError ? error.message : String(error);
+    log.error("the kubeconfig can't be written; a restart asks for a certificate again", { error: problem });
+  }
+}
+
+/** Asks with the present certificate, or as what the node began with. */
+async function openRequests(ports: Ports, by: ManagedBy, current: StoredPair | undefined): Promise<RequestClient> {
+  if (current !== undefined) {
+    const access = { ...by.access, user: {} };
+    return requestsOver(
+      ports,
+      transportOf(ports, access, async () => own(current)),
+    );
+  }
+  if (by.bootstrap !== undefined) {
+    const begin = await readKubeconfig(ports, by.bootstrap);
+    if (begin.access === undefined) throw new Error(`the bootstrap kubeconfig: ${begin.problem}`);
+    if (begin.problem !== undefined) throw new Error(`the bootstrap kubeconfig's ${begin.problem}`);
+    return requestsOver(ports, transportOf(ports, begin.access));
+  }
+  const { token, exec } = by.access.user;
+  if (token !== undefined || exec !== undefined) return requestsOver(ports, transportOf(ports, by.access));
+  throw new Error(
+    "nobody can ask for another one: give a kubeconfig with a valid certificate, or --bootstrap-kubeconfig with a token",
+  );
+}
+
+function own({ certificate, key }: KeyPair) {
+  return { cert: certificate, key };
+}
+
+function requestsOver({ clock }: Ports, transport: KubeTransport & Disposable): RequestClient {
+  const none = { perSecond: 0, burst: 0 };
+  const client = new ApiClient({ transport, clock }, { requests: none, events: none, heartbeatTimeoutMs: 10_000 });
+  return { client, [Symbol.dispose]: () => transport[Symbol.dispose]() };
+}
+
+function transportOf(ports: Ports, access: KubeAccess, clientCertificate?: CertificateSource) {
+  return openKubeTransport(access, { ...ports, userAgent, ...(clientCertificate && { clientCertificate }) });
+}
+
+/** Who has no certificate soon is better told why than left waiting: less than any request waits. */
+const certificateWaitMs = 8000;
+
+/** The way to the API server for all that the node does there. What comes before there is a certificate waits for it. */
+export function nodeTransport(ports: Ports, { access, certificates }: NodeCredentials): KubeTransport & Disposable {
+  if (certificates === undefined) return transportOf(ports, access);
+  return transportOf(ports, access, async (signal) => {
+    const { current } = certificates;
+    if (current !== undefined) return own(current);
+    const wait = Promise.withResolvers<void>();
+    using _change = certificates.onChange(wait.resolve);
+    using _timer = ports.clock.timer("a client certificate", certificateWaitMs, wait.resolve);
+    using _signal = onAbort(signal, wait.resolve);
+    await wait.promise;
+    signal.throwIfAborted();
+    const issued = certificates.current;
+    if (issued !== undefined) return own(issued);
+    throw new KubeConnectionError(certificates.problem);
+  });
+}

@@ -1,0 +1,85 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { KubeletConfiguration } from "../config/defaults.ts";
+import { featureGates } from "../config/feature-gates.ts";
+import { serveGrpc } from "../cri/grpc-server.ts";
+import type { Node } from "../engine/node.ts";
+import { listenPrivately } from "../linux/unix-socket.ts";
+import { podResources, podResourcesAlpha } from "../pods-api/pod-resources.ts";
+import { type PodNews, podsService } from "../pods-api/pods-service.ts";
+import { Pods } from "../ports/gen/pods/v1alpha1/api_pb.js";
+import { PodResourcesLister } from "../ports/gen/podresources/v1/api_pb.js";
+import { PodResourcesLister as PodResourcesListerAlpha } from "../ports/gen/podresources/v1alpha1/api_pb.js";
+import type { PodsApiMetrics } from "../metrics/pods-api-metrics.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+
+export interface PodsApisParts {
+  readonly ports: Ports;
+  readonly log: Logger;
+  readonly configuration: KubeletConfiguration;
+  readonly rootDirectory: string;
+  readonly metrics: PodsApiMetrics;
+}
+
+/** Upstream's, for each of the sockets. */
+const limit = { perSecond: 100, burst: 10 };
+const retryMs = 5000;
+
+/**
+ * Serves the gRPC APIs for programs of this machine that watch over pods, on sockets below the root directory, until the
+ * signal aborts. What keeps one from being served is logged and tried again: it keeps no pod from running.
+ */
+export async function servePodsApis(parts: PodsApisParts, node: Node, signal: AbortSignal): Promise<void> {
+  const { metrics } = parts;
+  const gates = featureGates(parts.configuration.featureGates);
+  const listsEnded = !gates.enabled("KubeletPodResourcesListUseActivePods");
+  const resources = (router: ConnectRouter): void => {
+    router.service(
+      PodResourcesLister,
+      podResources(() => node.nodePods(), listsEnded, metrics),
+    );
+    router.service(
+      PodResourcesListerAlpha,
+      podResourcesAlpha(() => node.nodePods(), metrics),
+    );
+  };
+  const pods = (router: ConnectRouter): void => {
+    const source = {
+      pods: () => node.nodePods(),
+      watch: (listener: (news: PodNews) => void) => node.watchPods(listener),
+      dropped: () => metrics.watcherDropped(),
+    };
+    router.service(Pods, podsService(source));
+  };
+  await Promise.all([
+    keepServing(parts, "pod-resources/kubelet.sock", resources, signal),
+    gates.enabled("PodsAPI") ? keepServing(parts, "pods-api/pods-api.sock", pods, signal) : undefined,
+  ]);
+}
+
+async function keepServing(
+  { ports, log, rootDirectory }: PodsApisParts,
+  name: string,
+  routes: (router: ConnectRouter) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, files } = ports;
+  const path = `${rootDirectory}/${name}`;
+  let server: AsyncDisposable | undefined;
+  while (server === undefined && !signal.aborted) {
+    try {
+      await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o750);
+      server = await serveGrpc(routes, { clock, limit }, async (listening) => await listenPrivately(listening, path));
+      log.info("a gRPC API is served", { path });
+    } catch (error) {
+      log.error("a gRPC API can't be served", { path, error: errorMessage(error) });
+      await clock.sleep(`another try to serve ${name}`, retryMs, signal).catch(() => {});
+    }
+  }
+  const end = Promise.withResolvers<void>();
+  using _end = onAbort(signal, end.resolve);
+  await end.promise;
+  await server?.[Symbol.asyncDispose]();
+}

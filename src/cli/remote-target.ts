@@ -1,0 +1,52 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { didYouMean } from "../sources/suggest.ts";
+import type { CommandContext } from "./context.ts";
+
+type TargetContext = Pick<CommandContext, "engine" | "terminal">;
+
+const defaultAnnotation = "kubectl.kubernetes.io/default-container";
+
+/** The pod of the running engine that a person means, as its manifest has it. @throws PodwrightError (bad input) */
+export async function remotePod({ engine }: TargetContext, selector: string): Promise<Pod> {
+  const { uid, name, state } = await engine.pod(selector);
+  const pod = (await engine.podList()).find((candidate) => candidate.metadata.uid === uid);
+  if (pod !== undefined && state !== "terminated") return pod;
+  throw new PodwrightError(ExitCode.failed, `pod ${name} does not run any more`, {
+    remedy: `'podwright why ${name}' tells why`,
+  });
+}
+
+/**
+ * The container asked for, or the pod's default; says so when there are others.
+ * @throws PodwrightError (bad input) with the names that there are
+ */
+export function remoteContainer({ terminal }: TargetContext, { metadata, spec }: Pod, asked?: string): Container {
+  const all = [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
+  const name = asked ?? metadata.annotations?.[defaultAnnotation] ?? all[0]?.name;
+  const found = all.find((container) => container.name === name);
+  const names = all.map((container) => container.name);
+  if (found !== undefined) {
+    if (asked === undefined && all.length > 1) {
+      terminal.warn(terminal.warnPaint.faint(`Defaulted container "${found.name}" out of: ${names.join(", ")}`));
+    }
+    return found;
+  }
+  const meant = didYouMean(name ?? "", names);
+  throw new PodwrightError(ExitCode.badInput, `pod ${metadata.name} has no container ${name ?? ""}`, {
+    remedy: meant === undefined ? `it has ${names.join(", ")}` : `did you mean ${meant}?`,
+  });
+}
+
+/** `/<verb>/<namespace>/<pod>/<uid>[/<container>]` of the kubelet's API. */
+export function remotePath(verb: string, { metadata }: Pod, container?: string): string {
+  const parts = [
+    verb,
+    metadata.namespace,
+    metadata.name,
+    metadata.uid,
+    ...(container === undefined ? [] : [container]),
+  ];
+  return `/${parts.map(encodeURIComponent).join("/")}`;
+}

@@ -1,0 +1,136 @@
+import { basename, dirname } from "node:path/posix";
+import type { ApiClient } from "../api-client/client.ts";
+import { CertificateManager } from "../certificates/certificate-manager.ts";
+import { CertificateStore } from "../certificates/certificate-store.ts";
+import { servingWish } from "../certificates/wish.ts";
+import type { KubeletConfiguration } from "../config/defaults.ts";
+import { featureGates } from "../config/feature-gates.ts";
+import type { ServingSettings } from "../config/serving.ts";
+import { systemCertificateTools } from "../linux/certificate-tools.ts";
+import { selfSignedCertificate } from "../linux/certificates.ts";
+import type { TlsMaterial } from "../linux/https-server.ts";
+import { nodeAddresses } from "../node/node-status.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+
+/** Files that were replaced are noticed at once where the kernel tells, and after this in any case. */
+const reloadMs = 60_000;
+const maxFileBytes = 1024 * 1024;
+const generatedName = "kubelet";
+
+/** What a serving certificate is made or got from. */
+export interface CertificateParts {
+  readonly ports: Ports;
+  readonly log: Logger;
+  readonly configuration: KubeletConfiguration;
+  readonly nodeName: string;
+  readonly hostIPs: readonly string[];
+  /** Where certificates that podwright makes and gets are kept; upstream's `--cert-dir`. */
+  readonly certificateDirectory: string;
+}
+
+export interface ServingParts extends CertificateParts {
+  /** Gets the serving certificate from the cluster's signer; undefined: it comes from files. */
+  readonly servingCertificates: CertificateManager | undefined;
+}
+
+/** What gets the serving certificate from the cluster's signer (serverTLSBootstrap); undefined: nothing has to. */
+export async function servingCertificates(
+  parts: CertificateParts,
+  client: ApiClient | undefined,
+): Promise<CertificateManager | undefined> {
+  const { ports, log, configuration, nodeName, hostIPs, certificateDirectory } = parts;
+  const { enableServer, serverTLSBootstrap = false, tlsCertFile = "", tlsPrivateKeyFile = "" } = configuration;
+  if (!enableServer || !serverTLSBootstrap || client === undefined) return undefined;
+  const dnsOnly = featureGates(configuration.featureGates).enabled("AllowDNSOnlyNodeCSR");
+  const addresses = nodeAddresses({ name: nodeName, addresses: hostIPs });
+  const tools = systemCertificateTools;
+  const store = new CertificateStore(
+    { files: ports.files, tools },
+    {
+      ...{ directory: certificateDirectory, prefix: "kubelet-server" },
+      ...(tlsCertFile !== "" && { files: { certificate: tlsCertFile, key: tlsPrivateKeyFile } }),
+    },
+  );
+  const open = async () => ({ client, [Symbol.dispose]: () => {} });
+  const manager = new CertificateManager(
+    { store, tools, clock: ports.clock, random: ports.random, log, open },
+    { purpose: "serving", wish: () => servingWish(nodeName, addresses, dnsOnly), renews: true },
+  );
+  await manager.load();
+  return manager;
+}
+
+/**
+ * From the cluster's signer, from the files of the configuration, or from a pair in the certificate directory, which is
+ * made when it is missing.
+ */
+export async function tlsMaterial(parts: ServingParts, settings: ServingSettings): Promise<TlsMaterial> {
+  const { ports, certificateDirectory, nodeName, hostIPs } = parts;
+  const { files, clock } = ports;
+  const read = async (path: string): Promise<string> => {
+    return new TextDecoder().decode(await files.read(path, maxFileBytes));
+  };
+  const { serving, clientAuthoritiesFile } = settings;
+  const clientAuthorities = clientAuthoritiesFile === undefined ? undefined : await read(clientAuthoritiesFile);
+  const { servingCertificates: manager } = parts;
+  if (manager !== undefined) {
+    const { certificate, key } = manager.current ?? {};
+    return { certificate, key, clientAuthorities };
+  }
+  if (serving !== undefined) {
+    const certificate = await read(serving.certificateFile);
+    return { certificate, key: await read(serving.keyFile), clientAuthorities };
+  }
+  const paths = {
+    certificate: `${certificateDirectory}/${generatedName}.crt`,
+    key: `${certificateDirectory}/${generatedName}.key`,
+  };
+  const [certificate, key] = await Promise.all([files.stat(paths.certificate), files.stat(paths.key)]);
+  if (certificate === undefined || key === undefined) {
+    const made = selfSignedCertificate([nodeName, ...hostIPs], new Date(clock.now()));
+    await files.makeDirectory(certificateDirectory, 0o755);
+    await files.writeAtomic(paths.key, made.key, 0o600);
+    await files.writeAtomic(paths.certificate, made.certificate, 0o644);
+  }
+  return { certificate: await read(paths.certificate), key: await read(paths.key), clientAuthorities };
+}
+
+export function sameMaterial(a: TlsMaterial | undefined, b: TlsMaterial): boolean {
+  if (a === undefined) return false;
+  return a.certificate === b.certificate && a.key === b.key && a.clientAuthorities === b.clientAuthorities;
+}
+
+/**
+ * Calls back when the material may have changed. Directories are watched, not files: whoever replaces a file whole would blind a watch
+ * on it.
+ */
+export function watchMaterial(parts: ServingParts, settings: ServingSettings, onChange: () => void): Disposable {
+  const { log, servingCertificates: manager } = parts;
+  const { files, clock } = parts.ports;
+  const { serving, clientAuthoritiesFile } = settings;
+  const own = manager === undefined ? [serving?.certificateFile, serving?.keyFile] : [];
+  const paths = [...own, clientAuthoritiesFile].filter((path) => path !== undefined);
+  const issued = manager?.onChange(onChange);
+  const watches = [...new Set(paths.map((path) => dirname(path)))].map((directory) => {
+    const names = paths.filter((path) => dirname(path) === directory).map((path) => basename(path));
+    return files.watch(directory, onChange, (error) => {
+      log.info("certificates are looked at now and then only", { directory, names, error: error.message });
+    });
+  });
+  let timer: Disposable | undefined;
+  const again = (): void => {
+    timer = clock.timer("certificates to be looked at", reloadMs, () => {
+      onChange();
+      again();
+    });
+  };
+  if (paths.length > 0) again();
+  return {
+    [Symbol.dispose]: () => {
+      issued?.[Symbol.dispose]();
+      timer?.[Symbol.dispose]();
+      for (const watch of watches) watch[Symbol.dispose]();
+    },
+  };
+}

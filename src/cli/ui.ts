@@ -1,0 +1,96 @@
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { answeredError } from "../linux/api-errors.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import { pageAssets } from "../linux/page-assets.ts";
+import { servePage } from "../linux/page-server.ts";
+import { systemRandom } from "../linux/random.ts";
+import { SocketError, type UnixTransport, unixTransport } from "../linux/unix-client.ts";
+import { PageGuard } from "../page/guard.ts";
+import { pageFiles, pageHeaders } from "../page/routes.ts";
+import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
+import type { CommandContext } from "./context.ts";
+import { EngineGone, startRemedy } from "./engine-client.ts";
+import { Interrupts } from "./interrupts.ts";
+
+export interface UiOptions {
+  readonly port?: number;
+}
+
+/**
+ * `podwright ui`: serves the node page to one browser of this machine until Ctrl-C. What it shows comes from the engine's
+ * socket; the engine may end and come back meanwhile.
+ */
+export async function uiCommand(context: CommandContext, { port = 0 }: UiOptions): Promise<ExitCode> {
+  const { terminal, layout, engine } = context;
+  using interrupts = new Interrupts(process, terminal.closed);
+  await engine.health().catch((error: unknown) => {
+    if (!(error instanceof EngineGone)) throw error;
+    terminal.warn(terminal.warnPaint.caution(`podwright: ${error.message}; the page shows its pods once one does`));
+  });
+  const data = fromEngine(unixTransport(layout.engineSocket), layout.stateDirectory);
+  let guard: PageGuard | undefined;
+  await using server = await servePage(port, (ownPort) => {
+    const hosts = [`127.0.0.1:${ownPort}`, `localhost:${ownPort}`];
+    guard = new PageGuard({ files: pageFiles(pageAssets), data, random: systemRandom, hashing: systemHashing, hosts });
+    return guard.handle;
+  });
+  terminal.print(`http://127.0.0.1:${server.port}/ui/#code=${guard?.code ?? ""}`);
+  terminal.warn(terminal.warnPaint.faint("The link opens one session, once. Ctrl-C ends it."));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  interrupts.first.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  return ExitCode.done;
+}
+
+/** Hands requests on to the engine. One that is not there is an answer like others: the page says so and tries again. */
+function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandler {
+  return async (request) => {
+    const isStream = request.path.endsWith("/events");
+    try {
+      if (isStream) return await streamed(transport, request);
+      const { status, contentType, body } = await transport.request("GET", request.path, { signal: request.signal });
+      return { status, contentType, headers: pageHeaders, body };
+    } catch (error) {
+      request.signal.throwIfAborted();
+      const problem = JSON.stringify(failure(error, stateDirectory));
+      // A failed request would be an error on the browser's console: an engine that is not there is none of the page.
+      if (isStream) return eventStream(`event: problem\ndata: ${problem}\n\n`);
+      return { status: 503, contentType: "application/json", headers: pageHeaders, body: problem };
+    }
+  };
+}
+
+async function streamed(transport: UnixTransport, { path, signal }: ApiRequest): Promise<ApiResponse> {
+  const lines = transport.lines(path, signal)[Symbol.asyncIterator]();
+  // Before the answer begins: afterwards it can't say any more that there is nothing to be told.
+  const first = await lines.next();
+  async function* body(): AsyncGenerator<string> {
+    try {
+      for (let next = first; next.done !== true; next = await lines.next()) yield `${next.value}\n`;
+    } catch {
+      // The engine went away: the page sees the end, and asks again.
+    } finally {
+      await lines.return?.();
+    }
+  }
+  return eventStream(body());
+}
+
+function eventStream(body: ApiResponse["body"]): ApiResponse {
+  return { status: 200, contentType: "text/event-stream", headers: pageHeaders, body };
+}
+
+function failure(error: unknown, stateDirectory: string): ApiErrorBody {
+  const { message, remedy = "" } = error instanceof SocketError ? gone(error, stateDirectory) : asError(error);
+  return { error: `${message}.`, ...(remedy !== "" && { remedy: `${remedy}.` }) };
+}
+
+function gone({ code }: SocketError, stateDirectory: string): PodwrightError {
+  const never = code === "ENOENT" || code === "ECONNREFUSED";
+  const message = never ? `No engine runs for ${stateDirectory}` : `The engine for ${stateDirectory} went away`;
+  return new EngineGone(message, { remedy: startRemedy(stateDirectory) });
+}
+
+function asError(error: unknown): PodwrightError {
+  return error instanceof PodwrightError ? error : answeredError(500, String(error));
+}

@@ -1,0 +1,46 @@
+import { checkedInstance, type CloudInstance, type CloudProvider, type NodeAddress } from "./cloud-provider.ts";
+import type { Metadata } from "./metadata.ts";
+
+const tokenHeader = "X-aws-ec2-metadata-token";
+const tokenSeconds = "300";
+
+/** Amazon EC2's instance metadata service, version 2: each look has a token of its own. */
+export class Ec2Metadata implements CloudProvider {
+  readonly name = "ec2";
+  readonly #metadata: Metadata;
+
+  constructor(metadata: Metadata) {
+    this.#metadata = metadata;
+  }
+
+  async instance(signal: AbortSignal): Promise<CloudInstance> {
+    const question = {
+      method: "PUT",
+      path: "/latest/api/token",
+      headers: { [`${tokenHeader}-ttl-seconds`]: tokenSeconds },
+    } as const;
+    const token = await this.#metadata.required(question, signal);
+    const of = (name: string) => ({ path: `/latest/meta-data/${name}`, headers: { [tokenHeader]: token } });
+    const optional = async (name: string): Promise<string> => (await this.#metadata.text(of(name), signal)) ?? "";
+    const required = async (name: string): Promise<string> => await this.#metadata.required(of(name), signal);
+    const [id, zone] = [await required("instance-id"), await required("placement/availability-zone")];
+    const addresses: NodeAddress[] = [];
+    const add = (type: NodeAddress["type"], texts: string): void => {
+      // Some lists have one a line, names of hosts may be several with spaces between.
+      for (const address of texts.split(/\s+/u)) if (address !== "") addresses.push({ type, address });
+    };
+    add("InternalIP", await required("local-ipv4"));
+    add("InternalIP", await optional("ipv6"));
+    add("ExternalIP", await optional("public-ipv4"));
+    add("InternalDNS", await optional("local-hostname"));
+    add("ExternalDNS", await optional("public-hostname"));
+    return checkedInstance({
+      providerId: `aws:///${zone}/${id}`,
+      instanceType: await optional("instance-type"),
+      zone,
+      // Older machines don't tell it: a zone is its region and a letter.
+      region: (await optional("placement/region")) || zone.replace(/[a-z]$/u, ""),
+      addresses,
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { MetadataService } from "../ports/metadata-service.ts";
+
+/** Such services answer in milliseconds, or not at all. */
+const requestLimitMs = 5000;
+const maxBytes = 256 * 1024;
+
+export interface MetadataDependencies {
+  readonly service: MetadataService;
+  readonly clock: Clock;
+  /** `http://169.254.169.254`, without a path. */
+  readonly url: string;
+}
+
+interface Question {
+  readonly method?: "GET" | "PUT";
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A header that the service proves itself by. */
+  readonly proof?: readonly [name: string, value: string];
+}
+
+/** Answers of a metadata service as texts, and its failures in words. */
+export class Metadata {
+  readonly #deps: MetadataDependencies;
+
+  constructor(deps: MetadataDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Undefined: there is no such thing (404). @throws Error that names the address and what went wrong */
+  async text({ method = "GET", path, headers, proof }: Question, signal: AbortSignal): Promise<string | undefined> {
+    const { service, clock } = this.#deps;
+    const url = `${this.#deps.url}${path}`;
+    const what = `${method} ${url}`;
+    const { status, body, ...answer } = await withDeadline(clock, what, requestLimitMs, signal, (deadline) =>
+      service.ask({ method, url, headers, maxBytes, signal: deadline }),
+    ).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const text = errorMessage(error);
+      throw new Error(text.startsWith(what) ? text : `${what}: ${text}`, { cause: error });
+    });
+    if (status === 404) return undefined;
+    if (status !== 200) throw new Error(`${what}: the metadata service answered with status ${status}`);
+    if (proof !== undefined && answer.headers[proof[0].toLowerCase()] !== proof[1]) {
+      throw new Error(`${what}: the answer does not come from that cloud: it has no header ${proof[0]}: ${proof[1]}`);
+    }
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(body).trim();
+    } catch (error) {
+      throw new Error(`${what}: the answer is no text`, { cause: error });
+    }
+  }
+
+  /** As {@link text}, with what must be there. */
+  async required(question: Question, signal: AbortSignal): Promise<string> {
+    const text = await this.text(question, signal);
+    if (text !== undefined && text !== "") return text;
+    throw new Error(`GET ${this.#deps.url}${question.path}: the metadata service does not have it`);
+  }
+
+  /** As {@link required}, an object of JSON. */
+  async json(question: Question, signal: AbortSignal): Promise<unknown> {
+    const text = await this.required(question, signal);
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (error) {
+      throw new Error(`GET ${this.#deps.url}${question.path}: the answer is no JSON`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cloudOptions } from "./cloud-options.ts";
+
+test("a node's cloud is none, somebody else's business, or a metadata service", () => {
+  assert.equal(cloudOptions({}), undefined);
+  assert.deepEqual(cloudOptions({ cloudProvider: "external" }), { kind: "external" });
+  const url = "http://169.254.169.254";
+  assert.deepEqual(cloudOptions({ cloudMetadata: "gce" }), { kind: "metadata", service: "gce", url });
+  const own = cloudOptions({ cloudMetadata: "ec2", cloudMetadataUrl: "http://127.0.0.1:81/" });
+  assert.deepEqual(own, { kind: "metadata", service: "ec2", url: "http://127.0.0.1:81" });
+});
+
+test("what means nothing, or contradicts itself, keeps the kubelet from starting", () => {
+  assert.throws(() => cloudOptions({ cloudProvider: "aws" }), /cloud provider "aws" was specified, but built-in/u);
+  assert.throws(() => cloudOptions({ cloudMetadata: "mine" }), /bad --cloud-metadata "mine"/u);
+  assert.throws(() => cloudOptions({ cloudMetadataUrl: "http://a" }), /says nothing by itself/u);
+  assert.throws(() => cloudOptions({ cloudProvider: "external", cloudMetadata: "gce" }), /contradict/u);
+  for (const url of ["https://a", "http://a/b", "http://u:p@a", "a"]) {
+    assert.throws(() => cloudOptions({ cloudMetadata: "gce", cloudMetadataUrl: url }), /bad --cloud-metadata-url/u);
+  }
+});

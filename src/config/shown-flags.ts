@@ -1,0 +1,50 @@
+import { configurationFlags } from "./flag-table.ts";
+import type { NodeFlagValues } from "./flags.ts";
+import type { KubeletConfiguration } from "./defaults.ts";
+import { isJsonMap, valueAt } from "./json.ts";
+import { nodeFlags } from "./node-flag-table.ts";
+
+/** Values of headers are credentials as often as not. */
+const masked = "<masked>";
+
+/** The configuration as others may see it. */
+export function shownConfiguration(configuration: KubeletConfiguration): object {
+  const { staticPodURL, staticPodURLHeader } = configuration;
+  return {
+    kind: "KubeletConfiguration",
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    ...configuration,
+    ...(staticPodURL !== undefined && { staticPodURL: withoutPassword(staticPodURL) }),
+    ...(staticPodURLHeader && {
+      staticPodURLHeader: Object.fromEntries(Object.keys(staticPodURLHeader).map((name) => [name, [masked]])),
+    }),
+  };
+}
+
+/** Every flag with its value, whether it was given, a file says so or it is the default; secrets are masked. */
+export function shownFlags(configuration: KubeletConfiguration, given: NodeFlagValues): Map<string, string> {
+  const shown = shownConfiguration(configuration);
+  const values = new Map<string, string>();
+  for (const [name, { field }] of configurationFlags) values.set(name, textOf(valueAt(shown, field)));
+  const byName = new Map<string, unknown>(Object.entries(given));
+  for (const [name, { support }] of Object.entries(nodeFlags)) {
+    const field = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    if (support === "honoured" && !values.has(name)) values.set(name, textOf(byName.get(field)));
+  }
+  return values;
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/^(\w+:\/\/)[^/@]*@/, `$1${masked}@`);
+}
+
+/** As flags are written: lists and maps with commas, nothing for what is not set. */
+function textOf(value: unknown): string {
+  if (value === undefined) return "";
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map((each) => (isJsonMap(each) ? JSON.stringify(each) : textOf(each))).join();
+  if (!isJsonMap(value)) return JSON.stringify(value);
+  return Object.entries(value)
+    .map(([name, each]) => `${name}=${textOf(each)}`)
+    .join();
+}

@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { createServer, type ServerHttp2Session } from "node:http2";
+import type { Server } from "node:net";
+import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { TokenBucket } from "../base/token-bucket.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type RpcCode, RpcError } from "../ports/rpc.ts";
+
+export interface GrpcServerOptions {
+  readonly clock: Clock;
+  /** Of all clients together, for calls with one answer: more are refused. */
+  readonly limit: { readonly perSecond: number; readonly burst: number };
+}
+
+/** Requests are a few bytes. */
+const maxRequestBytes = 64 * 1024;
+const maxStreams = 64;
+const closeGraceMs = 500;
+
+/**
+ * Serves gRPC wherever `listen` makes the server listen.
+ * @param listen resolves, once the server listens, to what takes its socket away
+ */
+export async function serveGrpc(
+  routes: (router: ConnectRouter) => void,
+  { clock, limit }: GrpcServerOptions,
+  listen: (server: Server) => Promise<() => Promise<void>>,
+): Promise<AsyncDisposable> {
+  const adapter = connectNodeAdapter({
+    routes,
+    grpc: true,
+    grpcWeb: false,
+    connect: false,
+    readMaxBytes: maxRequestBytes,
+    interceptors: [limited(clock, new TokenBucket(limit.perSecond, limit.burst)), withCodes],
+  });
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer({ settings: { maxConcurrentStreams: maxStreams } }, adapter);
+  server.on("session", (session) => {
+    sessions.add(session);
+    // Broken connections are the clients' affair.
+    session.on("error", () => {});
+    session.once("close", () => sessions.delete(session));
+  });
+  server.on("sessionError", () => {});
+  const remove = await listen(server);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      for (const session of sessions) session.close();
+      using _grace = clock.timer("gRPC calls to end", closeGraceMs, () => {
+        for (const session of sessions) session.destroy();
+      });
+      await closed;
+      await remove();
+    },
+  };
+}
+
+function limited(clock: Clock, bucket: TokenBucket): Interceptor {
+  return (next) => async (request) => {
+    if (request.stream || bucket.tryTake(clock.monotonic())) return await next(request);
+    throw new ConnectError("rejected by rate limit", Code.ResourceExhausted);
+  };
+}
+
+/** Gives errors their status codes, also those of a stream that has begun. */
+const withCodes: Interceptor = (next) => async (request) => {
+  try {
+    const response = await next(request);
+    return response.stream ? { ...response, message: codedStream(response.message) } : response;
+  } catch (error) {
+    throw coded(error);
+  }
+};
+
+async function* codedStream<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw coded(error);
+  }
+}
+
+const codes: Readonly<Record<RpcCode, Code>> = {
+  unknown: Code.Unknown,
+  not_found: Code.NotFound,
+  resource_exhausted: Code.ResourceExhausted,
+};
+
+function coded(error: unknown): unknown {
+  return error instanceof RpcError ? new ConnectError(error.message, codes[error.code]) : error;
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import { type Signal, signals } from "../eviction/thresholds.ts";
+import type { Cri } from "../ports/cri.ts";
+import { MachineObservations } from "./machine-observations.ts";
+
+const all = new Set<Signal>(signals);
+const never = new AbortController().signal;
+
+interface Scene {
+  readonly clock: ManualClock;
+  readonly files: RecordedStatsFiles;
+  readonly observations: MachineObservations;
+  asked: number;
+  runtimeFails: boolean;
+}
+
+function machine(): Scene {
+  const [clock, files] = [new ManualClock(), new RecordedStatsFiles({ version: 2, root: "/cg" })];
+  for (const path of ["", "/kubepods"]) files.addCgroup(path);
+  files.texts.delete("/cg/memory.current");
+  files.texts.set("/cg/kubepods/memory.max", "1000000000\n");
+  files.texts.set("/cg/kubepods/memory.current", "400000000\n");
+  files.texts.set("/cg/kubepods/memory.stat", "inactive_file 100000000\n");
+  files.texts.set("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\n");
+  files.texts.set("/proc/loadavg", "0 0 0 1/77 5\n");
+  files.texts.set("/proc/sys/kernel/pid_max", "32768\n");
+  files.texts.set("/proc/sys/kernel/threads-max", "1000\n");
+  const imageFsInfo = async (): Promise<object> => {
+    scene.asked++;
+    if (scene.runtimeFails) throw new Error("the runtime is away");
+    return { imageFilesystems: [{ fsId: { mountpoint: "/images" } }] };
+  };
+  const cri = { images: { imageFsInfo } } as unknown as Pick<Cri, "images">;
+  const node = { rootDirectory: "/kubelet", cgroupRoot: "/", cgroupDriver: "cgroupfs" } as const;
+  const scene: Scene = {
+    ...{ clock, files, asked: 0, runtimeFails: false },
+    observations: new MachineObservations({ clock, files, cri, node }),
+  };
+  return scene;
+}
+
+test("what is left is what the kernel and the disks say", async () => {
+  const found = await machine().observations.look(all, never);
+  assert.deepEqual(
+    [...found].map(([signal, { available, capacity }]) => [signal, Number(available), Number(capacity)]),
+    [
+      // All but what is used and can't be given back at once.
+      ["memory.available", 512_000, 1_024_000],
+      ["allocatableMemory.available", 700_000_000, 1_000_000_000],
+      ["nodefs.available", 400, 1000],
+      ["nodefs.inodesFree", 60, 100],
+      ["imagefs.available", 400, 1000],
+      ["imagefs.inodesFree", 60, 100],
+      ["pid.available", 923, 1000],
+    ],
+  );
+});
+
+test("the runtime is asked where images lie once a minute, only if anybody wants to know, and may fail", async () => {
+  const scene = machine();
+  const look = async (wanted: ReadonlySet<Signal>): Promise<boolean> =>
+    (await scene.observations.look(wanted, never)).has("imagefs.available");
+  assert.equal(await look(new Set(["memory.available"])), false);
+  assert.equal(scene.asked, 0);
+  scene.runtimeFails = true;
+  assert.equal(await look(all), false);
+  scene.runtimeFails = false;
+  assert.equal(await look(all), true);
+  await scene.clock.advance(59_999);
+  assert.equal(await look(all), true);
+  assert.equal(scene.asked, 2);
+  scene.runtimeFails = true;
+  await scene.clock.advance(1);
+  assert.equal(await look(all), true, "images lie where they lay");
+  assert.equal(scene.asked, 3);
+});

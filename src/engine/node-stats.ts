@@ -1,0 +1,110 @@
+import type { Family } from "../metrics/family.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Processes } from "../ports/processes.ts";
+import type { StatsFiles } from "../ports/stats-files.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { cgroupPath, kubepodsCgroup } from "../resources/cgroup-names.ts";
+import { StatsCollector } from "../stats/collector.ts";
+import type { Depth } from "../stats/depth.ts";
+import type { NodeSample } from "../stats/node-sample.ts";
+import { type StatsPod, statsPod } from "../stats/stats-pods.ts";
+import type { NodeStorage } from "../stats/storage-types.ts";
+import { StorageStats } from "../stats/storage.ts";
+import { summaryOf } from "../stats/summary.ts";
+import type { Summary } from "../stats/summary-types.ts";
+import { SystemCgroups } from "../stats/system-cgroups.ts";
+import { VolumeUsage } from "../stats/volume-usage.ts";
+import type { Node } from "./node.ts";
+
+export interface NodeStatsDependencies {
+  readonly clock: Clock;
+  readonly processes: Processes;
+  readonly files: StatsFiles;
+  readonly cri: Cri;
+  readonly log: Logger;
+  readonly node: Pick<Node, "nodePods">;
+  /** Tells how long measuring a volume took. */
+  readonly volumeMeasured?: (durationMs: number) => void;
+}
+
+/** What of the configuration statistics need. */
+export interface StatsSettings {
+  /** Empty: found out. */
+  readonly kubeletCgroups: string;
+  readonly runtimeCgroups: string;
+  /** Empty: none. */
+  readonly systemCgroups: string;
+  /** 0: volumes are not measured. */
+  readonly volumePeriodMs: number;
+}
+
+/** What of the node statistics need. */
+export type StatsContext = Pick<
+  NodeContext,
+  "nodeName" | "rootDirectory" | "podLogsRoot" | "cgroupRoot" | "cgroupDriver"
+>;
+
+/** What a node and its pods use. Nothing is read while nobody asks. */
+export class NodeStats {
+  readonly #nodeName: string;
+  readonly #pods: () => readonly StatsPod[];
+  readonly #collector: StatsCollector;
+  readonly #storage: StorageStats;
+
+  /** @param signal ends what is being measured */
+  constructor(
+    deps: NodeStatsDependencies,
+    node: StatsContext,
+    runtimeName: string,
+    settings: StatsSettings,
+    signal: AbortSignal,
+  ) {
+    const { clock, processes, files } = deps;
+    const { nodeName, rootDirectory, podLogsRoot, cgroupRoot, cgroupDriver } = node;
+    this.#nodeName = nodeName;
+    this.#pods = () =>
+      deps.node.nodePods().flatMap(({ pod, observed }) => {
+        return statsPod(pod, observed, { cgroupRoot, cgroupDriver }) ?? [];
+      });
+    const system = new SystemCgroups(
+      { clock, files, processes },
+      {
+        kubelet: settings.kubeletCgroups || undefined,
+        runtime: settings.runtimeCgroups || undefined,
+        misc: settings.systemCgroups || undefined,
+        pods: cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver),
+        runtimeName,
+        startedMs: clock.now(),
+      },
+    );
+    this.#collector = new StatsCollector({ clock, files, pods: this.#pods, system: () => system.find() });
+    const volumes = new VolumeUsage(
+      { clock, files, ...(deps.volumeMeasured && { measured: deps.volumeMeasured }) },
+      { rootDirectory, periodMs: settings.volumePeriodMs },
+      signal,
+    );
+    this.#storage = new StorageStats({ ...deps, volumes, rootDirectory, podLogsRoot }, signal);
+  }
+
+  async sample(depth: Depth): Promise<NodeSample> {
+    return await this.#collector.collect(depth);
+  }
+
+  async storage(): Promise<NodeStorage> {
+    return await this.#storage.collect(this.#pods());
+  }
+
+  /** What containers' logs take, for `/metrics`. */
+  async logFamily(): Promise<Family> {
+    return await this.#storage.logFamily(this.#pods());
+  }
+
+  /** `/stats/summary` */
+  async summary(onlyCpuAndMemory: boolean): Promise<Summary> {
+    if (onlyCpuAndMemory) return summaryOf(this.#nodeName, await this.sample("resources"));
+    const [sample, storage] = await Promise.all([this.sample("summary"), this.storage()]);
+    return summaryOf(this.#nodeName, sample, storage);
+  }
+}

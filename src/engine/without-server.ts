@@ -1,0 +1,57 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import { PodSandboxState } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../ports/log.ts";
+import { Label } from "../runtime/labels.ts";
+import type { SourceState } from "../sources/source.ts";
+
+export interface WithoutServerDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly runtime: Pick<Cri["runtime"], "listPodSandbox">;
+  /** The API server's pods among those that run, as an earlier life knew them last. */
+  readonly lastKnown: (running: readonly string[]) => Promise<readonly Pod[]>;
+  /** Whether the API server has told its pods by now. */
+  readonly isAnswered: () => boolean;
+  readonly deliver: (state: SourceState) => void;
+}
+
+/** The server's word is waited for so long: with it, statuses go on from where they were. */
+const patienceMs = 10_000;
+const retryMs = 1000;
+const timeoutMs = 10_000;
+
+/**
+ * After a start without an API server, has the pods of an earlier life looked after that run: containers that end are run
+ * again, probes go on. Nothing that does not run is started, and nothing is taken for unwanted; the server's answer
+ * replaces all of it. Never rejects.
+ */
+export async function takeUpWithoutServer(deps: WithoutServerDependencies, signal: AbortSignal): Promise<void> {
+  const { clock, journal, log, runtime, lastKnown, isAnswered, deliver } = deps;
+  await clock.sleep("the API server to tell its pods", patienceMs, signal).catch(() => {});
+  while (!signal.aborted && !isAnswered()) {
+    try {
+      const filter = { state: { state: PodSandboxState.SANDBOX_READY } };
+      const { items } = await runtime.listPodSandbox({ filter }, { signal, timeoutMs });
+      const pods = await lastKnown(items.map(({ labels }) => labels[Label.podUid] ?? ""));
+      if (isAnswered() || signal.aborted) return;
+      const message = `the API server does not answer: ${pods.length} pods that run go on being looked after as they were last known`;
+      log.warn(message);
+      journal.record({ kind: "note", what: "LastKnownPods", message });
+      const placed = pods.map((pod) => {
+        const { namespace, name } = pod.metadata;
+        return { pod, place: `the API server's pod ${namespace}/${name}, as it was last known,` };
+      });
+      // Not complete: what is not among them may be wanted all the same.
+      deliver({ pods: placed, complete: false });
+      return;
+    } catch (error) {
+      if (!signal.aborted) log.warn("which pods run can't be said yet", { error: errorMessage(error) });
+    }
+    await clock.sleep("another look for pods that run", retryMs, signal).catch(() => {});
+  }
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { lookAtPressure, noPressure, type Observations, type Pressure, type PressureLook } from "./pressure.ts";
+import type { Signal, Threshold } from "./thresholds.ts";
+
+const gi = 1n << 30n;
+const threshold = (signal: Signal, amount: bigint, more: Partial<Threshold> = {}): Threshold => ({
+  signal,
+  value: { amount },
+  graceMs: 0,
+  minReclaim: undefined,
+  ...more,
+});
+const seen = (signal: Signal, available: bigint): Observations =>
+  new Map([[signal, { available, capacity: 100n * gi }]]);
+
+/** What holds after each of several looks, at their seconds. */
+function holds(
+  thresholds: readonly Threshold[],
+  looks: readonly (readonly [second: number, observations: Observations])[],
+): readonly (readonly Pressure[])[] {
+  let look: PressureLook = { state: noPressure, pressures: [], missed: [] };
+  return looks.map(([second, observations]) => {
+    look = lookAtPressure(look.state, observations, { thresholds, transitionMs: 60_000 }, second * 1000);
+    return look.pressures;
+  });
+}
+
+test("a condition holds as soon as less is left than its threshold, and for the transition period after", () => {
+  const thresholds = [threshold("memory.available", gi)];
+  const [enough, short] = [seen("memory.available", gi), seen("memory.available", gi - 1n)];
+  assert.deepEqual(
+    holds(thresholds, [
+      [0, enough],
+      [10, short],
+      [20, enough],
+      [69, enough],
+      [70, enough],
+      [80, short],
+    ]),
+    [[], ["MemoryPressure"], ["MemoryPressure"], ["MemoryPressure"], [], ["MemoryPressure"]],
+  );
+});
+
+test("a soft threshold makes the condition hold before its grace is over", () => {
+  const soft = [threshold("pid.available", 100n, { graceMs: 300_000 })];
+  assert.deepEqual(holds(soft, [[0, seen("pid.available", 99n)]]), [["PIDPressure"]]);
+});
+
+test("what was missed is missed until the minimum reclaim is free besides, of a soft threshold after its grace", () => {
+  const reclaim = { minReclaim: { part: 0.25 } };
+  const [twenty, forty, fifty] = [20n, 40n, 50n].map((part) => seen("nodefs.available", part * gi));
+  const looks = (graceMs: number) => {
+    const config = { thresholds: [threshold("nodefs.available", 25n * gi, { ...reclaim, graceMs })], transitionMs: 1 };
+    let { state } = lookAtPressure(noPressure, twenty ?? new Map(), config, 0);
+    return [forty, fifty, forty].map((observations, index) => {
+      const look = lookAtPressure(state, observations ?? new Map(), config, 10_000 * (index + 1));
+      ({ state } = look);
+      return look.pressures.length;
+    });
+  };
+  assert.deepEqual(looks(0), [1, 0, 0]);
+  assert.deepEqual(looks(15_000), [0, 0, 0]);
+});
+
+test("what can't be seen is no pressure, and what can be seen is judged by itself", () => {
+  const thresholds = [threshold("imagefs.inodesFree", 10n), threshold("allocatableMemory.available", gi)];
+  assert.deepEqual(holds(thresholds, [[0, seen("allocatableMemory.available", 1n)]]), [["MemoryPressure"]]);
+  const both = new Map([...seen("allocatableMemory.available", 1n), ...seen("imagefs.inodesFree", 9n)]);
+  assert.deepEqual(holds(thresholds, [[0, both]]), [["MemoryPressure", "DiskPressure"]]);
+});

@@ -1,0 +1,137 @@
+import { parseQuantity } from "../resources/quantity.ts";
+
+/** What is watched of a machine. `allocatableMemory.available`: of the memory that all pods together may have. */
+export const signals = [
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "containerfs.available",
+  "containerfs.inodesFree",
+  "pid.available",
+  "allocatableMemory.available",
+] as const;
+
+export type Signal = (typeof signals)[number];
+
+/** An amount, or a part of all there is. */
+export type ThresholdValue = { readonly amount: bigint } | { readonly part: number };
+
+/** The least that is to be left of something. */
+export interface Threshold {
+  readonly signal: Signal;
+  readonly value: ThresholdValue;
+  /** So long it may be missed before pods have to go; 0: a hard threshold. */
+  readonly graceMs: number;
+  /** So much more than the threshold is to be free again afterwards. */
+  readonly minReclaim: ThresholdValue | undefined;
+}
+
+type Statements = Readonly<Record<string, string>>;
+
+/** Fields of KubeletConfiguration about eviction. */
+export interface ThresholdStatements {
+  readonly hard: Statements;
+  readonly soft: Statements;
+  readonly softGracePeriods: Statements;
+  readonly minimumReclaim: Statements;
+  /** Pods are held to node allocatable: its memory is watched as well. */
+  readonly enforcesAllocatable: boolean;
+}
+
+/**
+ * The thresholds of a configuration, as upstream's ParseThresholdConfig. Those of containerfs are left out: it lies on nodefs
+ * or imagefs, whose thresholds count for it.
+ * @param durationMs a Go duration's milliseconds; undefined: it is none
+ * @throws Error in upstream's words for the first statement that is wrong
+ */
+export function parseThresholds(
+  { hard, soft, softGracePeriods, minimumReclaim, enforcesAllocatable }: ThresholdStatements,
+  durationMs: (text: string) => number | undefined,
+): Threshold[] {
+  const graces = new Map(
+    Object.entries(softGracePeriods).map(([name, text]) => {
+      const graceMs = durationMs(text);
+      if (graceMs === undefined) throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
+      if (graceMs < 0) throw new Error(`invalid eviction grace period specified: ${text}, must be a positive value`);
+      return [signalOf(name), graceMs] as const;
+    }),
+  );
+  const reclaims = new Map(Object.entries(minimumReclaim).map(([name, text]) => [signalOf(name), reclaim(name, text)]));
+  const of = (statements: Statements, graceOf: (signal: Signal) => number): Threshold[] =>
+    Object.entries(statements).flatMap(([name, text]) => {
+      const signal = signalOf(name);
+      const value = valueOf(name, text);
+      return value === undefined ? [] : [{ signal, value, graceMs: graceOf(signal), minReclaim: reclaims.get(signal) }];
+    });
+  const graceOf = (signal: Signal): number => {
+    const grace = graces.get(signal);
+    if (grace !== undefined) return grace;
+    throw new Error(`grace period must be specified for the soft eviction threshold ${signal}`);
+  };
+  const thresholds = [...of(hard, () => 0), ...of(soft, graceOf)].filter(({ signal }) => !isContainerFs(signal));
+  const memory = thresholds.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === 0);
+  const ofPods = memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }));
+  return enforcesAllocatable ? [...thresholds, ...ofPods] : thresholds;
+}
+
+/** The statements about containerfs, which say nothing. */
+export function uselessStatements(statements: Pick<ThresholdStatements, "hard" | "soft">): string[] {
+  return [...Object.keys(statements.hard), ...Object.keys(statements.soft)].filter((name) =>
+    name.startsWith("containerfs."),
+  );
+}
+
+/** What a threshold is where so much is there in all. As upstream: percentages are numbers of 32 bits. */
+export function thresholdAmount(value: ThresholdValue, capacity: bigint): bigint {
+  return "amount" in value ? value.amount : BigInt(Math.trunc(Number(capacity) * value.part));
+}
+
+/** A threshold as a configuration has it: `10%`, `100Mi` as bytes. */
+export function thresholdText(value: ThresholdValue): string {
+  return "amount" in value ? String(value.amount) : `${Number((value.part * 100).toFixed(3))}%`;
+}
+
+function isContainerFs(signal: Signal): boolean {
+  return signal.startsWith("containerfs.");
+}
+
+function signalOf(name: string): Signal {
+  const signal = signals.find((each) => each === name);
+  if (signal === undefined) throw new Error(`unsupported eviction signal ${name}`);
+  return signal;
+}
+
+/** Undefined: none, as 0% and 100% mean. */
+function valueOf(name: string, text: string): ThresholdValue | undefined {
+  if (!text.endsWith("%")) {
+    const quantity = parseQuantity(text);
+    if (quantity.nanos > 0n) return { amount: quantity.value() };
+    throw new Error(`eviction threshold ${name} must be positive: ${quantity.toString()}`);
+  }
+  if (text === "0%" || text === "100%") return undefined;
+  const part = partOf(text);
+  if (part < 0) throw new Error(`eviction percentage threshold ${name} must be >= 0%: ${text}`);
+  if (part > 1) throw new Error(`eviction percentage threshold ${name} must be <= 100%: ${text}`);
+  return { part };
+}
+
+function reclaim(name: string, text: string): ThresholdValue {
+  if (text.endsWith("%")) {
+    const part = partOf(text);
+    if (part > 0) return { part };
+    throw new Error(`eviction percentage minimum reclaim ${name} must be positive: ${text}`);
+  }
+  const quantity = parseQuantity(text);
+  if (quantity.nanos < 0n) throw new Error(`negative eviction minimum reclaim specified for ${name}`);
+  return { amount: quantity.value() };
+}
+
+function partOf(text: string): number {
+  const number = text.replace(/%+$/u, "");
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/iu.test(number)) {
+    throw new Error(`strconv.ParseFloat: parsing ${JSON.stringify(number)}: invalid syntax`);
+  }
+  return Math.fround(Math.fround(Number(number)) / 100);
+}

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { parseGoDuration } from "../config/go-duration.ts";
+import { type CredentialProvider, providerApi } from "./credential-provider.ts";
+import type { RegistryEntry } from "./docker-config.ts";
+
+/** What a plugin has answered. A secret. */
+export interface PluginAnswer {
+  readonly entries: readonly RegistryEntry[];
+  /** What of the image's name the answer is for. */
+  readonly cacheKeyType: "Image" | "Registry" | "Global";
+  /** Undefined: as long as the configuration says; 0: not at all. */
+  readonly cacheMs: number | undefined;
+}
+
+const Answer = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.literal("CredentialProviderResponse"),
+  cacheKeyType: z.string().optional(),
+  cacheDuration: z.string().nullish(),
+  auth: z
+    .record(z.string(), z.looseObject({ username: z.string().optional(), password: z.string().optional() }))
+    .nullish(),
+});
+
+/** What is asked of a plugin on its standard input. */
+export function pluginRequest(
+  { apiVersion }: Pick<CredentialProvider, "apiVersion">,
+  image: string,
+  account: { readonly token: string; readonly annotations: Readonly<Record<string, string>> } | undefined,
+): string {
+  const annotations = account?.annotations ?? {};
+  return JSON.stringify({
+    kind: "CredentialProviderRequest",
+    apiVersion,
+    image,
+    ...(account && { serviceAccountToken: account.token }),
+    ...(Object.keys(annotations).length > 0 && { serviceAccountAnnotations: annotations }),
+  });
+}
+
+/**
+ * What a plugin printed. No part of that is in the error: it may hold a password.
+ * @throws Error
+ */
+export function decodePluginAnswer(text: string, { apiVersion }: Pick<CredentialProvider, "apiVersion">): PluginAnswer {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error("printed something that is not JSON");
+  }
+  const result = Answer.safeParse(value);
+  if (!result.success) throw new Error("printed no CredentialProviderResponse");
+  const { apiVersion: given, cacheKeyType = "", cacheDuration, auth } = result.data;
+  if (given !== apiVersion) {
+    const shown = given.startsWith(`${providerApi}/`) ? given : "another";
+    throw new Error(`answered with apiVersion ${shown} instead of ${apiVersion}`);
+  }
+  if (cacheKeyType !== "Image" && cacheKeyType !== "Registry" && cacheKeyType !== "Global") {
+    throw new Error("did not return a valid cacheKeyType: it is none of Image, Registry and Global");
+  }
+  const cacheMs = cacheDuration ? parseGoDuration(cacheDuration) : undefined;
+  if (cacheDuration && cacheMs === undefined) throw new Error("gave a cacheDuration that is no duration");
+  const entries = Object.entries(auth ?? {}).map(([registry, { username = "", password = "" }]) => ({
+    registry,
+    credential: { username, password, email: "", identityToken: "" },
+  }));
+  return { entries, cacheKeyType, cacheMs };
+}

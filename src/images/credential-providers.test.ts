@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { CommandOptions, CommandResult } from "../ports/processes.ts";
+import { simHashing } from "../sim/hashing.ts";
+import { decodePluginAnswer } from "./credential-plugin.ts";
+import type { CredentialProvider, PullAccount } from "./credential-provider.ts";
+import { CredentialProviders } from "./credential-providers.ts";
+import { SharedWork } from "./shared-work.ts";
+
+const apiVersion = "credentialprovider.kubelet.k8s.io/v1";
+const plain: CredentialProvider = {
+  name: "plugin",
+  matchImages: ["r.io", "*.r.io/team"],
+  defaultCacheMs: 60_000,
+  apiVersion,
+  args: ["--get"],
+  env: { MODE: "test" },
+  tokens: undefined,
+};
+const ofAccounts: CredentialProvider = {
+  ...plain,
+  tokens: {
+    audience: "registry",
+    cacheType: "ServiceAccount",
+    required: true,
+    requiredAnnotations: ["example.org/role"],
+    optionalAnnotations: ["example.org/team", "example.org/none"],
+  },
+};
+const account: PullAccount = {
+  namespace: "ns",
+  name: "robot",
+  look: async () => ({ uid: "u1", annotations: { "example.org/team": "t", "example.org/role": "r", other: "x" } }),
+  token: async (audience, uid) => `token-of-${audience}-${uid}`,
+};
+
+const answer = (cacheKeyType: string, more: object = {}): string =>
+  JSON.stringify({
+    kind: "CredentialProviderResponse",
+    apiVersion,
+    cacheKeyType,
+    auth: { "r.io": { username: "user", password: "hunter2" } },
+    ...more,
+  });
+
+interface Run {
+  readonly program: string;
+  readonly arguments_: readonly string[];
+  readonly options: CommandOptions;
+}
+
+class World {
+  readonly clock = new ManualClock();
+  readonly journal = new MemoryRecorder();
+  readonly runs: Run[] = [];
+  stdout = answer("Image");
+  failure: Partial<CommandResult> | Error | undefined;
+  readonly #providers: CredentialProviders;
+
+  constructor(provider: CredentialProvider) {
+    const { clock, journal } = this;
+    const run = async (program: string, arguments_: readonly string[], options: CommandOptions) => {
+      this.runs.push({ program, arguments_, options });
+      if (this.failure instanceof Error) throw this.failure;
+      return { exitCode: 0, signal: undefined, stdout: this.stdout, stderr: "", ...this.failure };
+    };
+    this.#providers = new CredentialProviders(
+      { clock, journal, log: silentLog, hashing: simHashing, processes: { run }, shared: new SharedWork() },
+      [provider],
+      "/plugins",
+    );
+  }
+
+  /** Users of the credentials for a repository, and the account as which they were got. */
+  async users(
+    repository: string,
+    as?: PullAccount,
+  ): Promise<readonly (readonly [string | undefined, string | undefined])[]> {
+    const asker = {
+      pod: { namespace: "ns", name: "p", uid: "p1" },
+      cause: { code: "ContainerMissing", message: "container app has not been started yet" },
+      account: as,
+      signal: new AbortController().signal,
+    };
+    const provided = await this.#providers.for(repository, asker);
+    return provided.map(({ entries, account: source }) => [entries[0]?.credential.username, source?.name]);
+  }
+
+  get asked(): unknown {
+    return JSON.parse(this.runs.at(-1)?.options.stdin ?? "null");
+  }
+}
+
+test("a plugin is run for the images that it is for, with the request on its standard input", async () => {
+  const world = new World(plain);
+  assert.deepEqual(await world.users("other.io/app"), []);
+  assert.equal(world.runs.length, 0);
+  assert.deepEqual(await world.users("r.io/app"), [["user", undefined]]);
+  const [run] = world.runs;
+  assert.deepEqual([run?.program, run?.arguments_], ["/plugins/plugin", ["--get"]]);
+  assert.deepEqual([run?.options.environment, run?.options.timeoutMs], [{ MODE: "test" }, 60_000]);
+  assert.deepEqual(world.asked, { kind: "CredentialProviderRequest", apiVersion, image: "r.io/app" });
+  assert.doesNotMatch(JSON.stringify(world.journal.entries), /hunter2/u);
+});
+
+test("an answer is kept for its image, its registry or all, as long as it or the configuration says", async () => {
+  const runs = async (stdout: string, ...repositories: readonly string[]): Promise<number> => {
+    const world = new World({ ...plain, matchImages: ["r.io", "a.r.io"] });
+    world.stdout = stdout;
+    for (const repository of repositories) await world.users(repository);
+    return world.runs.length;
+  };
+  const all = ["r.io/app", "r.io/app", "r.io/other", "a.r.io/app"] as const;
+  assert.equal(await runs(answer("Image"), ...all), 3);
+  assert.equal(await runs(answer("Registry"), ...all), 2);
+  assert.equal(await runs(answer("Global"), ...all), 1);
+  assert.equal(await runs(answer("Global", { cacheDuration: "0s" }), ...all), 4);
+
+  const world = new World(plain);
+  for (const [afterMs, count] of [
+    [0, 1],
+    [59_999, 1],
+    [1, 2],
+  ] as const) {
+    await world.clock.advance(afterMs);
+    await world.users("r.io/app");
+    assert.equal(world.runs.length, count);
+  }
+  world.stdout = answer("Image", { cacheDuration: "1h" });
+  await world.users("r.io/long");
+  await world.clock.advance(3_599_999);
+  await world.users("r.io/long");
+  assert.equal(world.runs.length, 3);
+});
+
+test("who asks the same at the same time gets one answer", async () => {
+  const world = new World({ ...plain, defaultCacheMs: 0 });
+  await Promise.all([world.users("r.io/app"), world.users("r.io/app"), world.users("r.io/other")]);
+  assert.equal(world.runs.length, 2);
+});
+
+test("a plugin may be asked as the pod's service account: with its token and the annotations that it wants", async () => {
+  const world = new World(ofAccounts);
+  assert.deepEqual(await world.users("r.io/app", account), [["user", "robot"]]);
+  assert.deepEqual(world.asked, {
+    kind: "CredentialProviderRequest",
+    apiVersion,
+    image: "r.io/app",
+    serviceAccountToken: "token-of-registry-u1",
+    serviceAccountAnnotations: { "example.org/role": "r", "example.org/team": "t" },
+  });
+  await world.users("r.io/app", account);
+  assert.equal(world.runs.length, 1);
+  const other = { ...account, look: async () => ({ uid: "u2", annotations: { "example.org/role": "r" } }) };
+  assert.deepEqual(await world.users("r.io/app", other), [["user", "robot"]]);
+  assert.equal(world.runs.length, 2, "another account of that name");
+  assert.doesNotMatch(JSON.stringify(world.journal.entries), /token-of|hunter2/u);
+});
+
+test("an account that does not ask for it, and a pod without one, don't get the plugin run", async () => {
+  const world = new World(ofAccounts);
+  const silent = { ...account, look: async () => ({ uid: "u1", annotations: {} }) };
+  assert.deepEqual(await world.users("r.io/app", silent), []);
+  assert.deepEqual(await world.users("r.io/app"), []);
+  assert.deepEqual([world.runs.length, world.journal.entries.length], [0, 0]);
+  const { tokens } = ofAccounts;
+  const optional = new World({ ...ofAccounts, tokens: tokens && { ...tokens, required: false } });
+  assert.deepEqual(await optional.users("r.io/app"), [["user", undefined]]);
+  assert.deepEqual(optional.asked, { kind: "CredentialProviderRequest", apiVersion, image: "r.io/app" });
+});
+
+test("a token may be the password only where answers are kept by it", async () => {
+  const auth = { "r.io": { username: "user", password: "token-of-registry-u1" } };
+  const world = new World(ofAccounts);
+  world.stdout = answer("Global", { auth });
+  assert.deepEqual(await world.users("r.io/app", account), []);
+  assert.match(
+    world.journal.messages("CredentialProviderFailed").join(),
+    /returned the service account's token as the password/u,
+  );
+  const { tokens } = ofAccounts;
+  const byToken = new World({ ...ofAccounts, tokens: tokens && { ...tokens, cacheType: "Token" } });
+  byToken.stdout = world.stdout;
+  assert.deepEqual(await byToken.users("r.io/app", account), [["user", "robot"]]);
+  const renewed = { ...account, token: async () => "another" };
+  await byToken.users("r.io/app", renewed);
+  assert.equal(byToken.runs.length, 2);
+});
+
+const failures: readonly (readonly [what: string, set: (world: World) => void, message: RegExp])[] = [
+  [
+    "can't be run",
+    (world) => (world.failure = new Error("cannot run /plugins/plugin: ENOENT")),
+    /cannot run .*ENOENT/u,
+  ],
+  [
+    "fails",
+    (world) => (world.failure = { exitCode: 3, stderr: "no token-of-registry-u1 here" }),
+    /it ended with exit code 3: no … here$/u,
+  ],
+  ["is killed", (world) => (world.failure = { exitCode: undefined, signal: "SIGKILL" }), /it ended with SIGKILL$/u],
+  ["prints no JSON", (world) => (world.stdout = "hunter2"), /it printed something that is not JSON$/u],
+  [
+    "prints something else",
+    (world) => (world.stdout = '{"auth":"hunter2"}'),
+    /it printed no CredentialProviderResponse$/u,
+  ],
+  [
+    "has another protocol",
+    (world) => (world.stdout = answer("Image", { apiVersion: "hunter2" })),
+    /answered with apiVersion another instead of/u,
+  ],
+  ["keeps in an unknown way", (world) => (world.stdout = answer("hunter2")), /did not return a valid cacheKeyType/u],
+  [
+    "keeps for no time",
+    (world) => (world.stdout = answer("Image", { cacheDuration: "hunter2" })),
+    /a cacheDuration that is no duration$/u,
+  ],
+];
+
+for (const [what, set, message] of failures) {
+  test(`a plugin that ${what} is told of, and gives nothing`, async () => {
+    const world = new World(ofAccounts);
+    set(world);
+    assert.deepEqual(await world.users("r.io/app", account), []);
+    const [told = ""] = world.journal.messages("CredentialProviderFailed");
+    assert.match(told, /^Credential provider plugin gives nothing for r\.io\/app, the pull goes on without it: /u);
+    assert.match(told, message);
+    assert.doesNotMatch(JSON.stringify(world.journal.entries), /hunter2|token-of/u);
+  });
+}
+
+test("an account that can't be looked up is told of", async () => {
+  const world = new World(ofAccounts);
+  const gone = { ...account, look: async () => await Promise.reject(new Error("not found")) };
+  assert.deepEqual(await world.users("r.io/app", gone), []);
+  assert.match(world.journal.messages("CredentialProviderFailed").join(), /failed to get service account: not found$/u);
+});
+
+test("an answer's credentials go by the names of its registries", () => {
+  const { entries, cacheKeyType, cacheMs } = decodePluginAnswer(answer("Registry", { cacheDuration: "90s" }), plain);
+  assert.deepEqual(
+    [entries[0]?.registry, entries[0]?.credential.password, cacheKeyType, cacheMs],
+    ["r.io", "hunter2", "Registry", 90_000],
+  );
+  assert.deepEqual(decodePluginAnswer(answer("Image", { auth: null }), plain).entries, []);
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { simHashing } from "../sim/hashing.ts";
+import { ImageAccess } from "./image-access.ts";
+import type { SecretCredential, VerificationPolicy } from "./pull-record.ts";
+
+const clock = new ManualClock();
+const image = "r.io/app:1";
+const present = { id: "sha256:1", repoTags: ["r.io/app:1"], repoDigests: [] };
+const own: SecretCredential = { uid: "u", namespace: "ns", name: "s", credentialHash: "h" };
+const other: SecretCredential = { uid: "v", namespace: "ns", name: "t", credentialHash: "i" };
+const shown =
+  (...secrets: readonly SecretCredential[]) =>
+  async (): Promise<readonly SecretCredential[]> =>
+    secrets;
+
+function open(files: MemoryFiles, policy: VerificationPolicy["policy"] = "NeverVerifyPreloadedImages"): ImageAccess {
+  const deps = { clock, files, hashing: simHashing, log: silentLog };
+  return new ImageAccess(deps, { policy, allowlist: [] }, "/kubelet");
+}
+
+async function disk(): Promise<MemoryFiles> {
+  const files = new MemoryFiles(clock);
+  await files.makeDirectory("/kubelet", 0o755);
+  return files;
+}
+
+test("with which credentials an image was pulled is known after a restart", async () => {
+  const files = await disk();
+  const access = open(files);
+  await access.pulling(image);
+  assert.equal(await access.pulled({ image, imageRef: present.id, with: own }), true);
+  await access.settled(image, "told");
+  for (const later of [access, open(files)]) {
+    assert.equal(await later.isProven(image, present, shown(own)), true);
+    assert.equal(await later.isProven(image, present, shown(other)), false);
+  }
+  assert.deepEqual(await files.list("/kubelet/image_manager/pulling"), []);
+  const [record] = await files.list("/kubelet/image_manager/pulled");
+  assert.equal((await files.stat(`/kubelet/image_manager/pulled/${record?.name}`))?.mode, 0o600);
+});
+
+test("an image that podwright was pulling when it was killed has to be proven, by whatever name", async () => {
+  const files = await disk();
+  await open(files).pulling("r.io/app:1");
+  const next = open(files);
+  assert.equal(await next.isProven("alias.io/app", present, shown(own)), false);
+  assert.equal(await next.isProven("r.io/else", { ...present, repoTags: [] }, shown()), true);
+  await next.pulled({ image, imageRef: present.id, with: own });
+  await next.settled(image, "told");
+  assert.equal(await next.isProven(image, present, shown(own)), true);
+});
+
+test("a pull whose outcome nobody knows leaves its note, others that are under way keep it as well", async () => {
+  const files = await disk();
+  const access = open(files);
+  await access.pulling(image);
+  await access.pulling(image);
+  await access.settled(image, "told");
+  assert.equal(await access.isProven(image, present, shown()), false);
+  await access.settled(image, "unknown");
+  assert.equal(await open(files).isProven(image, present, shown()), false);
+});
+
+test("preloaded images are everybody's unless all are to be proven, and nothing is looked at when none is", async () => {
+  const files = await disk();
+  assert.equal(await open(files).isProven(image, present, shown()), true);
+  assert.equal(await open(files, "AlwaysVerify").isProven(image, present, shown(own)), false);
+  await open(files).pulled({ image, imageRef: present.id, with: own });
+  assert.equal(await open(files, "NeverVerify").isProven(image, present, shown()), true);
+});
+
+test("a record that can't be read means asking the registry", async () => {
+  const files = await disk();
+  await open(files).pulled({ image, imageRef: present.id, with: "node" });
+  const path = `/kubelet/image_manager/pulled/sha256-${simHashing.sha256(present.id)}`;
+  await files.write(path, "no json", 0o600);
+  const access = open(files);
+  assert.equal(await access.isProven(image, present, shown()), false);
+  await access.pulled({ image, imageRef: present.id, with: "node" });
+  assert.equal(await open(files).isProven(image, present, shown()), true);
+});

@@ -1,0 +1,204 @@
+import { errorMessage } from "../base/errors.ts";
+import { formatTime } from "../base/time.ts";
+import type { Clock } from "../ports/clock.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Hashing } from "../ports/hashing.ts";
+import type { Logger } from "../ports/log.ts";
+import {
+  decodePulledRecord,
+  decodePullIntent,
+  encodePulledRecord,
+  encodePullIntent,
+  mustVerify,
+  type PodCredential,
+  provenAccess,
+  type PulledImageUse,
+  type PulledRecord,
+  type VerificationPolicy,
+  withAccess,
+} from "./pull-record.ts";
+
+export interface ImageAccessDependencies {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly hashing: Hashing;
+  readonly log: Logger;
+}
+
+/** An image that is on the node, by all its names. */
+export interface PresentImage {
+  readonly id: string;
+  readonly repoTags: readonly string[];
+  readonly repoDigests: readonly string[];
+}
+
+const maxBytes = 16 * 1024 * 1024;
+
+/**
+ * Remembers with which credentials images were pulled, so that a pod uses none that it could not have pulled itself
+ * (KEP-2535, upstream's image pull manager). The records are files of the Go kubelet's layout below
+ * `{root-dir}/image_manager`.
+ */
+export class ImageAccess {
+  readonly #deps: ImageAccessDependencies;
+  readonly #policy: VerificationPolicy;
+  readonly #directory: string;
+  /** By image ID; null: there is none, "bad": it can't be read. */
+  readonly #records = new Map<string, PulledRecord | "bad" | null>();
+  /** Images that are being pulled with a pod's credential, or were when an earlier life ended. */
+  #intents: Promise<Map<string, number>> | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  /** @param rootDirectory `/var/lib/kubelet` */
+  constructor(deps: ImageAccessDependencies, policy: VerificationPolicy, rootDirectory: string) {
+    this.#deps = deps;
+    this.#policy = policy;
+    this.#directory = `${rootDirectory}/image_manager`;
+  }
+
+  /**
+   * Whether a pod may use an image that is on the node without asking its registry.
+   * @param image as the pod has it
+   * @param credentials what the pod could show to the registry, asked for only when it matters
+   */
+  async isProven(
+    image: string,
+    present: PresentImage,
+    credentials: () => Promise<readonly PodCredential[]>,
+  ): Promise<boolean> {
+    if (this.#policy.policy === "NeverVerify") return true;
+    const record = await this.#record(present.id);
+    const names = [image, ...present.repoTags, ...present.repoDigests];
+    const intents = record === null ? await this.#loadIntents() : undefined;
+    const byKubelet = record !== null || names.some((name) => intents?.has(name));
+    if (record !== "bad" && !mustVerify(this.#policy, image, byKubelet)) return true;
+    if (record === "bad" || record === null) return false;
+    const proof = provenAccess(record, image, []) ?? provenAccess(record, image, await credentials());
+    if (proof === undefined) return false;
+    if (proof !== "node") await this.#remember({ image, imageRef: present.id, with: proof, looked: true });
+    return true;
+  }
+
+  /**
+   * An image is about to be pulled with credentials of a pod: if podwright is killed before the pull has ended, it must
+   * not count as one that anybody may use.
+   * @throws Error when that can't be noted
+   */
+  async pulling(image: string): Promise<void> {
+    const intents = await this.#loadIntents();
+    const { files } = this.#deps;
+    try {
+      await files.makeDirectory(`${this.#directory}/pulling`, 0o700);
+      await files.writeAtomic(this.#intentPath(image), encodePullIntent(image), 0o600);
+    } catch (error) {
+      throw new Error(`failed to record image pull intent: ${errorMessage(error)}`, { cause: error });
+    }
+    intents.set(image, (intents.get(image) ?? 0) + 1);
+  }
+
+  /**
+   * The pull that was noted has come to an end.
+   * @param outcome told: what it brought was told before; unknown: nobody knows whether it brought something
+   */
+  async settled(image: string, outcome: "told" | "unknown"): Promise<void> {
+    const intents = await this.#loadIntents();
+    const others = (intents.get(image) ?? 1) - 1;
+    if (others > 0 || outcome === "unknown") {
+      intents.set(image, others);
+      return;
+    }
+    try {
+      await this.#deps.files.remove(this.#intentPath(image));
+      intents.delete(image);
+    } catch (error) {
+      this.#deps.log.warn("a note of an image's pull can't be removed", { image, error: errorMessage(error) });
+    }
+  }
+
+  /** The image was pulled. False when that can't be kept: the image is then asked for again after a restart. */
+  async pulled(use: PulledImageUse): Promise<boolean> {
+    await this.#record(use.imageRef);
+    return await this.#remember(use);
+  }
+
+  async #remember(use: PulledImageUse): Promise<boolean> {
+    const known = this.#records.get(use.imageRef);
+    const before = known === "bad" || known === null ? undefined : known;
+    const record = withAccess(before, use, formatTime(this.#deps.clock.now()));
+    if (record === before) return true;
+    this.#records.set(use.imageRef, record);
+    const written = this.#writing.then(() => this.#write(use.imageRef));
+    this.#writing = written.then(() => {});
+    return await written;
+  }
+
+  async #write(imageRef: string): Promise<boolean> {
+    const { files, log } = this.#deps;
+    const record = this.#records.get(imageRef);
+    if (record === undefined || record === null || record === "bad") return true;
+    try {
+      await files.makeDirectory(`${this.#directory}/pulled`, 0o700);
+      await files.writeAtomic(this.#recordPath(imageRef), encodePulledRecord(record), 0o600);
+      return true;
+    } catch (error) {
+      log.warn("with which credentials an image was pulled can't be kept", { imageRef, error: errorMessage(error) });
+      return false;
+    }
+  }
+
+  async #record(imageRef: string): Promise<PulledRecord | "bad" | null> {
+    const known = this.#records.get(imageRef);
+    if (known !== undefined) return known;
+    const read = await this.#read(imageRef);
+    // Somebody may have written one while this was read.
+    const since = this.#records.get(imageRef);
+    if (since !== undefined) return since;
+    this.#records.set(imageRef, read);
+    return read;
+  }
+
+  async #read(imageRef: string): Promise<PulledRecord | "bad" | null> {
+    const path = this.#recordPath(imageRef);
+    try {
+      const record = decodePulledRecord(new TextDecoder().decode(await this.#deps.files.read(path, maxBytes)));
+      return record.imageRef === imageRef ? record : null;
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return null;
+      this.#deps.log.warn("a record of an image's pull can't be read: its registry is asked", {
+        path,
+        error: errorMessage(error),
+      });
+      return "bad";
+    }
+  }
+
+  #loadIntents(): Promise<Map<string, number>> {
+    this.#intents ??= this.#readIntents();
+    return this.#intents;
+  }
+
+  async #readIntents(): Promise<Map<string, number>> {
+    const { files, log } = this.#deps;
+    const directory = `${this.#directory}/pulling`;
+    const intents = new Map<string, number>();
+    const entries = await files.list(directory).catch(() => []);
+    for (const { name } of entries) {
+      if (!/^sha256-[0-9a-f]{64}$/u.test(name)) continue;
+      const path = `${directory}/${name}`;
+      try {
+        intents.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);
+      } catch (error) {
+        log.warn("a note of an image's pull can't be read", { path, error: errorMessage(error) });
+      }
+    }
+    return intents;
+  }
+
+  #recordPath(imageRef: string): string {
+    return `${this.#directory}/pulled/sha256-${this.#deps.hashing.sha256(imageRef)}`;
+  }
+
+  #intentPath(image: string): string {
+    return `${this.#directory}/pulling/sha256-${this.#deps.hashing.sha256(image)}`;
+  }
+}

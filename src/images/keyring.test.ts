@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { credentialsFor, makeKeyring } from "./keyring.ts";
+import { matchesRepository } from "./registry-pattern.ts";
+
+/** A keyring with a user for each registry, named like it. */
+function keyringOf(...registries: readonly string[]) {
+  const entries = registries.map((registry) => {
+    return { registry, credential: { username: registry, password: "p", email: "", identityToken: "" } };
+  });
+  return makeKeyring([{ entries, source: undefined }]);
+}
+const users = (repository: string, ...registries: readonly string[]): string[] =>
+  credentialsFor(keyringOf(...registries), repository).map(({ credential }) => credential.username);
+
+test("a registry's name or pattern stands for repositories", () => {
+  const cases: readonly (readonly [string, string, boolean])[] = [
+    ["registry.example.org", "registry.example.org/app", true],
+    ["registry.example.org", "registry.example.org:5000/app", false],
+    ["registry.example.org:5000", "registry.example.org:5000/app", true],
+    ["registry.example.org:5000", "registry.example.org/app", false],
+    ["registry.example.org/team", "registry.example.org/team/app", true],
+    ["registry.example.org/team", "registry.example.org/teamster", true],
+    ["registry.example.org/team", "registry.example.org/other/app", false],
+    ["*.example.org", "registry.example.org/app", true],
+    ["*.example.org", "a.b.example.org/app", false],
+    ["*.example.org", "example.org/app", false],
+    ["*", "localhost/app", true],
+    ["*.*.example.org:443/x", "a.b.example.org:443/x/y", true],
+    ["reg*y.example.org", "registry.example.org/app", true],
+    ["reg*y.example.org", "registries.example.org/app", false],
+    ["r?g.example.org", "reg.example.org/app", true],
+    ["r[a-f]g.example.org", "reg.example.org/app", true],
+    ["r[^a-f]g.example.org", "reg.example.org/app", false],
+    ["r[eg.example.org", "r[eg.example.org/app", false],
+    [String.raw`\*.example.org`, "registry.example.org/app", false],
+    ["[::1]:5000", "[::1]:5000/app", true],
+    ["example.org/*", "example.org/app", false],
+  ];
+  for (const [pattern, repository, matches] of cases) {
+    assert.equal(matchesRepository(pattern, repository), matches, `${pattern} for ${repository}`);
+  }
+});
+
+test("a pattern made to take long takes none", { timeout: 5000 }, () => {
+  assert.equal(matchesRepository("*a".repeat(2000), "a".repeat(1000)), false);
+});
+
+test("credentials are tried from the most special to the most general", () => {
+  const all = ["example.org", "*.example.org", "example.org/team", "example.org/team/app", "https://example.org/v2/"];
+  assert.deepEqual(users("example.org/team/app", ...all), [
+    "example.org/team/app",
+    "example.org/team",
+    "example.org",
+    "https://example.org/v2/",
+  ]);
+  assert.deepEqual(users("example.org/else", ...all), ["example.org", "https://example.org/v2/"]);
+  assert.deepEqual(users("else.org/app", ...all), []);
+});
+
+test("what docker login writes of Docker Hub counts for its images, by whatever name", () => {
+  const login = "https://index.docker.io/v1/";
+  assert.deepEqual(users("docker.io/library/busybox", login), [login]);
+  assert.deepEqual(users("docker.io/library/busybox", login, "docker.io/library"), ["docker.io/library"]);
+  assert.deepEqual(users("quay.io/app", login), []);
+});
+
+test("schemes, queries, users and versions of the API in a registry's name say nothing", () => {
+  for (const registry of ["http://r:1/", "https://r:1/v1/", "r:1/v2/", "https://me@r:1/?x#y"]) {
+    assert.deepEqual(users("r:1/app", registry), [registry]);
+  }
+  assert.deepEqual(users("r:1/app", "", "https://", "r r"), []);
+  assert.deepEqual(users("r:1/team/app", "https://r:1/v2/team"), ["https://r:1/v2/team"]);
+});

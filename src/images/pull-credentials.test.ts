@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { PullCredentials } from "./pull-credentials.ts";
+
+const paths = ["/kubelet/config.json", "/root/.docker/config.json", "/kubelet/.dockercfg"];
+
+async function world() {
+  const clock = new ManualClock();
+  const files = new MemoryFiles(clock);
+  const warnings: string[] = [];
+  for (const directory of ["/kubelet", "/root", "/root/.docker"]) await files.makeDirectory(directory, 0o700);
+  const log = { ...silentLog, warn: (_text: string, fields?: object) => void warnings.push(JSON.stringify(fields)) };
+  const credentials = new PullCredentials({ clock, files, log }, paths);
+  const users = async (image: string): Promise<string[]> =>
+    (await credentials.for(image, [])).map(({ credential }) => credential.username);
+  const write = (path: string, value: unknown): Promise<void> =>
+    files.write(path, typeof value === "string" ? value : JSON.stringify(value), 0o600);
+  return { clock, users, write, warnings };
+}
+
+test("of the node's files the first that is good counts, and is read again after five minutes", async () => {
+  const { clock, users, write, warnings } = await world();
+  assert.deepEqual(await users("busybox"), []);
+  await write("/kubelet/.dockercfg", { "r.io": { username: "old", password: "p" } });
+  assert.deepEqual(await users("r.io/app"), []);
+  await clock.advance(5 * 60_000);
+  assert.deepEqual(await users("r.io/app"), ["old"]);
+  await write("/root/.docker/config.json", {
+    auths: { "https://index.docker.io/v1/": { username: "hub", password: "p" } },
+  });
+  await write("/kubelet/config.json", '{"auths": hunter2');
+  await clock.advance(5 * 60_000);
+  assert.deepEqual(await users("r.io/app"), []);
+  assert.deepEqual(await users("busybox"), ["hub"]);
+  assert.deepEqual(warnings, ['{"path":"/kubelet/config.json","error":"is no JSON"}']);
+});
+
+test("what plugins know comes after what the pod and the node have, with the account that it is for", async () => {
+  const clock = new ManualClock();
+  const files = new MemoryFiles(clock);
+  await files.makeDirectory("/kubelet", 0o700);
+  await files.write(
+    "/kubelet/config.json",
+    JSON.stringify({ auths: { "r.io": { username: "node", password: "p" } } }),
+    0o600,
+  );
+  const entry = (registry: string, username: string) => ({
+    registry,
+    credential: { username, password: "p", email: "", identityToken: "" },
+  });
+  const account = { uid: "u", namespace: "ns", name: "robot" };
+  const asked: string[] = [];
+  const providers = {
+    for: async (repository: string) => {
+      asked.push(repository);
+      return [
+        { entries: [entry("r.io", "plugin"), entry("other.io", "stray")], account: undefined },
+        { entries: [entry("r.io/team", "account")], account },
+      ];
+    },
+  };
+  const credentials = new PullCredentials({ clock, files, log: silentLog }, paths, providers);
+  const source = { uid: "s", namespace: "ns", name: "secret" };
+  const pod = { namespace: "ns", name: "p", uid: "p" };
+  const cause = { code: "ContainerMissing", message: "m" };
+  const asker = { pod, cause, account: undefined, signal: new AbortController().signal };
+  const found = await credentials.for("r.io/team/app:1", [{ source, entries: [entry("r.io", "pod")] }], asker);
+  assert.deepEqual(
+    found.map(({ credential, account: as }) => [credential.username, as?.name]),
+    [
+      ["pod", undefined],
+      ["node", undefined],
+      // The more special name goes first.
+      ["account", "robot"],
+      ["plugin", undefined],
+    ],
+  );
+  assert.deepEqual(asked, ["r.io/team/app"]);
+});

@@ -1,0 +1,37 @@
+import type { Cgroups } from "../ports/cgroups.ts";
+import { defaultBounds } from "./buckets.ts";
+import type { Registry } from "./registry.ts";
+
+/** The same cgroups, with the time that changes of them take told. */
+export function measuredCgroups(registry: Registry, clock: { monotonic(): number }, cgroups: Cgroups): Cgroups {
+  const seconds = registry.histogram(
+    "kubelet_cgroup_manager_duration_seconds",
+    "Time that changes of cgroups take",
+    ["operation_type"],
+    defaultBounds,
+  );
+  const known = new Set<string>();
+  const measure = async (operation: string, work: Promise<void>): Promise<void> => {
+    const beganMs = clock.monotonic();
+    try {
+      await work;
+    } finally {
+      seconds.observe([operation], (clock.monotonic() - beganMs) / 1000);
+    }
+  };
+  return {
+    version: cgroups.version,
+    exists: (path) => cgroups.exists(path),
+    apply: async (path, resources) => {
+      await measure(known.has(path) ? "update" : "create", cgroups.apply(path, resources));
+      known.add(path);
+    },
+    read: (path) => cgroups.read(path),
+    children: (path) => cgroups.children(path),
+    pids: (path) => cgroups.pids(path),
+    remove: async (path) => {
+      known.delete(path);
+      await measure("destroy", cgroups.remove(path));
+    },
+  };
+}

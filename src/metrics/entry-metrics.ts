@@ -1,0 +1,302 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { isRejection } from "../pods/admission.ts";
+import { containerBounds, defaultBounds, pullBounds, statusBounds, storageBounds } from "./buckets.ts";
+import { imageSizeRange } from "./image-size.ts";
+import { PodStartMetrics } from "./pod-start-metrics.ts";
+import type { Registry } from "./registry.ts";
+
+export interface EntryMetricsDependencies {
+  /** A pod that the node has; undefined: it is gone, or was never wanted. */
+  readonly pod: (uid: string) => Pod | undefined;
+  /** Wall clock ms. */
+  readonly now: () => number;
+}
+
+const plugins: Readonly<Record<string, string>> = {
+  emptyDir: "kubernetes.io/empty-dir",
+  configMap: "kubernetes.io/configmap",
+  secret: "kubernetes.io/secret",
+  downwardAPI: "kubernetes.io/downward-api",
+  projected: "kubernetes.io/projected",
+  hostPath: "kubernetes.io/host-path",
+};
+
+/** Reasons of upstream's event recorder that say which of a container's start failed. */
+const startFailures: Readonly<Record<string, string>> = {
+  ErrImagePull: "ErrImagePull",
+  ImagePullBackOff: "ImagePullBackOff",
+  ErrImageNeverPull: "ErrImageNeverPull",
+  InvalidImageName: "InvalidImageName",
+  ImageInspectError: "ImageInspectError",
+  ContainerConfigError: "CreateContainerConfigError",
+};
+
+const hooks: ReadonlySet<string> = new Set(["PostStartHook", "PreStopHook"]);
+/** The end of what a hook's action says. */
+const sleeps = /: sleep \d+ s$/u;
+
+type ContainerType = "container" | "init_container" | "ephemeral_container";
+
+/** What the journal tells, counted: starts, ends, pulls, sandboxes, volumes, statuses. It reads entries and nothing else. */
+export class EntryMetrics {
+  readonly #deps: EntryMetricsDependencies;
+  readonly #starts: PodStartMetrics;
+  readonly #containers;
+  readonly #pods;
+  readonly #others;
+  /** Hooks that sleep now. */
+  readonly #sleeping = new Set<string>();
+
+  constructor(registry: Registry, deps: EntryMetricsDependencies) {
+    this.#deps = deps;
+    this.#starts = new PodStartMetrics(registry, deps);
+    this.#containers = containerInstruments(registry);
+    this.#pods = podInstruments(registry);
+    this.#others = otherInstruments(registry);
+  }
+
+  /** Takes an entry as it is recorded. */
+  recorded(entry: JournalInput): void {
+    this.#starts.recorded(entry);
+    if (entry.kind === "outcome") this.#outcome(entry);
+    else if (entry.kind === "observation") this.#observation(entry);
+    else if (entry.kind === "action") this.#action(entry);
+    else if (entry.kind === "decision") this.#decision(entry);
+    else if (entry.kind === "note") this.#note(entry);
+  }
+
+  /** The node was given a pod. */
+  added(pod: Pod): void {
+    this.#containers.containersPerPod.observe([], pod.spec.containers.length);
+  }
+
+  #outcome(entry: JournalInput): void {
+    const { what, result, durationMs = 0, data = {} } = entry;
+    const failed = result !== "done";
+    if (this.#sleeping.delete(hookKey(entry)) && failed) this.#others.sleepsCutOff.add([]);
+    const seconds = durationMs / 1000;
+    const type = this.#containerType(entry);
+    switch (what) {
+      case "StartContainer":
+        this.#containers.started.add([type]);
+        if (failed) this.#containers.startErrors.add([type, "RunContainerError"]);
+        break;
+      case "CreateContainer":
+        if (failed) this.#startFailed(type, "CreateContainerError");
+        break;
+      case "PullImage":
+        if (result === "failed") this.#startFailed(type, "ErrImagePull");
+        if (!failed) {
+          this.#containers.pullSeconds.observe(
+            [imageSizeRange(Number(data["sizeBytes"]))],
+            Number(data["pullMs"]) / 1000,
+          );
+        }
+        break;
+      case "RunPodSandbox":
+        this.#sandbox(entry, seconds, failed);
+        break;
+      case "PatchPodStatus":
+        if (!failed) this.#pods.statusSeconds.observe([], seconds);
+        break;
+      case "MountVolume":
+      case "UpdateVolume":
+        this.#volume(entry, seconds, failed);
+        break;
+      default:
+    }
+  }
+
+  #startFailed(type: ContainerType, code: string): void {
+    this.#containers.started.add([type]);
+    this.#containers.startErrors.add([type, code]);
+  }
+
+  #sandbox({ pod }: JournalInput, seconds: number, failed: boolean): void {
+    const spec = this.#deps.pod(pod?.uid ?? "")?.spec;
+    const handler = spec?.runtimeClassName ?? "";
+    this.#pods.sandboxSeconds.observe([handler], seconds);
+    if (!failed) return;
+    this.#pods.sandboxErrors.add([handler]);
+    this.#pods.startedPodErrors.add([]);
+    if (spec?.hostUsers === false) this.#pods.startedUserPodErrors.add([]);
+  }
+
+  /** The outcome says what its action did: only the message names the volume's type. */
+  #volume({ message }: JournalInput, seconds: number, failed: boolean): void {
+    const type = Object.keys(plugins).find((each) => message.includes(`${each} volume`));
+    const plugin = type === undefined ? "" : (plugins[type] ?? "");
+    this.#others.storageSeconds.observe(
+      [plugin, "volume_mount", failed ? "fail-unknown" : "success", "false"],
+      seconds,
+    );
+    if (!failed) this.#others.volumeSeconds.observe([plugin, "volume_mount"], seconds);
+  }
+
+  #action(entry: JournalInput): void {
+    const { what, pod, container, message } = entry;
+    if (hooks.has(what) && sleeps.test(message)) this.#sleeping.add(hookKey(entry));
+    if (what === "RunPodSandbox") {
+      this.#pods.startedPods.add([]);
+      if (this.#deps.pod(pod?.uid ?? "")?.spec.hostUsers === false) this.#pods.startedUserPods.add([]);
+    }
+    // With Always nobody looks whether it is there.
+    if (what !== "PullImage") return;
+    const policy = this.#policy(pod?.uid, container);
+    this.#containers.ensured.add([policy, policy === "always" ? "unknown" : "false", "true"]);
+  }
+
+  #decision(entry: JournalInput): void {
+    const { what, pod, container, cause } = entry;
+    if (what === "ImagePresent") this.#containers.ensured.add([this.#policy(pod?.uid, container), "true", "false"]);
+    const code = container === undefined ? undefined : startFailures[what];
+    if (code !== undefined) this.#startFailed(this.#containerType(entry), code);
+    if (what === "PodTerminating" && cause?.code === "OrphanedPod") this.#pods.orphans.add([]);
+    const isPods = container === undefined && pod !== undefined;
+    if (isPods && isRejection(what) && cause !== undefined) this.#pods.rejections.add([what]);
+  }
+
+  #observation(entry: JournalInput): void {
+    const { what, data = {} } = entry;
+    if (what === "ContainerConfigError") this.#startFailed(this.#containerType(entry), "CreateContainerConfigError");
+    if (what !== "ContainerDied" || data["exitCode"] === undefined) return;
+    const reason = data["reason"];
+    const type = this.#containerType(entry);
+    this.#containers.terminated.add([type, `${Number(data["exitCode"])}`, typeof reason === "string" ? reason : ""]);
+  }
+
+  #note({ what }: JournalInput): void {
+    if (what === "EventDiscarded") this.#others.discarded.add([]);
+    else if (what === "RuntimeEventsConnected") this.#others.eventsConnected.add([]);
+    else if (what === "RuntimeEventsLost") this.#others.eventsLost.add([]);
+    else if (what === "LifecycleHTTPFallback") this.#others.httpFallbacks.add([]);
+  }
+
+  #containerType({ pod, container }: JournalInput): ContainerType {
+    const spec = this.#deps.pod(pod?.uid ?? "")?.spec;
+    const has = (list: readonly { readonly name: string }[] | undefined): boolean =>
+      list?.some(({ name }) => name === container) === true;
+    if (has(spec?.initContainers)) return "init_container";
+    return has(spec?.ephemeralContainers) ? "ephemeral_container" : "container";
+  }
+
+  #policy(uid: string | undefined, name: string | undefined): string {
+    const spec = this.#deps.pod(uid ?? "")?.spec;
+    const all: readonly Pick<Container, "name" | "imagePullPolicy">[] = [
+      ...(spec?.containers ?? []),
+      ...(spec?.initContainers ?? []),
+      ...(spec?.ephemeralContainers ?? []),
+    ];
+    return (all.find((each) => each.name === name)?.imagePullPolicy ?? "").toLowerCase();
+  }
+}
+
+function hookKey({ what, pod, container }: JournalInput): string {
+  return `${what} ${pod?.uid} ${container}`;
+}
+
+function containerInstruments(registry: Registry) {
+  return {
+    started: registry.counter("kubelet_started_containers_total", "Starts of containers", ["container_type"]),
+    startErrors: registry.counter("kubelet_started_containers_errors_total", "Starts of containers that failed", [
+      "container_type",
+      "code",
+    ]),
+    terminated: registry.counter("kubelet_terminated_containers_total", "Containers that ended", [
+      "container_type",
+      "exit_code",
+      "reason",
+    ]),
+    ensured: registry.counter("kubelet_image_manager_ensure_image_requests_total", "Images that a start asked for", [
+      "pull_policy",
+      "present_locally",
+      "pull_required",
+    ]),
+    pullSeconds: registry.histogram(
+      "kubelet_image_pull_duration_seconds",
+      "Time that pulls take, by the size of the image",
+      ["image_size_in_bytes"],
+      pullBounds,
+    ),
+    containersPerPod: registry.histogram(
+      "kubelet_containers_per_pod_count",
+      "Containers of the pods that the node is given",
+      [],
+      containerBounds,
+    ),
+  };
+}
+
+function podInstruments(registry: Registry) {
+  return {
+    startedPods: registry.counter("kubelet_started_pods_total", "Sandboxes begun", []),
+    startedPodErrors: registry.counter("kubelet_started_pods_errors_total", "Sandboxes that failed", []),
+    startedUserPods: registry.counter(
+      "kubelet_started_user_namespaced_pods_total",
+      "Sandboxes begun of pods with user namespaces of their own",
+      [],
+    ),
+    startedUserPodErrors: registry.counter(
+      "kubelet_started_user_namespaced_pods_errors_total",
+      "Sandboxes that failed of pods with user namespaces of their own",
+      [],
+    ),
+    sandboxSeconds: registry.histogram(
+      "kubelet_run_podsandbox_duration_seconds",
+      "Time that the runtime takes for a sandbox",
+      ["runtime_handler"],
+      defaultBounds,
+    ),
+    sandboxErrors: registry.counter("kubelet_run_podsandbox_errors_total", "Sandboxes that failed", [
+      "runtime_handler",
+    ]),
+    orphans: registry.counter("kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and nobody wanted", []),
+    rejections: registry.counter("kubelet_admission_rejections_total", "Pods that the node refused", ["reason"]),
+    statusSeconds: registry.histogram(
+      "kubelet_pod_status_sync_duration_seconds",
+      "Time that writing a pod's status to the API server takes",
+      [],
+      statusBounds,
+    ),
+  };
+}
+
+function otherInstruments(registry: Registry) {
+  return {
+    discarded: registry.counter("kubelet_pleg_discard_events", "Events that had to wait for room", []),
+    eventsConnected: registry.counter(
+      "kubelet_evented_pleg_connection_success_count",
+      "How often the runtime's event stream began",
+      [],
+    ),
+    eventsLost: registry.counter(
+      "kubelet_evented_pleg_connection_error_count",
+      "How often the runtime's event stream broke",
+      [],
+    ),
+    sleepsCutOff: registry.counter(
+      "kubelet_sleep_action_terminated_early_total",
+      "Hooks that were to sleep longer than their container had",
+      [],
+    ),
+    httpFallbacks: registry.counter(
+      "kubelet_lifecycle_handler_http_fallbacks_total",
+      "Hooks that asked by HTTP what was meant for HTTPS",
+      [],
+    ),
+    storageSeconds: registry.histogram(
+      "storage_operation_duration_seconds",
+      "Time that work on volumes takes",
+      ["volume_plugin", "operation_name", "status", "migrated"],
+      storageBounds,
+    ),
+    volumeSeconds: registry.histogram(
+      "volume_operation_total_seconds",
+      "Time that work on volumes takes from end to end",
+      ["plugin_name", "operation_name"],
+      storageBounds,
+    ),
+  };
+}

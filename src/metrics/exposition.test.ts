@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { expose, negotiate } from "./exposition.ts";
+import { Counter, Gauge, Histogram } from "./instruments.ts";
+
+const describe = <const L extends readonly string[]>(
+  name: string,
+  labels: L,
+): { name: string; help: string; stability: "ALPHA"; labels: L } => ({
+  name,
+  help: `Tells of "it"`,
+  stability: "ALPHA",
+  labels,
+});
+
+test("counters, gauges and histograms are written as Prometheus reads them", () => {
+  const counter = new Counter(describe("a_total", ["who"]));
+  counter.add(['b\\\n"']);
+  counter.add(["x"], 2.5);
+  counter.add(["x"]);
+  const gauge = new Gauge(describe("b_bytes", []));
+  const histogram = new Histogram(describe("c_seconds", ["verb"]), [0.1, 1]);
+  for (const value of [0.1, 0.5, 7]) histogram.observe(["get"], value);
+  const families = [counter, gauge, histogram, new Counter(describe("d_total", ["none"]))].map((each) => each.family());
+  assert.equal(
+    expose(families, "text"),
+    `# HELP a_total [ALPHA] Tells of "it"
+# TYPE a_total counter
+a_total{who="b\\\\\\n\\""} 1
+a_total{who="x"} 3.5
+# HELP b_bytes [ALPHA] Tells of "it"
+# TYPE b_bytes gauge
+b_bytes 0
+# HELP c_seconds [ALPHA] Tells of "it"
+# TYPE c_seconds histogram
+c_seconds_bucket{verb="get",le="0.1"} 1
+c_seconds_bucket{verb="get",le="1"} 2
+c_seconds_bucket{verb="get",le="+Inf"} 3
+c_seconds_sum{verb="get"} 7.6
+c_seconds_count{verb="get"} 3
+`,
+  );
+});
+
+test("OpenMetrics gives counters their suffix, times in seconds, and an end", () => {
+  const samples = [{ labels: [], value: 3, timeMs: 1_500 }];
+  const head = { help: "x", type: "counter", stability: undefined, labels: [], samples } as const;
+  assert.equal(
+    expose(
+      [
+        { ...head, name: "a" },
+        { ...head, name: "b_total" },
+      ],
+      "openmetrics",
+    ),
+    "# HELP a x\n# TYPE a counter\na_total 3 1.5\n# HELP b x\n# TYPE b counter\nb_total 3 1.5\n# EOF\n",
+  );
+  assert.match(expose([{ ...head, name: "a" }], "text"), /^a 3 1500$/mu);
+});
+
+test("the format is the one that the client likes best", () => {
+  assert.equal(negotiate(undefined), "text");
+  assert.equal(negotiate("*/*"), "text");
+  const prometheus =
+    "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+  assert.equal(negotiate(prometheus), "openmetrics");
+  assert.equal(negotiate("application/openmetrics-text;version=1.0.0;q=0.3, text/plain;version=0.0.4;q=0.5"), "text");
+  assert.equal(negotiate("application/openmetrics-text;version=9.0.0"), "text");
+  assert.equal(negotiate("text/plain;q=nonsense, application/openmetrics-text"), "openmetrics");
+});
+
+test("series that are gone are forgotten", () => {
+  const gauge = new Gauge(describe("a", ["pod"]));
+  gauge.set(["x"], 1);
+  gauge.set(["y"], 2);
+  gauge.remove(([pod]) => pod === "x");
+  assert.deepEqual(gauge.family().samples, [{ labels: ["y"], value: 2 }]);
+});

@@ -1,0 +1,126 @@
+import type { Family } from "./family.ts";
+
+/** Prometheus' own text format, and the one that grew out of it. */
+export type Format = "text" | "openmetrics";
+
+export const contentTypes: Readonly<Record<Format, string>> = {
+  text: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** The format that a client likes best (Accept); the text format unless it asks for the other. */
+export function negotiate(accept: string | undefined): Format {
+  let best: { readonly format: Format; readonly weight: number } = { format: "text", weight: 0 };
+  for (const range of (accept ?? "").split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const parameter = (name: string): string | undefined =>
+      parameters.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
+    const weight = Number(parameter("q") ?? "1");
+    const version = parameter("version");
+    const isOpen = type === "application/openmetrics-text" && (version === undefined || version === "1.0.0");
+    const isText = type === "text/plain" && (version === undefined || version === "0.0.4");
+    if ((!isOpen && !isText) || !(weight > best.weight)) continue;
+    best = { format: isOpen ? "openmetrics" : "text", weight };
+  }
+  return best.format;
+}
+
+/** Whether a client takes gzip (Accept-Encoding), as everybody does who scrapes. */
+export function takesGzip(acceptEncoding: string | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const coding of (acceptEncoding ?? "").split(",")) {
+    const [name = "", ...parameters] = coding.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((each) => each.startsWith("q="))?.slice(2) ?? "1";
+    weights.set(name, Number(weight));
+  }
+  return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0;
+}
+
+/** What a scraper reads. Families without series are left out, as a name without a value says nothing. Pure. */
+export function expose(families: readonly Family[], format: Format): string {
+  const parts: string[] = [];
+  for (const family of families) if (family.samples.length > 0) exposeFamily(parts, family, format);
+  if (format === "openmetrics") parts.push("# EOF\n");
+  return parts.join("");
+}
+
+function exposeFamily(parts: string[], family: Family, format: Format): void {
+  const { name, help, type, stability } = family;
+  const isOpen = format === "openmetrics";
+  const isCounter = type === "counter";
+  const base = isCounter && isOpen ? name.replace(/_total$/u, "") : name;
+  const said = stability === undefined ? help : `[${stability}] ${help}`;
+  parts.push(`# HELP ${base} ${escapeHelp(said, isOpen)}\n# TYPE ${base} ${type}\n`);
+  if (family.type === "histogram") {
+    for (const sample of family.samples) exposeHistogram(parts, family, sample);
+    return;
+  }
+  const series = isCounter && isOpen ? `${base}_total` : name;
+  for (const { labels, value, timeMs } of family.samples) {
+    const time = timeMs === undefined ? "" : ` ${isOpen ? timeMs / 1000 : Math.round(timeMs)}`;
+    parts.push(`${series}${labelText(family.labels, labels)} ${numberText(value)}${time}\n`);
+  }
+}
+
+function exposeHistogram(
+  parts: string[],
+  { name, labels: names, bounds }: Extract<Family, { type: "histogram" }>,
+  {
+    labels,
+    buckets,
+    sum,
+  }: { readonly labels: readonly string[]; readonly buckets: readonly number[]; readonly sum: number },
+): void {
+  let count = 0;
+  const own = labelPairs(names, labels);
+  const prefix = own === "" ? `${name}_bucket{le="` : `${name}_bucket{${own},le="`;
+  for (const [index, bound] of [...bounds, Number.POSITIVE_INFINITY].entries()) {
+    count += buckets[index] ?? 0;
+    parts.push(`${prefix}${numberText(bound)}"} ${count}\n`);
+  }
+  const braces = own === "" ? "" : `{${own}}`;
+  parts.push(`${name}_sum${braces} ${numberText(sum)}\n${name}_count${braces} ${count}\n`);
+}
+
+function labelText(names: readonly string[], values: readonly string[]): string {
+  const pairs = labelPairs(names, values);
+  return pairs === "" ? "" : `{${pairs}}`;
+}
+
+/** Labels that many series share: the same arrays of names and values have the same text. */
+const rendered = new WeakMap<readonly string[], { readonly names: readonly string[]; readonly text: string }>();
+
+function labelPairs(names: readonly string[], values: readonly string[]): string {
+  const known = rendered.get(values);
+  if (known?.names === names) return known.text;
+  const text = renderPairs(names, values);
+  rendered.set(values, { names, text });
+  return text;
+}
+
+function renderPairs(names: readonly string[], values: readonly string[]): string {
+  let text = "";
+  for (let index = 0; index < names.length; index++) {
+    text += `${index === 0 ? "" : ","}${names[index]}="${escapeLabel(values[index] ?? "")}"`;
+  }
+  return text;
+}
+
+const special = /[\\\n"]/u;
+
+/** Values come from pods: whatever they hold stays inside the quotes. */
+function escapeLabel(value: string): string {
+  if (!special.test(value)) return value;
+  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
+}
+
+function escapeHelp(help: string, isOpen: boolean): string {
+  const escaped = help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  return isOpen ? escaped.replaceAll('"', '\\"') : escaped;
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  return `${value}`;
+}

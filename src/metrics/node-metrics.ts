@@ -1,0 +1,128 @@
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { ClientMetrics } from "./client-metrics.ts";
+import { EntryMetrics } from "./entry-metrics.ts";
+import type { Family } from "./family.ts";
+import { HttpMetrics } from "./http-metrics.ts";
+import { podGauges, type PodCounts } from "./pod-gauges.ts";
+import { PodsApiMetrics } from "./pods-api-metrics.ts";
+import { Registry } from "./registry.ts";
+import { ResizeMetrics } from "./resize-metrics.ts";
+import { RuntimeMetrics } from "./runtime-metrics.ts";
+import { defaultBounds } from "./buckets.ts";
+
+/** What of a node is fixed while it runs. */
+export interface NodeFacts {
+  readonly nodeName: string;
+  readonly version: string;
+  /** Of the Kubernetes that it stands in for: `v1.36.2`. */
+  readonly kubernetesVersion: string;
+  readonly platform: string;
+  readonly cgroupVersion: 1 | 2;
+}
+
+/** What metrics look at when they are asked for. */
+export interface MetricsSources {
+  readonly pods: () => PodCounts;
+  readonly pod: (uid: string) => Pod | undefined;
+}
+
+/** Everything that is counted of a node for `/metrics`. It is told, or looks; it decides nothing and is in nobody's way. */
+export class NodeMetrics {
+  readonly registry = new Registry();
+  readonly #probes = new Registry();
+  readonly runtime: RuntimeMetrics;
+  readonly http: HttpMetrics;
+  readonly client: ClientMetrics;
+  readonly podsApi: PodsApiMetrics;
+  readonly #entries: EntryMetrics;
+  readonly #resizes: ResizeMetrics;
+  readonly #volumeSeconds;
+  #sources: MetricsSources = { pods: () => ({ pods: [], mirrors: false }), pod: () => undefined };
+
+  constructor(clock: { now(): number; monotonic(): number }) {
+    this.runtime = new RuntimeMetrics(this.registry, this.#probes, clock);
+    this.http = new HttpMetrics(this.registry, clock);
+    this.client = new ClientMetrics(this.registry, clock);
+    this.podsApi = new PodsApiMetrics(this.registry);
+    this.#entries = new EntryMetrics(this.registry, {
+      pod: (uid) => this.#sources.pod(uid),
+      now: () => clock.now(),
+    });
+    this.#resizes = new ResizeMetrics(this.registry, () => clock.now());
+    this.#volumeSeconds = this.registry.histogram(
+      "kubelet_volume_metric_collection_duration_seconds",
+      "Time that measuring a volume takes",
+      ["metric_source"],
+      defaultBounds,
+    );
+  }
+
+  /** To be called once, when there is a node to look at. */
+  attach(sources: MetricsSources): void {
+    this.#sources = sources;
+  }
+
+  recorded(entry: JournalInput): void {
+    this.#entries.recorded(entry);
+    this.#resizes.recorded(entry);
+  }
+
+  podAdded(pod: Pod): void {
+    this.#entries.added(pod);
+    this.#resizes.added(pod);
+    this.runtime.podAdded(pod.metadata.uid);
+  }
+
+  podChanged(pod: Pod): void {
+    this.#resizes.changed(pod);
+  }
+
+  volumeMeasured(durationMs: number): void {
+    this.#volumeSeconds.observe(["du"], durationMs / 1000);
+  }
+
+  /** `/metrics`, without what has to be read from files. */
+  families(facts: NodeFacts): Family[] {
+    return [...this.registry.families(), ...podGauges(this.#sources.pods()), ...factFamilies(facts)];
+  }
+
+  /** `/metrics/probes` */
+  probeFamilies(): Family[] {
+    return this.#probes.families();
+  }
+}
+
+function factFamilies(facts: NodeFacts): Family[] {
+  const { nodeName, version, kubernetesVersion, platform, cgroupVersion } = facts;
+  const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/u.exec(kubernetesVersion) ?? [];
+  const info = (name: string, help: string, labels: Readonly<Record<string, string>>, stable = false): Family => {
+    const stability = stable ? "BETA" : "ALPHA";
+    const samples = [{ labels: Object.values(labels), value: 1 }];
+    return { name, help, type: "gauge", stability, labels: Object.keys(labels), samples };
+  };
+  const build = {
+    build_date: "",
+    compiler: "",
+    git_commit: "",
+    git_tree_state: "",
+    git_version: `${kubernetesVersion}+podwright.${version}`,
+    go_version: "",
+    major,
+    minor,
+    platform,
+  };
+  return [
+    info("kubelet_node_name", "Always 1; names the node", { node: nodeName }),
+    info("kubelet_metrics_provider", "Always 1; where the figures of containers are from", { provider: "cadvisor" }),
+    info("kubernetes_build_info", "Always 1; says what is running", build, true),
+    {
+      name: "kubelet_cgroup_version",
+      help: "Version of the machine's cgroups",
+      type: "gauge",
+      stability: "ALPHA",
+      labels: [],
+      samples: [{ labels: [], value: cgroupVersion }],
+    },
+  ];
+}

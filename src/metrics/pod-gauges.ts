@@ -1,0 +1,130 @@
+import type { Pod } from "../api/pod.ts";
+import type { WorkerState } from "../pods/worker-state.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import type { Family, Sample, Stability } from "./family.ts";
+
+/** A pod as gauges count it. */
+export interface CountedPod {
+  /** Undefined: only the runtime knows it. */
+  readonly pod: Pod | undefined;
+  readonly isStatic: boolean;
+  /** A source wants it. */
+  readonly wanted: boolean;
+  readonly state: WorkerState["kind"];
+  readonly observed: PodStatus;
+  /** Why a wanted resize is not made yet, as upstream words it. */
+  readonly pendingResize: string | undefined;
+  readonly resizing: boolean;
+}
+
+export interface PodCounts {
+  readonly pods: readonly CountedPod[];
+  /** A node of a cluster has a mirror pod for each static one. */
+  readonly mirrors: boolean;
+}
+
+/** Gauges of pods at this moment. Pure. */
+export function podGauges({ pods, mirrors }: PodCounts): Family[] {
+  const holds = pods.filter(({ state }) => state === "syncing" || state === "terminating");
+  const wanted = pods.filter((each) => each.wanted);
+  const statics = wanted.filter(({ isStatic }) => isStatic);
+  const running = pods.filter(({ observed }) => observed.sandboxes.some(({ ready }) => ready));
+  const byStatic = (list: readonly CountedPod[]): Sample[] =>
+    ["", "true"].map((label) => {
+      return { labels: [label], value: list.filter(({ isStatic }) => isStatic === (label === "true")).length };
+    });
+  const ephemeral = wanted.reduce((sum, { pod }) => sum + (pod?.spec.ephemeralContainers?.length ?? 0), 0);
+  return [
+    gauge("kubelet_active_pods", "Pods that hold resources of the node", ["static"], byStatic(holds)),
+    gauge("kubelet_desired_pods", "Pods that sources want", ["static"], byStatic(wanted)),
+    gauge("kubelet_mirror_pods", "Static pods that the API server is shown", [], one(mirrors ? statics.length : 0)),
+    gauge("kubelet_managed_ephemeral_containers", "Ephemeral containers of wanted pods", [], one(ephemeral)),
+    gauge("kubelet_running_pods", "Pods with a sandbox that is ready", [], one(running.length)),
+    gauge("kubelet_running_containers", "Containers by their state", ["container_state"], containers(pods)),
+    gauge(
+      "kubelet_working_pods",
+      "Pods that have a worker, by what it does and who wants them",
+      ["lifecycle", "config", "static"],
+      count(pods, ({ state, pod, wanted: isWanted, isStatic }) => {
+        const config = pod === undefined ? "runtime_only" : "orphan";
+        return [lifecycles[state], isWanted ? "desired" : config, pod === undefined ? "unknown" : `${isStatic}`];
+      }),
+    ),
+    gauge(
+      "kubelet_pod_pending_resizes",
+      "Pods whose resize waits",
+      ["reason"],
+      count(
+        pods.filter(({ pendingResize }) => pendingResize !== undefined),
+        ({ pendingResize = "" }) => [pendingResize.toLowerCase()],
+      ),
+    ),
+    gauge(
+      "kubelet_pod_in_progress_resizes",
+      "Pods that are being resized",
+      [],
+      one(pods.filter(({ resizing }) => resizing).length),
+    ),
+    gauge(
+      "volume_manager_total_volumes",
+      "Volumes that pods want, and that they have",
+      ["plugin_name", "state"],
+      volumes(wanted, running),
+    ),
+  ];
+}
+
+const lifecycles: Readonly<Record<WorkerState["kind"], string>> = {
+  syncing: "sync",
+  terminating: "terminating",
+  terminated: "terminated",
+  finished: "terminated",
+};
+
+function containers(pods: readonly CountedPod[]): Sample[] {
+  const all = pods.flatMap(({ observed }) => observed.containers);
+  return count(all, ({ state }) => [state]);
+}
+
+const plugins: Readonly<Record<string, string>> = {
+  emptyDir: "kubernetes.io/empty-dir",
+  configMap: "kubernetes.io/configmap",
+  secret: "kubernetes.io/secret",
+  downwardAPI: "kubernetes.io/downward-api",
+  projected: "kubernetes.io/projected",
+  hostPath: "kubernetes.io/host-path",
+};
+
+function volumes(wanted: readonly CountedPod[], running: readonly CountedPod[]): Sample[] {
+  const of = (pods: readonly CountedPod[], state: string): Sample[] => {
+    const all = pods.flatMap(({ pod }) => pod?.spec.volumes ?? []);
+    const named = all.flatMap((volume) => Object.keys(volume).flatMap((type) => plugins[type] ?? []));
+    return count(named, (plugin) => [plugin, state]);
+  };
+  return [...of(wanted, "desired_state_of_world"), ...of(running, "actual_state_of_world")];
+}
+
+function count<T>(items: readonly T[], labelsOf: (item: T) => readonly string[]): Sample[] {
+  const counts = new Map<string, { readonly labels: readonly string[]; value: number }>();
+  for (const item of items) {
+    const labels = labelsOf(item);
+    const entry = counts.get(labels.join("\u0000")) ?? { labels, value: 0 };
+    entry.value++;
+    counts.set(labels.join("\u0000"), entry);
+  }
+  return [...counts.values()];
+}
+
+function one(value: number): Sample[] {
+  return [{ labels: [], value }];
+}
+
+function gauge(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  samples: readonly Sample[],
+  stability: Stability = "ALPHA",
+): Family {
+  return { name, help, type: "gauge", stability, labels, samples };
+}

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import type { ResourceRequirements } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { NodeMetrics } from "./node-metrics.ts";
+
+const ref = { namespace: "ns", name: "web", uid: "u" };
+
+function setUp() {
+  const clock = new ManualClock();
+  const metrics = new NodeMetrics(clock);
+  /** Series of a family, as `<labels> <value>`; of histograms the number of observations. */
+  const shown = (name: string): string[] => {
+    const family = metrics.registry.families().find((each) => each.name === name);
+    assert.ok(family, name);
+    if (family.type === "histogram") {
+      return family.samples.map(({ labels, buckets }) => `${labels.join(",")} ${buckets.reduce((a, b) => a + b, 0)}`);
+    }
+    return family.samples.map(({ labels, value }) => `${labels.join(",")} ${value}`);
+  };
+  const tell = (entry: Partial<JournalInput> & Pick<JournalInput, "kind" | "what">): void =>
+    metrics.recorded({ message: "", pod: ref, ...entry });
+  return { clock, metrics, shown, tell };
+}
+
+function pod(resources: ResourceRequirements, sidecar: ResourceRequirements = {}): Pod {
+  return podWith(
+    {
+      initContainers: [{ name: "side", restartPolicy: "Always", resources: sidecar }, { name: "first" }],
+      containers: [{ name: "c", resources }],
+    },
+    ref,
+  );
+}
+
+test("what a changed pod asks for is counted by resource, requirement and direction", () => {
+  const { metrics, shown } = setUp();
+  metrics.podChanged(pod({ requests: { cpu: "9" } }));
+  metrics.podAdded(pod({ requests: { cpu: "100m", memory: "1Gi" }, limits: { cpu: "1" } }));
+  metrics.podChanged(pod({ requests: { cpu: "0.1", memory: "512Mi" }, limits: { memory: "2Gi" } }));
+  metrics.podChanged(
+    pod({ requests: { cpu: "0.1", memory: "1Gi" }, limits: { memory: "2Gi" } }, { limits: { cpu: 2 } }),
+  );
+  assert.deepEqual(shown("kubelet_container_requested_resizes_total").toSorted(), [
+    "cpu,limits,add 1",
+    "cpu,limits,remove 1",
+    "memory,limits,add 1",
+    "memory,requests,decrease 1",
+    "memory,requests,increase 1",
+  ]);
+});
+
+test("resizes that had to wait are counted when they are granted, and how long what was granted took", async () => {
+  const { clock, shown, tell } = setUp();
+  const started = (trigger?: string): void =>
+    tell({ kind: "decision", what: "ResizeStarted", ...(trigger && { data: { trigger } }) });
+  started();
+  tell({ kind: "decision", what: "ResizeDeferred" });
+  started("PodsRemoved");
+  await clock.advance(70);
+  tell({ kind: "observation", what: "ResizeError" });
+  tell({ kind: "observation", what: "ResizeCompleted" });
+  tell({ kind: "observation", what: "ResizeCompleted" });
+  tell({ kind: "decision", what: "ResizeDeferred" });
+  started("ManifestChanged");
+  tell({ kind: "decision", what: "ResizeInfeasible", message: "Node didn't have enough capacity: cpu, requested: 9" });
+  assert.deepEqual(shown("kubelet_pod_deferred_accepted_resizes_total"), ["pods_removed 1", "pod_updated 1"]);
+  assert.deepEqual(shown("kubelet_pod_resize_duration_milliseconds"), ["false 1", "true 1"]);
+  assert.deepEqual(shown("kubelet_pod_infeasible_resizes_total"), ["insufficient_node_allocatable 1"]);
+});
+
+test("hooks whose sleep was cut off and pods that nobody wanted are counted", () => {
+  const { shown, tell } = setUp();
+  const hook = (message: string, result: "done" | "failed"): void => {
+    const about = { what: "PreStopHook", container: "c" };
+    tell({ kind: "action", ...about, message });
+    tell({ kind: "outcome", ...about, result });
+  };
+  hook("run the preStop hook of container c: sleep 5 s", "done");
+  hook("run the preStop hook of container c: sleep 5 s", "failed");
+  hook("run the preStop hook of container c: execute sleep", "failed");
+  tell({ kind: "decision", what: "PodTerminating", cause: { code: "OrphanedPod", message: "" } });
+  tell({ kind: "decision", what: "PodTerminating", cause: { code: "ManifestRemoved", message: "" } });
+  assert.deepEqual(shown("kubelet_sleep_action_terminated_early_total"), [" 1"]);
+  assert.deepEqual(shown("kubelet_orphaned_runtime_pods_total"), [" 1"]);
+});

@@ -1,0 +1,130 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { parseQuantity, type Quantity, zeroQuantity } from "../resources/quantity.ts";
+import { resizableResources } from "../resources/resizable.ts";
+import { resizeBounds } from "./buckets.ts";
+import type { Registry } from "./registry.ts";
+
+/** Upstream's words for what makes resizes that wait be judged again; a change of the pod unless it is one of these. */
+const triggers: Readonly<Record<string, string>> = {
+  PodsRemoved: "pods_removed",
+  ResizeCompleted: "pod_resized",
+  ResizeRetry: "periodic_retry",
+};
+
+/** What is asked for, granted and carried out of changes to running pods' resources. */
+export class ResizeMetrics {
+  readonly #now: () => number;
+  /** Pods as they were last wanted, by UID. */
+  readonly #wanted = new Map<string, Pod>();
+  /** UIDs of pods that were told to wait. */
+  readonly #deferred = new Set<string>();
+  /** When a resize was granted, by UID. */
+  readonly #granted = new Map<string, number>();
+  readonly #asked;
+  readonly #infeasible;
+  readonly #accepted;
+  readonly #milliseconds;
+
+  /** @param now wall clock ms */
+  constructor(registry: Registry, now: () => number) {
+    this.#now = now;
+    this.#asked = registry.counter(
+      "kubelet_container_requested_resizes_total",
+      "Changes of containers' resources that were asked for",
+      ["resource", "requirement", "operation"],
+    );
+    this.#infeasible = registry.counter(
+      "kubelet_pod_infeasible_resizes_total",
+      "Resizes that the node can never grant, by why",
+      ["reason_detail"],
+    );
+    this.#accepted = registry.counter(
+      "kubelet_pod_deferred_accepted_resizes_total",
+      "Resizes that had to wait and were granted, by what made them be judged again",
+      ["retry_trigger"],
+    );
+    this.#milliseconds = registry.histogram(
+      "kubelet_pod_resize_duration_milliseconds",
+      "Time from when a resize is granted until the pod has it, or a try fails, in milliseconds",
+      ["success"],
+      resizeBounds,
+    );
+  }
+
+  /** The node was given a pod. */
+  added(pod: Pod): void {
+    this.#wanted.set(pod.metadata.uid, pod);
+  }
+
+  /** A pod that the node has is wanted otherwise. */
+  changed(pod: Pod): void {
+    const before = this.#wanted.get(pod.metadata.uid);
+    this.#wanted.set(pod.metadata.uid, pod);
+    if (before === undefined) return;
+    const old = new Map(containersOf(before).map((container) => [container.name, container]));
+    for (const container of containersOf(pod)) {
+      const own = old.get(container.name);
+      if (own !== undefined) this.#compare(own, container);
+    }
+  }
+
+  recorded({ what, kind, pod, data, message }: JournalInput): void {
+    if (pod === undefined) return;
+    const { uid } = pod;
+    if (what === "PodRemoved" && kind === "input") {
+      this.#wanted.delete(uid);
+      this.#deferred.delete(uid);
+      this.#granted.delete(uid);
+    } else if (what === "ResizeDeferred") this.#deferred.add(uid);
+    else if (what === "ResizeInfeasible") this.#infeasible.add([detailOf(message)]);
+    else if (what === "ResizeStarted") {
+      const trigger = data?.["trigger"];
+      const word = typeof trigger === "string" ? triggers[trigger] : undefined;
+      if (this.#deferred.delete(uid)) this.#accepted.add([word ?? "pod_updated"]);
+      this.#granted.set(uid, this.#now());
+    } else if (what === "ResizeCompleted" || what === "ResizeError") this.#tried(uid, what === "ResizeCompleted");
+  }
+
+  #tried(uid: string, success: boolean): void {
+    const grantedMs = this.#granted.get(uid);
+    // One that an earlier life granted.
+    if (grantedMs === undefined) return;
+    this.#milliseconds.observe([`${success}`], Math.max(0, this.#now() - grantedMs));
+    if (success) this.#granted.delete(uid);
+  }
+
+  #compare({ resources: before }: Container, { resources: after }: Container): void {
+    for (const resource of resizableResources) {
+      for (const requirement of ["requests", "limits"] as const) {
+        const operation = operationOf(before?.[requirement]?.[resource], after?.[requirement]?.[resource]);
+        if (operation !== undefined) this.#asked.add([resource, requirement, operation]);
+      }
+    }
+  }
+}
+
+/** Those that a resize may change: regular containers and sidecars. */
+function containersOf({ spec }: Pod): readonly Container[] {
+  return [...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always"), ...spec.containers];
+}
+
+function operationOf(before: string | number | undefined, after: string | number | undefined): string | undefined {
+  const [old, now] = [amount(before), amount(after)];
+  const order = now.compare(old);
+  if (order === 0) return undefined;
+  if (old.compare(zeroQuantity) === 0) return "add";
+  if (now.compare(zeroQuantity) === 0) return "remove";
+  return order > 0 ? "increase" : "decrease";
+}
+
+function amount(value: string | number | undefined): Quantity {
+  return value === undefined ? zeroQuantity : parseQuantity(`${value}`);
+}
+
+/** Upstream's words for why; the message says it in others. */
+function detailOf(message: string): string {
+  if (message.startsWith("Node didn't have enough capacity")) return "insufficient_node_allocatable";
+  return message.includes("swap") ? "swap_limitation" : "not_resizable";
+}

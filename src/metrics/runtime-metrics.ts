@@ -1,0 +1,173 @@
+import type { Observer, ProbeName, StepState } from "../journal/observer.ts";
+import type { PodRef } from "../journal/entry.ts";
+import { defaultBounds, runtimeBounds } from "./buckets.ts";
+import type { Registry } from "./registry.ts";
+
+/** Upstream's names of CRI's methods where they are not theirs in snake case. */
+const operations: Readonly<Record<string, string>> = {
+  RunPodSandbox: "run_podsandbox",
+  StopPodSandbox: "stop_podsandbox",
+  RemovePodSandbox: "remove_podsandbox",
+  PodSandboxStatus: "podsandbox_status",
+  ListPodSandbox: "list_podsandbox",
+  PodSandboxStats: "podsandbox_stats",
+  ListPodSandboxStats: "list_podsandbox_stats",
+  ListPodSandboxMetrics: "list_podsandbox_metrics",
+  UpdateContainerResources: "update_container",
+  UpdatePodSandboxResources: "update_podsandbox_resources",
+  ReopenContainerLog: "reopen_container_log",
+};
+
+/** `operation_type` of a CRI method. */
+export function operationType(method: string): string {
+  const known = operations[method];
+  return known ?? method.replaceAll(/(?<=[a-z])[A-Z]/gu, (letter) => `_${letter}`).toLowerCase();
+}
+
+/** What upstream calls a step of a pod's worker in that state. */
+const steps: Readonly<Record<StepState, string>> = {
+  syncing: "sync",
+  terminating: "kill",
+  terminated: "terminated",
+  finished: "terminated",
+};
+
+const probeTypes = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;
+const probeResults = { success: "successful", warning: "successful", failure: "failed", error: "unknown" } as const;
+
+/** What managers tell besides the journal: calls, listings, probes, steps. */
+export class RuntimeMetrics implements Observer {
+  readonly #clock: { now(): number; monotonic(): number };
+  readonly #calls;
+  readonly #callErrors;
+  readonly #callSeconds;
+  readonly #relistSeconds;
+  readonly #relistInterval;
+  readonly #relistPodSeconds;
+  readonly #lastSeen;
+  readonly #workerSeconds;
+  readonly #workerStart;
+  readonly #probes;
+  readonly #probeSeconds;
+  #lastRelistMs: number | undefined;
+  /** Pods whose worker has not done its first step, with when they were added. */
+  readonly #added = new Map<string, number>();
+
+  /** @param probes where probes are shown: an endpoint of its own */
+  constructor(registry: Registry, probes: Registry, clock: { now(): number; monotonic(): number }) {
+    this.#clock = clock;
+    const operation = ["operation_type"] as const;
+    this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls of the runtime", operation);
+    this.#callErrors = registry.counter(
+      "kubelet_runtime_operations_errors_total",
+      "Calls of the runtime that failed",
+      operation,
+    );
+    this.#callSeconds = registry.histogram(
+      "kubelet_runtime_operations_duration_seconds",
+      "Time that calls of the runtime take",
+      operation,
+      runtimeBounds,
+    );
+    this.#relistSeconds = registry.histogram(
+      "kubelet_pleg_relist_duration_seconds",
+      "Time that listing the runtime takes",
+      [],
+      defaultBounds,
+    );
+    this.#relistInterval = registry.histogram(
+      "kubelet_pleg_relist_interval_seconds",
+      "Time between two listings of the runtime",
+      [],
+      defaultBounds,
+    );
+    this.#relistPodSeconds = registry.histogram(
+      "kubelet_pleg_pod_relist_duration_seconds",
+      "Time that looking at one pod takes",
+      [],
+      defaultBounds,
+    );
+    this.#lastSeen = registry.gauge(
+      "kubelet_pleg_last_seen_seconds",
+      "When the runtime was last listed, in seconds since 1970",
+      [],
+    );
+    this.#workerSeconds = registry.histogram(
+      "kubelet_pod_worker_duration_seconds",
+      "Time that a step for a pod takes, its wait for a fresh look included",
+      operation,
+      defaultBounds,
+    );
+    this.#workerStart = registry.histogram(
+      "kubelet_pod_worker_start_duration_seconds",
+      "Time from when the node was given a pod until its worker looks at it",
+      [],
+      defaultBounds,
+    );
+    this.#probes = probes.counter(
+      "prober_probe_total",
+      "Probes by how they ended",
+      ["container", "namespace", "pod", "pod_uid", "probe_type", "result"],
+      "BETA",
+    );
+    this.#probeSeconds = probes.histogram(
+      "prober_probe_duration_seconds",
+      "Time that probes take",
+      ["container", "namespace", "pod", "probe_type"],
+      defaultBounds,
+    );
+  }
+
+  called(method: string, durationMs: number, failed: boolean): void {
+    const type = operationType(method);
+    this.#calls.add([type]);
+    this.#callSeconds.observe([type], durationMs / 1000);
+    if (failed) this.#callErrors.add([type]);
+  }
+
+  relisted(durationMs: number): void {
+    const nowMs = this.#clock.monotonic();
+    this.#relistSeconds.observe([], durationMs / 1000);
+    if (this.#lastRelistMs !== undefined) this.#relistInterval.observe([], (nowMs - this.#lastRelistMs) / 1000);
+    this.#lastRelistMs = nowMs;
+    this.#lastSeen.set([], this.#clock.now() / 1000);
+  }
+
+  inspected(durationMs: number): void {
+    this.#relistPodSeconds.observe([], durationMs / 1000);
+  }
+
+  probed({ pod, container, type }: ProbeName, outcome: keyof typeof probeResults, durationMs: number): void {
+    const { namespace, name, uid } = pod;
+    this.#probes.add([container, namespace, name, uid, probeTypes[type], probeResults[outcome]]);
+    // What could not be made took no time of the target's.
+    if (outcome === "error") return;
+    this.#probeSeconds.observe([container, namespace, name, probeTypes[type]], durationMs / 1000);
+  }
+
+  /** Series of pods that are gone would pile up. */
+  probeEnded({ pod, container, type }: ProbeName): void {
+    const wanted = probeTypes[type];
+    this.#probes.remove(([name, namespace, podName, uid, probe]) => {
+      return (
+        name === container && namespace === pod.namespace && podName === pod.name && uid === pod.uid && probe === wanted
+      );
+    });
+    this.#probeSeconds.remove(([name, namespace, podName, probe]) => {
+      return name === container && namespace === pod.namespace && podName === pod.name && probe === wanted;
+    });
+  }
+
+  stepped({ uid }: PodRef, state: StepState, durationMs: number): void {
+    this.#workerSeconds.observe([steps[state]], durationMs / 1000);
+    const addedMs = this.#added.get(uid);
+    if (addedMs === undefined) return;
+    this.#added.delete(uid);
+    this.#workerStart.observe([], Math.max(0, this.#clock.monotonic() - durationMs - addedMs) / 1000);
+  }
+
+  /** The node was given a pod. */
+  podAdded(uid: string): void {
+    this.#added.set(uid, this.#clock.monotonic());
+  }
+}

@@ -1,0 +1,51 @@
+import type { Family } from "./family.ts";
+import { Registry } from "./registry.ts";
+
+/** A check of the node's health. */
+export interface CheckedHealth {
+  readonly name: string;
+  readonly ok: boolean;
+}
+
+/** `/metrics/slis` (KEP-3466): how checks of health came out, each time that it was asked. */
+export class SliMetrics {
+  readonly #checks: () => readonly CheckedHealth[];
+  #counts = new Counts();
+
+  constructor(checks: () => readonly CheckedHealth[]) {
+    this.#checks = checks;
+  }
+
+  families(): Family[] {
+    this.#counts.take(this.#checks());
+    return this.#counts.registry.families();
+  }
+
+  /** Begins anew. */
+  reset(): void {
+    this.#counts = new Counts();
+  }
+}
+
+class Counts {
+  readonly registry = new Registry();
+  readonly #health = this.registry.gauge(
+    "kubernetes_healthcheck",
+    "1 while the check is well, 0 otherwise",
+    ["name", "type"],
+    "STABLE",
+  );
+  readonly #total = this.registry.counter(
+    "kubernetes_healthchecks_total",
+    "How often the check was made, by how it came out",
+    ["name", "status", "type"],
+    "STABLE",
+  );
+
+  take(checks: readonly CheckedHealth[]): void {
+    for (const { name, ok } of checks) {
+      this.#health.set([name, "healthz"], ok ? 1 : 0);
+      this.#total.add([name, ok ? "success" : "error", "healthz"]);
+    }
+  }
+}

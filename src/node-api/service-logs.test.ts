@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CommandOutput } from "../ports/command-output.ts";
+import { answerText, nodeApiDeps, nodeRequest } from "../../test/support/node-api.ts";
+import { nodeApi, type NodeApiDependencies } from "./routes.ts";
+
+/** A machine with a journal of one unit; keeps what it was asked. */
+function journal(asked: string[][]): CommandOutput {
+  return async function* (program, arguments_) {
+    asked.push([program, ...arguments_]);
+    yield Buffer.from(arguments_[0] === "--field" ? "sshd.service\ncron.service\n" : "a journal line\n");
+  };
+}
+
+async function* noJournal(): AsyncGenerator<Uint8Array> {
+  yield await Promise.reject(new Error("cannot run journalctl: ENOENT"));
+}
+
+async function ask(query: string, changed: Partial<NodeApiDependencies> = {}): Promise<string> {
+  const deps = await nodeApiDeps({ commandOutput: noJournal, ...changed });
+  await deps.files.makeDirectory("/var/log/dock", 0o755);
+  const files = deps.files as unknown as { write(path: string, text: string, mode: number): Promise<void> };
+  await files.write("/var/log/kube.log", "kube's lines\n", 0o644);
+  await files.write("/var/log/dock/dock.log", "dock's lines\n", 0o644);
+  return await answerText(await nodeApi(deps)(nodeRequest("GET", `/logs/?${query}`)));
+}
+
+test("the journal is asked for services that it knows, with every option as one argument", async () => {
+  const asked: string[][] = [];
+  const query =
+    "query=sshd&query=cron&sinceTime=2026-01-02T03:04:05%2B01:00&untilTime=2026-01-03T00:00:00Z" +
+    "&tailLines=10&pattern=a.*b&boot=-1";
+  assert.equal(await ask(query, { commandOutput: journal(asked) }), "200 a journal line\n");
+  assert.deepEqual(asked[1], [
+    "journalctl",
+    "--utc",
+    "--no-pager",
+    "--output=short-precise",
+    "--since=2026-01-02 02:04:05 UTC",
+    "--until=2026-01-03 00:00:00 UTC",
+    "--lines=10",
+    "--unit=sshd",
+    "--unit=cron",
+    "--grep=a.*b",
+    "--boot=-1",
+  ]);
+});
+
+test("without a journal the files of /var/log that are named after the service are shown", async () => {
+  assert.equal(await ask("query=syslog"), "200 a line\n");
+  assert.equal(await ask("query=kube&query=dock"), "200 kube's lines\ndock's lines\n");
+  assert.equal(await ask("query=none"), "200 \nlog not found for none\n");
+  assert.match(await ask("query=kube&tailLines=1"), /^200 \noptions present and query resolved to log files for kube/);
+});
+
+test("one file is asked for by its path, and none outside of /var/log", async () => {
+  assert.equal(await ask("query=/kube.log"), "200 kube's lines\n");
+  assert.equal(await ask("query=dock%5Cdock.log"), "200 dock's lines\n");
+  for (const path of ["/../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%5C..%5C..%5Cetc%5Cpasswd", "/none"]) {
+    assert.match(await ask(`query=${path}`), /^406 query: Invalid value: .*no such file below \/var\/log/, path);
+  }
+});
+
+test("queries that can't be read or meant are refused with what is wrong", async () => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["query=", /^400 query: Invalid value: "": query cannot be empty/],
+    ["query=%20%20", /^400 query/],
+    ["query=a&sinceTime=yesterday", /^400 sinceTime: Invalid value: "yesterday": invalid time format/],
+    ["query=a&tailLines=ten", /^400 tailLines/],
+    ["query=a&boot=x", /^400 boot/],
+    ["query=a&boot=1", /^406 boot: Invalid value: 1: must be less than 1/],
+    ["query=a&tailLines=100001", /^406 tailLines: .*between 0 and 100000/],
+    ["query=a&tailLines=-1", /^406 tailLines/],
+    ["query=a;reboot", /^406 query: .*unsupported characters/],
+    ["query=$(id)", /^406 query: .*unsupported characters/],
+    ["query=..", /^406 query: .*is no name/],
+    [`query=${"a".repeat(257)}`, /^406 query: .*length must be less than 256/],
+    ["query=a&query=b&query=c&query=d&query=e", /^406 query: Too many: 5: must have at most 4 items/],
+    ["query=a&query=/b", /^406 .*cannot specify a file and service/],
+    ["query=/a&query=/b", /^406 .*cannot specify more than one file/],
+    ["query=/kube.log&tailLines=1", /^406 .*cannot specify file with options/],
+    ["query=a&pattern=(", /^406 pattern/],
+    ["query=a&sinceTime=2026-01-02T00:00:00Z&untilTime=2026-01-01T00:00:00Z", /^406 untilTime: .*must be after/],
+  ];
+  for (const [query, pattern] of cases) assert.match(await ask(query), pattern, query);
+});
+
+test("a node on which queries are not turned on shows the directory as ever", async () => {
+  assert.match(await ask("query=kube", { systemLogQuery: false }), /^200 <pre>/);
+});

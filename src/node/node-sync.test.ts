@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ScriptedKube } from "../../test/support/scripted-kube.ts";
+import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import type { NodeCondition, NodeObject } from "../api/node.ts";
+import type { NodeObservation } from "./node-status.ts";
+import { NodeSync, type NodeSyncConfig } from "./node-sync.ts";
+
+const facts = {
+  processors: 1,
+  memoryBytes: 1n << 30n,
+  swapBytes: 0n,
+  hugePages: [],
+  ...{ kernelVersion: "6", osImage: "Linux", machineId: "m", systemUuid: "s", bootId: "b" },
+};
+const config = {
+  identity: {
+    name: "node1",
+    addresses: ["10.0.0.1"],
+    facts,
+    architecture: "amd64",
+    kubeletVersion: "v1.36.2",
+    apiPort: 0,
+    runtime: { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false },
+    capacity: { maxPods: 110, podsPerCore: 0, reserved: [], reservedSystemCpus: "" },
+  },
+  registration: { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true },
+  updatePeriodMs: 10_000,
+  reportPeriodMs: 300_000,
+};
+
+/** What a new node says of its pressure, when it has none. */
+const freeOfPressure = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];
+
+type Body = Readonly<Record<string, unknown>>;
+type SentNode = NodeObject & {
+  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
+  readonly spec: Body;
+  readonly status: { readonly conditions: NodeCondition[] };
+};
+
+class World {
+  readonly kube = new ScriptedKube();
+  readonly journal = new MemoryRecorder();
+  readonly sync: NodeSync;
+  /** What the node sees of itself from now on. */
+  observed: Partial<NodeObservation> = {};
+
+  constructor(registration: Partial<NodeSyncConfig["registration"]> = {}) {
+    const { kube, journal } = this;
+    const { clock } = kube;
+    const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+    const observe = async () => ({ now: clock.now(), problems: [], images: [], ...this.observed });
+    const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, onRegistered: () => {} };
+    this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
+  }
+
+  async run(work: () => Promise<void>): Promise<void> {
+    const stop = new AbortController();
+    const ended = this.sync.run(stop.signal);
+    await work();
+    stop.abort(new Error("the test is over"));
+    await ended;
+    assert.deepEqual(this.kube.clock.waits, []);
+  }
+
+  /** Answers the registration with the Node as it was sent. */
+  async register(): Promise<SentNode> {
+    const creation = await this.kube.next();
+    assert.equal(creation.request.method, "POST");
+    const sent = creation.body as SentNode;
+    const node = { ...sent, metadata: { ...sent.metadata, uid: "n", resourceVersion: "2" } };
+    await creation.json(node, 201);
+    return node;
+  }
+
+  /** The next request, which has to be this one; answered with that. */
+  async answer(what: string, answer: unknown, status = 200): Promise<Body> {
+    const next = await this.kube.next();
+    assert.equal(`${next.request.method} ${next.url.pathname}`, what);
+    const body = next.body as Body;
+    await next.json(answer, status);
+    return body;
+  }
+
+  notes(): string[] {
+    return this.journal.entries.map(({ what }) => what);
+  }
+}
+
+const statusPath = "PATCH /api/v1/nodes/node1/status";
+const failure = (reason: string, code: number): Body => ({ kind: "Status", reason, code });
+
+/** A node whose first request, its registration, has been answered with that Node. */
+async function registered(
+  work: (sync: NodeSync, node: SentNode, notes: () => string[], world: World) => Promise<void>,
+): Promise<void> {
+  const world = new World();
+  await world.run(async () => {
+    const node = await world.register();
+    await work(world.sync, node, () => world.notes(), world);
+  });
+}
+
+test("a list from before the registration, without the Node, says nothing of a deletion", async () => {
+  await registered(async (sync, _node, notes) => {
+    sync.replaced([]);
+    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure]);
+    assert.equal(sync.uid, "n");
+  });
+});
+
+test("a Node that others delete is noted", async () => {
+  await registered(async (sync, node, notes) => {
+    sync.replaced([node]);
+    sync.replaced([]);
+    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure, "NodeDeleted"]);
+    assert.equal(sync.uid, undefined);
+  });
+});
+
+test("a registration that fails is tried again, after a pause that grows from 100 ms to 7 s", async () => {
+  const world = new World();
+  await world.run(async () => {
+    for (const pauseMs of [100, 200, 400, 800, 1600, 3200, 6400, 7000, 7000]) {
+      await world.answer("POST /api/v1/nodes", failure("ServiceUnavailable", 503), 503);
+      await world.kube.clock.advance(pauseMs - 1);
+      assert.ok(await world.kube.isQuiet());
+      await world.kube.clock.advance(1);
+    }
+    await world.register();
+    assert.equal(world.sync.uid, "n");
+  });
+});
+
+test("a Node that is there already gets what it lacks, also where the server does not let nodes make theirs", async () => {
+  for (const [reason, code] of [
+    ["AlreadyExists", 409],
+    ["Forbidden", 403],
+  ] as const) {
+    const world = new World({ labels: { zone: "a" }, controllerAttaches: false });
+    await world.run(async () => {
+      const sent = (await world.answer("POST /api/v1/nodes", failure(reason, code), code)) as unknown as SentNode;
+      const { zone: _zone, ...labels } = sent.metadata.labels;
+      const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true", other: "x" };
+      const found = { ...sent, metadata: { ...sent.metadata, labels, annotations, uid: "old", resourceVersion: "9" } };
+      await world.answer("GET /api/v1/nodes/node1", found);
+      const patch = await world.answer(statusPath, found);
+      const gone = { "volumes.kubernetes.io/controller-managed-attach-detach": null };
+      assert.deepEqual(patch, { metadata: { labels: { zone: "a" }, annotations: gone } });
+      assert.equal(world.sync.uid, "old");
+      assert.deepEqual(world.notes(), ["NodeRegistered"]);
+    });
+  }
+});
+
+test("a node that is not to register itself waits until somebody else does", async () => {
+  const world = new World({ enabled: false });
+  await world.run(async () => {
+    await world.answer("GET /api/v1/nodes/node1", failure("NotFound", 404), 404);
+    await world.kube.clock.advance(100);
+    const found = { metadata: { name: "node1", uid: "theirs" } };
+    await world.answer("GET /api/v1/nodes/node1", found);
+    assert.equal(world.sync.uid, "theirs");
+  });
+});
+
+test("a status is sent when it says something new, else every five minutes", async () => {
+  await registered(async (_sync, node, notes, world) => {
+    const { clock } = world.kube;
+    await clock.advance(10_000 * 29);
+    assert.ok(await world.kube.isQuiet());
+    await clock.advance(10_000);
+    const beat = await world.answer(statusPath, node);
+    assert.deepEqual(Object.keys((beat as { status: object }).status).toSorted(), [
+      "$setElementOrder/conditions",
+      "conditions",
+    ]);
+    world.observed = { problems: ["the runtime is away"], pressures: ["DiskPressure"] };
+    await clock.advance(10_000);
+    const conditions = node.status.conditions.map((condition) => {
+      const status = { DiskPressure: "True", Ready: "False" }[condition.type] ?? condition.status;
+      return { ...condition, status };
+    });
+    await world.answer(statusPath, { ...node, status: { ...node.status, conditions } });
+    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure, "NodeHasDiskPressure", "NodeNotReady"]);
+  });
+});
+
+test("a node of which others say that they have not heard answers at once", async () => {
+  await registered(async (sync, node, _notes, world) => {
+    await world.kube.clock.advance(1);
+    const conditions = node.status.conditions.map((condition) => ({ ...condition, status: "Unknown" as const }));
+    const seen = { ...node, status: { ...node.status, conditions } };
+    sync.changed("MODIFIED", seen);
+    await world.answer(statusPath, node);
+  });
+});
+
+test("cordoning and uncordoning are told, and so is a reboot", async () => {
+  await registered(async (sync, node, notes, world) => {
+    const seen = node as Parameters<NodeSync["changed"]>[1];
+    sync.changed("MODIFIED", { ...seen, spec: { unschedulable: true } });
+    sync.changed("MODIFIED", { ...seen, spec: { unschedulable: true } });
+    sync.changed("MODIFIED", { ...seen, spec: {} });
+    const known = ["NodeRegistered", ...freeOfPressure, "NodeNotSchedulable", "NodeSchedulable"];
+    assert.deepEqual(notes(), known);
+    sync.changed("MODIFIED", { ...seen, status: { ...seen.status, nodeInfo: { bootID: "before" } } });
+    await world.kube.clock.advance(10_000);
+    await world.answer(statusPath, node);
+    await world.kube.clock.advance(10_000);
+    assert.deepEqual(notes(), [...known, "Rebooted"]);
+    assert.equal(world.journal.messages("Rebooted")[0], "Node node1 has been rebooted, boot id: b");
+  });
+});
+
+test("what a cloud tells after the registration is written to the Node", async () => {
+  await registered(async (_sync, node, _notes, world) => {
+    const labels = { "topology.kubernetes.io/zone": "z" };
+    const addresses = [{ type: "InternalIP", address: "10.9.9.9" }] as const;
+    world.observed = { cloud: { providerId: "aws:///z/i", labels, addresses } };
+    await world.kube.clock.advance(10_000);
+    const after = {
+      ...node,
+      metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } },
+      spec: { providerID: "aws:///z/i" },
+    };
+    const patch = await world.answer("PATCH /api/v1/nodes/node1", after);
+    assert.deepEqual(patch, { metadata: { labels }, spec: { providerID: "aws:///z/i" } });
+    const status = (await world.answer(statusPath, after)) as { status: { addresses: unknown[] } };
+    assert.deepEqual(status.status.addresses[0], addresses[0]);
+  });
+});

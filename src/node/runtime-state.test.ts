@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { StatusResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
+import { RuntimeState } from "./runtime-state.ts";
+
+/** A runtime that says of itself what the test wants. */
+class World {
+  readonly clock = new ManualClock();
+  answers = true;
+  ready = true;
+  network = true;
+  changes = 0;
+  readonly stop = new AbortController();
+  readonly state: RuntimeState;
+  readonly ended: Promise<void>;
+
+  constructor(answers = true) {
+    this.answers = answers;
+    const status = async () => {
+      if (!this.answers) throw new Error("connection refused");
+      const condition = (type: string, isSo: boolean): object => {
+        return isSo ? { type, status: true } : { type, status: false, reason: "Why", message: "that" };
+      };
+      const conditions = [condition("RuntimeReady", this.ready), condition("NetworkReady", this.network)];
+      return create(StatusResponseSchema, { status: { conditions } });
+    };
+    const deps = { clock: this.clock, runtime: { status }, log: silentLog };
+    this.state = new RuntimeState(deps, () => this.changes++);
+    this.ended = this.state.run(this.stop.signal);
+  }
+
+  async end(): Promise<void> {
+    this.stop.abort(new Error("the test is over"));
+    await this.ended;
+    assert.deepEqual(this.clock.waits, []);
+  }
+}
+
+test("before the runtime has answered nothing is known of the node", async () => {
+  const world = new World(false);
+  await settle();
+  assert.deepEqual(world.state.problems(), ["container runtime status check may not have completed yet"]);
+  const waiting = new AbortController();
+  const known = world.state.known(waiting.signal);
+  waiting.abort(new Error("called off"));
+  await assert.rejects(known, /called off/);
+  world.answers = true;
+  await world.clock.advance(5000);
+  await world.state.known(new AbortController().signal);
+  assert.deepEqual(world.state.problems(), []);
+  assert.equal(world.changes, 1);
+  await world.end();
+});
+
+test("what the runtime says is in the way is told in upstream's words, when it changes", async () => {
+  const world = new World();
+  await settle();
+  world.network = false;
+  await world.clock.advance(5000);
+  assert.deepEqual(world.state.problems(), [
+    "container runtime network not ready: NetworkReady=false reason:Why message:that",
+  ]);
+  await world.clock.advance(5000);
+  assert.equal(world.changes, 2, "once that it is there, once that its network is not");
+  await world.end();
+});
+
+test("a runtime that has not been well for thirty seconds is down", async () => {
+  for (const silent of [true, false]) {
+    const world = new World();
+    await settle();
+    if (silent) world.answers = false;
+    else world.ready = false;
+    await world.clock.advance(30_000);
+    assert.ok(!world.state.problems().includes("container runtime is down"));
+    await world.clock.advance(5000);
+    assert.ok(world.state.problems().includes("container runtime is down"));
+    Object.assign(world, { answers: true, ready: true });
+    await world.clock.advance(5000);
+    assert.deepEqual(world.state.problems(), []);
+    await world.end();
+  }
+});

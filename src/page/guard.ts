@@ -1,0 +1,84 @@
+import type { Hashing } from "../ports/hashing.ts";
+import type { ApiErrorBody, ApiHandler, ApiResponse } from "../ports/api-server.ts";
+import type { PageRequest } from "../ports/node-page.ts";
+import type { Random } from "../ports/random.ts";
+import { isDataPath, isPagePath, pageHeaders } from "./routes.ts";
+
+export interface GuardParts {
+  /** The page's files: for everybody who comes to the right host. */
+  readonly files: ApiHandler;
+  /** What is told of the node: for the session alone. */
+  readonly data: ApiHandler;
+  readonly random: Random;
+  readonly hashing: Hashing;
+  /** `127.0.0.1:41000`, `localhost:41000`: what the address bar may say. */
+  readonly hosts: readonly string[];
+}
+
+const again = "Call 'podwright ui' again for another link.";
+const longestCode = 200;
+
+/**
+ * Lets one browser look at the page: the one that first brings the code of the link. Another site that makes its name
+ * point here (DNS rebinding) has the wrong Host, and no other site's page has the session, which is sent in a header and
+ * kept for this origin alone; there are no cookies, which other ports of this machine would be sent too.
+ */
+export class PageGuard {
+  readonly #parts: GuardParts;
+  /** Digests, so that comparing them tells nothing of the secrets by its duration. */
+  #codeDigest: string | undefined;
+  #sessionDigest: string | undefined;
+  /** What the link holds. */
+  readonly code: string;
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts;
+    this.code = this.#secret();
+    this.#codeDigest = parts.hashing.sha256(this.code);
+  }
+
+  readonly handle = async (request: PageRequest): Promise<ApiResponse> => {
+    const { files, data, hosts } = this.#parts;
+    const { method, path, headers } = request;
+    if (!hosts.includes(headers["host"] ?? "")) {
+      return problem(421, `this page is at ${hosts.join(" or ")} alone`, "Use that address, with the same port.");
+    }
+    if (path === "/ui/session") {
+      if (method !== "POST") return problem(405, `${path} does not take ${method}`);
+      return this.#isForeign(headers) ? problem(403, "another site asks for this") : await this.#open(request);
+    }
+    if (isDataPath(path)) {
+      const session = /^Bearer ([0-9a-f]+)$/.exec(headers["authorization"] ?? "")?.[1] ?? "";
+      if (this.#parts.hashing.sha256(session) !== this.#sessionDigest) {
+        return problem(401, "This page has no session.", `A link of 'podwright ui' works once. ${again}`);
+      }
+      return await data(request);
+    }
+    if (path === "/") return { ...problem(308, ""), body: "", headers: { ...pageHeaders, Location: "ui/" } };
+    return isPagePath(path) ? await files(request) : problem(404, `there is no ${path} here`);
+  };
+
+  #isForeign(headers: PageRequest["headers"]): boolean {
+    const { origin } = headers;
+    return origin !== undefined && !this.#parts.hosts.some((host) => origin === `http://${host}`);
+  }
+
+  async #open(request: PageRequest): Promise<ApiResponse> {
+    const code = await request.body();
+    const fits = code.length <= longestCode && this.#parts.hashing.sha256(code) === this.#codeDigest;
+    if (!fits) return problem(401, "This link does not open a session any more.", again);
+    this.#codeDigest = undefined;
+    const session = this.#secret();
+    this.#sessionDigest = this.#parts.hashing.sha256(session);
+    return { status: 200, contentType: "application/json", headers: pageHeaders, body: JSON.stringify({ session }) };
+  }
+
+  #secret(): string {
+    return Buffer.from(this.#parts.random.bytes(24)).toString("hex");
+  }
+}
+
+function problem(status: number, error: string, remedy?: string): ApiResponse {
+  const body: ApiErrorBody = { error, ...(remedy !== undefined && { remedy }) };
+  return { status, contentType: "application/json", headers: pageHeaders, body: JSON.stringify(body) };
+}

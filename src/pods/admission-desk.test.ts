@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import { decideAdmission } from "./admission.ts";
+import { AdmissionDesk } from "./admission-desk.ts";
+import type { PodChange } from "./pod-change.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import { sysctlAllowlist } from "./sysctl-allowlist.ts";
+
+const cause = { code: "ManifestAdded", message: "it came" };
+const security = { sysctls: sysctlAllowlist("6.8.0", []), appArmor: true, supplementalGroupsPolicy: true };
+
+function asking(name: string, cpu: string, more: Partial<Pod["metadata"]> = {}, priority = 0): Pod {
+  const containers = [{ name: "c", resources: { requests: { cpu } } }];
+  return podWith({ containers, priority }, { name, uid: name, ...more });
+}
+const add = (pod: Pod): PodChange => ({ op: "add", pod, cause });
+
+/** A pod of the node: its worker's part that counts here. */
+class FakeWorker {
+  readonly pod: Pod;
+  state = { kind: "syncing" };
+  forgotten = false;
+  stoppedFor: Cause | undefined;
+
+  constructor(pod: Pod) {
+    this.pod = pod;
+  }
+
+  terminate(why: Cause): void {
+    this.state = { kind: "terminating" };
+    this.stoppedFor = why;
+  }
+}
+
+/** A node with two processors. */
+class World {
+  readonly journal = new MemoryRecorder();
+  readonly workers = new Map<string, FakeWorker>();
+  readonly refused: string[] = [];
+  labels: Readonly<Record<string, string>> = {};
+  looks = 0;
+  readonly desk = new AdmissionDesk({
+    workers: {
+      list: () => [...this.workers.values()] as unknown as PodWorker[],
+      get: (uid) => this.workers.get(uid) as unknown as PodWorker | undefined,
+    },
+    journal: this.journal,
+    granted: (pod) => pod,
+    decide: (pod, holders) => {
+      const node = { allocatable: { cpu: "2" }, place: { name: "n", labels: this.labels, taints: [] } };
+      return decideAdmission(pod, { holders, node, security, unsupported: "" });
+    },
+    refreshPlace: async () => {
+      this.looks++;
+      await Promise.resolve();
+      this.labels = { zone: "a" };
+    },
+    next: ({ pod }, rejection) => {
+      if (rejection === undefined) this.workers.set(pod.metadata.uid, new FakeWorker(pod));
+      else this.refused.push(`${pod.metadata.name}: ${rejection.reason}`);
+    },
+  });
+
+  run(...pods: readonly Pod[]): this {
+    for (const pod of pods) this.desk.add(add(pod));
+    return this;
+  }
+
+  stop(uid: string): void {
+    const worker = this.workers.get(uid);
+    if (worker !== undefined) worker.state = { kind: "terminating" };
+  }
+
+  gone(uid: string): void {
+    this.workers.delete(uid);
+    this.desk.retry();
+  }
+
+  get names(): string[] {
+    return [...this.workers.keys()];
+  }
+}
+
+describe("a pod that has room only when another has stopped", () => {
+  test("waits for that, told once, and whoever comes later finds its part taken", () => {
+    const world = new World().run(asking("a", "1500m"));
+    world.stop("a");
+    world.run(asking("b", "1"), asking("c", "1500m"), asking("d", "100m"));
+    world.desk.retry();
+    assert.deepEqual(world.names, ["a"]);
+    assert.deepEqual(world.refused, ["c: OutOfcpu"]);
+    assert.deepEqual(world.journal.messages("AdmissionWaits").slice(0, 1), [
+      "the pod waits until other pods have stopped: Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000",
+    ]);
+    assert.equal(world.journal.messages("AdmissionWaits").length, 2);
+    world.gone("a");
+    assert.deepEqual(world.names, ["b", "d"]);
+  });
+
+  test("may change, or be wanted no longer, while it waits", () => {
+    const world = new World().run(asking("a", "2"));
+    world.stop("a");
+    world.run(asking("b", "1"), asking("c", "1"));
+    assert.equal(world.desk.holds({ op: "update", pod: asking("b", "500m"), cause }), true);
+    assert.equal(world.desk.holds({ op: "remove", pod: asking("c", "1"), cause }), true);
+    assert.equal(world.desk.holds({ op: "remove", pod: asking("a", "2"), cause }), false);
+    world.gone("a");
+    assert.deepEqual(world.names, ["b"]);
+    assert.deepEqual(world.workers.get("b")?.pod.spec.containers[0]?.resources?.requests, { cpu: "500m" });
+  });
+
+  test("that is deleted at the API server is passed on to be let go", () => {
+    const world = new World().run(asking("a", "2"));
+    world.stop("a");
+    world.run(asking("b", "1"));
+    const deleted = asking("b", "1", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+    assert.equal(world.desk.holds({ op: "update", pod: deleted, cause }), false);
+    world.gone("a");
+    assert.deepEqual(world.names, [], "it does not come to life later");
+  });
+
+  test("of its own name goes on: workers keep that order", () => {
+    const world = new World().run(asking("a", "2"));
+    world.stop("a");
+    world.run(asking("a", "2", { uid: "a2" }));
+    assert.deepEqual(world.names, ["a", "a2"]);
+  });
+});
+
+test("for a critical pod others are stopped, with their own grace and its name, and it comes when they are gone", () => {
+  const world = new World().run(asking("a", "1"), asking("b", "1"));
+  world.run(asking("critical", "500m", {}, 2_000_000_000));
+  assert.deepEqual(world.names, ["a", "b"]);
+  const [victim, ...others] = [...world.workers.values()].filter(({ stoppedFor }) => stoppedFor !== undefined);
+  assert.equal(others.length, 0);
+  assert.ok(victim?.stoppedFor);
+  const { code, message, because } = victim.stoppedFor;
+  assert.deepEqual([code, message], ["Preempting", "Preempted in order to admit critical pod"]);
+  assert.equal(because?.message, "critical pod ns/critical has no room");
+  assert.equal(world.journal.messages("Preempting").length, 1);
+  world.gone(victim.pod.metadata.uid);
+  assert.ok(world.names.includes("critical"));
+});
+
+test("a pod is not refused for labels of the node before these were asked for once more", async () => {
+  const world = new World();
+  const selecting = (name: string, zone: string): Pod =>
+    podWith({ containers: [{ name: "c" }], nodeSelector: { zone } }, { name, uid: name });
+  world.run(selecting("right", "a"), selecting("wrong", "b"));
+  assert.deepEqual([world.names, world.refused], [[], []]);
+  await new Promise(setImmediate);
+  assert.deepEqual([world.names, world.refused], [["right"], ["wrong: NodeAffinity"]]);
+  assert.equal(world.looks, 2);
+});

@@ -1,0 +1,179 @@
+import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import { gracePeriodSeconds } from "../runtime/grace.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import type { Admission, Holder } from "./admission.ts";
+import type { PodChange } from "./pod-change.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import type { PodWorkers } from "./pod-workers.ts";
+import { preempting } from "./preemption.ts";
+import type { Rejection } from "./rejection.ts";
+
+export interface AdmissionDeskDependencies {
+  readonly workers: Pick<PodWorkers, "list" | "get">;
+  readonly journal: Recorder;
+  /** The pod with the resources that it was granted. */
+  readonly granted: (pod: Pod) => Pod;
+  readonly decide: (pod: Pod, holders: readonly Holder[]) => Admission;
+  /** Looks up the node's labels; undefined: nobody has given it any. Never rejects. */
+  readonly refreshPlace: (() => Promise<void>) | undefined;
+  /** Takes pods that come to the node, refused ones too. Not called for a pod for as long as it has to wait. */
+  readonly next: (change: PodChange, rejection: Rejection | undefined) => void;
+}
+
+/** A pod that may run once others have stopped. */
+interface Waiting {
+  change: PodChange;
+  lacks: string;
+}
+
+/**
+ * Lets pods in one after the other. One that has room only when others have stopped waits here for that, and whoever
+ * comes after it finds its part taken.
+ */
+export class AdmissionDesk {
+  readonly #deps: AdmissionDeskDependencies;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Pods that wait for a fresh look at the node's labels; false: it was taken. */
+  readonly #looking = new Map<string, boolean>();
+  #isRetrying = false;
+
+  constructor(deps: AdmissionDeskDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Pods that wait for room. */
+  get pods(): Pod[] {
+    return [...this.#waiting.values()].map(({ change }) => change.pod);
+  }
+
+  /** A new pod of which nothing runs. */
+  add(change: PodChange): void {
+    const holders = this.#holders(change.pod, [...this.#waiting.values()]);
+    this.#judge(change, this.#deps.decide(change.pod, holders), undefined);
+  }
+
+  /** True when the pod of the change waits: the change was taken into account. */
+  holds(change: PodChange): boolean {
+    const { uid } = change.pod.metadata;
+    const waiting = this.#waiting.get(uid);
+    if (waiting === undefined) return false;
+    if (change.op === "remove") {
+      this.#waiting.delete(uid);
+      this.#record("PodFinished", change.pod, "the pod is wanted no longer; it never started", change.cause);
+    } else if (change.pod.metadata.deletionTimestamp === undefined) {
+      waiting.change = { ...change, op: "add" };
+    } else {
+      this.#waiting.delete(uid);
+      return false;
+    }
+    this.retry();
+    return true;
+  }
+
+  /** Something has left the node, or the node has changed: judges what waits, in the order in which it came. */
+  retry(): void {
+    if (this.#isRetrying || this.#waiting.size === 0) return;
+    this.#isRetrying = true;
+    try {
+      const earlier: Waiting[] = [];
+      // A look at the node's labels puts a pod back while this goes on.
+      for (const [uid, waiting] of [...this.#waiting]) {
+        const { change } = waiting;
+        if (this.#looking.get(uid) === true) continue;
+        const admission = this.#deps.decide(change.pod, this.#holders(change.pod, earlier));
+        if (admission.kind === "admit" || admission.kind === "reject") this.#waiting.delete(uid);
+        else earlier.push(waiting);
+        this.#judge(change, admission, waiting);
+      }
+    } finally {
+      this.#isRetrying = false;
+    }
+  }
+
+  #judge(change: PodChange, admission: Admission, waiting: Waiting | undefined): void {
+    switch (admission.kind) {
+      case "admit":
+        this.#deps.next(change, undefined);
+        return;
+      case "reject":
+        if (!this.#looksAgain(change, admission.rejection)) this.#deps.next(change, admission.rejection);
+        return;
+      case "wait":
+      case "preempt":
+        this.#wait(change, admission.lacks, waiting);
+    }
+    if (admission.kind === "preempt") this.#preempt(change, admission.victims);
+  }
+
+  /** The scheduler may know labels that this node has yet to hear of: it is asked for once before a pod is refused. */
+  #looksAgain(change: PodChange, { reason }: Rejection): boolean {
+    const { refreshPlace } = this.#deps;
+    const { uid } = change.pod.metadata;
+    if (reason !== "NodeAffinity" || refreshPlace === undefined) return false;
+    if (this.#looking.get(uid) === false) {
+      this.#looking.delete(uid);
+      return false;
+    }
+    this.#waiting.set(uid, { change, lacks: "" });
+    this.#looking.set(uid, true);
+    void refreshPlace().then(() => {
+      this.#looking.set(uid, false);
+      this.retry();
+      this.#looking.delete(uid);
+    });
+    return true;
+  }
+
+  #wait(change: PodChange, lacks: string, waiting: Waiting | undefined): void {
+    if (waiting === undefined) this.#waiting.set(change.pod.metadata.uid, { change, lacks });
+    else if (waiting.lacks === lacks) return;
+    else waiting.lacks = lacks;
+    const message = `the pod waits until other pods have stopped: ${lacks}`;
+    this.#record("AdmissionWaits", change.pod, message, change.cause);
+  }
+
+  /** As upstream, with the grace of each; the pod that comes in their place waits for their end. */
+  #preempt({ pod, cause }: PodChange, victims: readonly Pod[]): void {
+    for (const victim of victims) {
+      const { namespace, name } = pod.metadata;
+      const because: Cause = {
+        code: "CriticalPod",
+        message: `critical pod ${namespace}/${name} has no room`,
+        because: cause,
+      };
+      const { reason, message } = preempting;
+      const entry = this.#record(reason, victim, message, because);
+      const worker = this.#deps.workers.get(podUid(victim.metadata.uid));
+      worker?.terminate({ code: reason, message, entry, because }, gracePeriodSeconds(victim));
+    }
+  }
+
+  #record(what: string, pod: Pod, message: string, cause: Cause): number {
+    return this.#deps.journal.record({ kind: "decision", what, message, pod: podRef(pod), cause });
+  }
+
+  /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */
+  #holders(candidate: Pod, earlier: readonly Waiting[]): Holder[] {
+    const { workers, granted } = this.#deps;
+    const held = workers.list().flatMap((worker): Holder[] => {
+      const { pod } = worker;
+      return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
+    });
+    const promised = earlier.map(({ change }) => ({ pod: change.pod, ending: false }));
+    return [...held, ...promised].filter(({ pod }) => !isSameName(pod, candidate));
+  }
+}
+
+function isActive({ state }: PodWorker): boolean {
+  return state.kind === "syncing" || state.kind === "terminating";
+}
+
+function isEnding({ state, forgotten }: PodWorker): boolean {
+  return state.kind === "terminating" || forgotten;
+}
+
+function isSameName({ metadata: a }: Pod, { metadata: b }: Pod): boolean {
+  return a.name === b.name && a.namespace === b.namespace;
+}

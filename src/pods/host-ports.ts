@@ -1,0 +1,35 @@
+import type { Pod } from "../api/pod.ts";
+import { isSidecar } from "../resources/pod-totals.ts";
+
+/** Which port of the host that the pod wants another one has; undefined: none. Pure. */
+export function hostPortConflict(pod: Pod, others: readonly Pod[]): string | undefined {
+  for (const wanted of hostPorts(pod)) {
+    const holder = others.find((other) => hostPorts(other).some((taken) => conflict(wanted, taken)));
+    if (holder === undefined) continue;
+    const port = `${wanted.protocol} ${wanted.ip}:${wanted.port}`;
+    return `host port ${port} is taken by pod ${holder.metadata.namespace}/${holder.metadata.name}`;
+  }
+  return undefined;
+}
+
+interface HostPort {
+  readonly protocol: string;
+  readonly ip: string;
+  readonly port: number;
+}
+
+/** Of containers that run for as long as the pod does: ports of other init containers are free again soon. */
+function hostPorts(pod: Pod): HostPort[] {
+  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers]
+    .flatMap((container) => container.ports ?? [])
+    .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
+    .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));
+}
+
+function conflict(a: HostPort, b: HostPort): boolean {
+  return a.protocol === b.protocol && a.port === b.port && (a.ip === b.ip || anyAddress(a.ip) || anyAddress(b.ip));
+}
+
+function anyAddress(ip: string): boolean {
+  return ip === "" || ip === "0.0.0.0" || ip === "::";
+}

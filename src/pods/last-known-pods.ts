@@ -1,0 +1,32 @@
+import type { Pod } from "../api/pod.ts";
+import { podUid } from "../base/ids.ts";
+import type { Files } from "../ports/files.ts";
+import { keptSpec } from "../runtime/kept-spec.ts";
+import { Annotation } from "../runtime/labels.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { hasEnded } from "./pod-record.ts";
+
+/**
+ * The pods of the API server among those that run, as an earlier life knew them last. Not those that were being stopped:
+ * whoever wanted that may not be there to say it again.
+ * @param running UIDs of pods that the runtime has a ready sandbox of
+ */
+export async function lastKnownPods(
+  files: Files,
+  node: Pick<NodeContext, "rootDirectory">,
+  running: readonly string[],
+): Promise<Pod[]> {
+  const pods: Pod[] = [];
+  for (const uid of new Set(running)) {
+    const pod = isPlainName(uid) ? await keptSpec(files, node, uid) : undefined;
+    if (pod?.metadata.annotations?.[Annotation.configSource] !== "api") continue;
+    const isWanted = pod.metadata.deletionTimestamp === undefined && !(await hasEnded({ files, node }, podUid(uid)));
+    if (isWanted) pods.push(pod);
+  }
+  return pods;
+}
+
+/** Labels of sandboxes are whatever their maker wrote. */
+function isPlainName(uid: string): boolean {
+  return /^[\w.-]+$/u.test(uid) && !uid.startsWith(".");
+}

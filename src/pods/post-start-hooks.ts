@@ -1,0 +1,25 @@
+import type { Pod } from "../api/pod.ts";
+import type { ContainerId } from "../base/ids.ts";
+import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
+
+/**
+ * The instances whose postStart hook has not ended: the API does not call them running yet. They are not ready and
+ * answer no probe, whatever the runtime shows.
+ */
+export function inPostStart(
+  { spec }: Pod,
+  { containers }: PodStatus,
+  isStarting: (instance: ContainerStatus) => boolean,
+): ReadonlySet<ContainerId> {
+  const hooked = [...(spec.initContainers ?? []), ...spec.containers].filter(({ lifecycle }) => lifecycle?.postStart);
+  const names = new Set(hooked.map(({ name }) => name));
+  const starting = containers.filter((instance) => names.has(instance.name) && isStarting(instance));
+  // One that has died by itself is told of at once, its hook may go on for long.
+  return new Set(starting.filter(({ state }) => state === "running").map(({ id }) => id));
+}
+
+/** The pod without some instances, as if they were not there yet. */
+export function withoutInstances(status: PodStatus, ids: ReadonlySet<ContainerId>): PodStatus {
+  if (ids.size === 0) return status;
+  return { ...status, containers: status.containers.filter(({ id }) => !ids.has(id)) };
+}

@@ -1,0 +1,47 @@
+/** Where the kernel shows its cgroups. */
+export type CgroupLayout =
+  | { readonly version: 2; readonly root: string }
+  /** Directories of the hierarchies by controller: `memory` → `/sys/fs/cgroup/memory`. */
+  | { readonly version: 1; readonly controllers: Readonly<Record<string, string>> };
+
+/** What a file system holds, as statfs(2) tells. */
+export interface FileSystemUsage {
+  readonly capacityBytes: number;
+  /** What users other than root may still write. */
+  readonly availableBytes: number;
+  readonly usedBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+/** What a tree of files takes on its disk. */
+export interface TreeUsage {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+/** Descriptors that a process holds. */
+export interface OpenFiles {
+  readonly descriptors: number;
+  readonly sockets: number;
+}
+
+/**
+ * Cheap reading of what the kernel and the disk say of their use. Nothing here rejects: what is gone, or was never there,
+ * is undefined, as containers end while they are looked at.
+ */
+export interface StatsFiles {
+  readonly cgroups: CgroupLayout;
+  /** Files that the kernel writes when they are read (cgroupfs, /proc, /sys), each as text. Many at a time are cheap. */
+  readTexts(paths: readonly string[]): Promise<(string | undefined)[]>;
+  /** Names of the direct subdirectories; none when the directory is gone. */
+  directories(path: string): Promise<string[]>;
+  fileSystem(path: string): Promise<FileSystemUsage | undefined>;
+  /** `/dev/sda1`, `tmpfs` …: what is mounted where the path lies. */
+  deviceOf(path: string): Promise<string | undefined>;
+  /** The tree with its top, hard links once, other file systems left out: what `du -x` says. */
+  treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined>;
+  /** Of the regular files that lie directly in a directory, together. */
+  filesUsage(directory: string): Promise<TreeUsage | undefined>;
+  openFiles(pid: number): Promise<OpenFiles | undefined>;
+}

@@ -1,0 +1,65 @@
+import { printable } from "../journal/text.ts";
+import type { ContainerView, PodView } from "./engine.ts";
+
+/** One word for how a pod is, by the rules of `kubectl get pods`: what a container waits for tells more than the phase. */
+export function podStatusWord(pod: PodView): string {
+  if (pod.state === "terminating") return "Terminating";
+  const initializing = initWord(pod);
+  if (initializing !== undefined && !hasEnded(pod)) return printable(initializing);
+  let word: string = pod.reason === "" ? pod.phase : pod.reason;
+  let running = false;
+  for (const container of pod.containers.toReversed()) {
+    if (container.state === "running") running = true;
+    else if (neverStarts(pod, container)) continue;
+    else if (container.reason !== "") word = container.reason;
+    else if (container.state === "terminated") word = `ExitCode:${container.exitCode ?? "?"}`;
+  }
+  if (word === "Completed" && running) return pod.ready ? "Running" : "NotReady";
+  return printable(word);
+}
+
+/** `Init:1/3`, `Init:CrashLoopBackOff` …; undefined once every init container has done its part. */
+function initWord({ initContainers }: PodView): string | undefined {
+  const index = initContainers.findIndex((container) => !container.done);
+  const container = initContainers[index];
+  if (container === undefined) return undefined;
+  if (container.state === "terminated") return `Init:${container.reason || `ExitCode:${container.exitCode ?? "?"}`}`;
+  const waits = container.state === "waiting" && container.reason !== "" && container.reason !== "PodInitializing";
+  return waits ? `Init:${container.reason}` : `Init:${index}/${initContainers.length}`;
+}
+
+/** What counts as ready or not: the regular containers and the sidecars beside them. */
+export function lastingContainers(pod: PodView): readonly ContainerView[] {
+  return [...pod.containers, ...pod.initContainers.filter((container) => container.sidecar)];
+}
+
+/** True when the pod has ended by itself and will not run again. */
+export function hasEnded(pod: PodView): boolean {
+  return pod.phase === "Succeeded" || pod.phase === "Failed";
+}
+
+/** In a pod that was rejected, say, a container's waiting tells nothing: it is over. */
+export function neverStarts(pod: PodView, container: ContainerView): boolean {
+  return hasEnded(pod) && container.state === "waiting";
+}
+
+/** How a pod fares. starting: not ready, and nothing has gone wrong so far. */
+export type PodMood = "failed" | "ended" | "stopping" | "good" | "trouble" | "starting";
+
+export function podMood(pod: PodView): PodMood {
+  if (pod.phase === "Failed") return "failed";
+  if (pod.phase === "Succeeded") return "ended";
+  if (pod.state !== "syncing") return "stopping";
+  if (pod.ready) return "good";
+  const unfinished = pod.initContainers.filter(({ done }) => !done);
+  return [...unfinished, ...pod.containers].some(isInTrouble) ? "trouble" : "starting";
+}
+
+function isInTrouble(container: ContainerView): boolean {
+  return container.state === "terminated" || /BackOff|Err|Error/.test(container.reason);
+}
+
+/** Where a pod comes from that `run` did not start, after its name. @param source `file`, `http`, `api` */
+export function originOf(source: string): string {
+  return source === "api" ? "comes from the API server" : `comes from a ${source} manifest`;
+}

@@ -1,0 +1,82 @@
+import type { PodUpdate } from "../../sources/source.ts";
+import type { ApiFaults } from "../api-server/faults.ts";
+import type { SimClock } from "../clock.ts";
+import { SimRandom } from "../random.ts";
+import type { Referee } from "../rules/referee.ts";
+import { asStatic, SimCluster } from "./cluster.ts";
+import type { SimNode } from "./node.ts";
+import { drawApiPod, withoutReferences } from "./pod-references.ts";
+import { drawPod, type PodWishes } from "./pods.ts";
+import type { Stage } from "./stage.ts";
+
+const staticPrefix = "static-";
+
+/** The cluster of a seed. */
+export function drawCluster(seed: number, clock: SimClock): SimCluster {
+  const random = new SimRandom(seed ^ 0x0c15_7e12);
+  const skewMs = random.pick([0, 0, random.integer(-7_200_000, 7_200_000)]);
+  const [streamsLists, pageSize] = [random.chance(0.7), random.pick([500, 2])];
+  return new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
+}
+
+/** What is never quite right between node and API server in the life of a seed. */
+export function clusterBase(seed: number): Partial<ApiFaults> {
+  const random = new SimRandom(seed ^ 0x00fa_0175);
+  if (random.chance(0.5)) return {};
+  const upTo = (most: number): number => random.uniform() * most;
+  const forgets = random.chance(0.3) ? 0.2 : 0;
+  return {
+    ...{ apiDelayMaxMs: upTo(90), apiFails: upTo(0.05), apiLies: upTo(0.05), apiBusy: upTo(0.02) },
+    apiConflicts: upTo(0.02),
+    ...{ apiCuts: upTo(0.05), apiForgets: forgets },
+  };
+}
+
+/** Podwright has learned what is wanted: from here on it has to act on that. */
+export function tellReferee(referee: Referee, node: SimNode, { op, pod, source }: PodUpdate): void {
+  const { uid, deletionGracePeriodSeconds } = pod.metadata;
+  const isDeleted = pod.metadata.deletionTimestamp !== undefined;
+  if (op === "remove") {
+    if (!referee.isUnwanted(uid)) referee.unwanted(uid, node.isEnding(uid));
+    return;
+  }
+  if (source === "file" && op === "add") referee.wanted(pod);
+  else referee.changed(pod);
+  if (!isDeleted) return;
+  // What is being stopped already keeps the end of its grace, or gets an earlier one.
+  referee.unwanted(uid, op === "update" && node.isEnding(uid), deletionGracePeriodSeconds);
+}
+
+/** The stage of a node in a cluster: what is wanted is said to the API server, or in a static pod's manifest. */
+export function clusterStage(
+  stage: Stage,
+  cluster: SimCluster,
+  { index, referee, wishes }: { readonly index: number; readonly referee: Referee; readonly wishes: PodWishes },
+): Stage {
+  const { node } = stage;
+  return {
+    ...stage,
+    newPod: (random, given) => {
+      const draws = random.fork();
+      // What takes the place of a static pod is one.
+      const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(0.2);
+      const name = given ?? `${isStatic ? staticPrefix : ""}pod${index}`;
+      const pod = drawPod(name, `uid-${index}`, random, wishes);
+      if (isStatic) return asStatic(withoutReferences(pod));
+      return wishes.without.has("references") ? pod : drawApiPod(pod, draws);
+    },
+    want: (pod) => {
+      if (!cluster.want(pod)) return;
+      referee.changed(pod);
+      node.staticsChanged();
+    },
+    change: (pod) => {
+      cluster.change(pod);
+      node.staticsChanged();
+    },
+    unwant: (uid, graceSeconds) => {
+      cluster.delete(uid, graceSeconds);
+      node.staticsChanged();
+    },
+  };
+}

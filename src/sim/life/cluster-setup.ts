@@ -1,0 +1,40 @@
+import { ApiClient } from "../../api-client/client.ts";
+import type { ClusterSetup } from "../../engine/cluster.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { KubeTransport } from "../../ports/kube-api.ts";
+import { clusterNodeName } from "./cluster.ts";
+
+/** The place in its cluster of a node as most are, with upstream's defaults. */
+export function simClusterSetup(transport: KubeTransport, clock: Clock): ClusterSetup {
+  const requests = { perSecond: 50, burst: 100 };
+  return {
+    client: new ApiClient({ transport, clock }, { requests, events: requests, heartbeatTimeoutMs: 10_000 }),
+    node: {
+      identity: {
+        name: clusterNodeName,
+        addresses: ["10.0.0.1"],
+        facts: {
+          processors: 4,
+          memoryBytes: 8n << 30n,
+          swapBytes: 0n,
+          hugePages: [],
+          kernelVersion: "6.8.0",
+          osImage: "Linux",
+          machineId: "simulated",
+          systemUuid: "simulated",
+          bootId: "simulated",
+        },
+        architecture: "amd64",
+        kubeletVersion: "v1.36.2+podwright.sim",
+        apiPort: 0,
+        runtime: { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false },
+        capacity: { maxPods: 110, podsPerCore: 0, reserved: [], reservedSystemCpus: "" },
+      },
+      registration: { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true },
+      updatePeriodMs: 10_000,
+      reportPeriodMs: 300_000,
+    },
+    leaseDurationSeconds: 40,
+    maxImages: 50,
+  };
+}

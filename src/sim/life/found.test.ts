@@ -1,0 +1,153 @@
+/**
+ * What random lives found wrong with podwright, played step by step: docs/simulator.md has the list. What is wrong with
+ * one file has its test beside that file.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import type { Container } from "../../api/container.ts";
+import { CriError } from "../../ports/cri.ts";
+import { hookCommand } from "../behaviour.ts";
+
+const withPort = (container: Container): Container => ({
+  ...container,
+  ports: [{ containerPort: 80, hostPort: 8000 }],
+});
+
+test("a host port stays with the pod that runs over a restart, whichever pod a source names first", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const first = podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first");
+  const second = podOf({ containers: [withPort(runs("c"))] }, "uid-2", "second");
+  node.add(first);
+  await scene.pass(5000);
+  node.add(second);
+  await scene.pass(5000);
+  assert.equal(scene.status("uid-2")?.reason, "NodePorts");
+  const running = world.running("uid-1", "c")?.id;
+  node.kill();
+  node.desired.clear();
+  for (const pod of [second, first]) node.desired.set(pod.metadata.uid, pod);
+  node.start();
+  await scene.pass(20_000);
+  assert.equal(world.running("uid-1", "c")?.id, running);
+  assert.equal(world.running("uid-2", "c"), undefined);
+});
+
+test("a sidecar stops after the container that a called-off start has started in the meantime", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  using _watch = world.onChange(({ type, container }) => {
+    if (type === "started" && container?.config.metadata?.name === "main") node.remove("uid-1");
+  });
+  const sidecar = runs("side", { restartPolicy: "Always" });
+  node.add(podOf({ initContainers: [sidecar], containers: [runs("main"), runs("next")] }));
+  await scene.pass(60_000);
+  const [began = Number.NaN] = scene.at("stopping side");
+  const [ended = Number.NaN] = scene.at("exited main");
+  assert.ok(
+    scene.at("started main").length === 0 || ended <= began,
+    `main ended at ${ended}, side stopped at ${began}`,
+  );
+});
+
+test("a pod that starts over is not worked on by the start that this calls off", async () => {
+  const scene = new Scene();
+  const restartPolicyRules = [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }];
+  const upset = ends("c", 1000, 3, { restartPolicy: "Never", restartPolicyRules });
+  const postStart = { exec: { command: hookCommand({ kind: "postStart", exitCode: 0, durationMs: 5000 }) } };
+  const hooked = runs("hooked", { lifecycle: { postStart } });
+  scene.node.add(podOf({ restartPolicy: "Always", containers: [upset, hooked, runs("last")] }));
+  await scene.pass(60_000);
+  const hooks = scene.at("started hooked");
+  assert.ok(hooks.length >= 3);
+  for (const time of scene.at("started last")) {
+    const [latest = Number.NaN] = hooks.filter((before) => before <= time).slice(-1);
+    assert.ok(time - latest >= 5000, `last started at ${time}, its predecessor at ${latest}`);
+  }
+});
+
+test("a pod that comes back under its UID while it is being stopped runs again, once", async () => {
+  const scene = new Scene();
+  const pod = podOf({ restartPolicy: "Never", terminationGracePeriodSeconds: 1, containers: [runs("c")] });
+  scene.node.add(pod);
+  await scene.pass(5000);
+  scene.node.remove("uid-1");
+  scene.node.add(pod);
+  await scene.pass(30_000);
+  assert.equal(scene.at("started c").length, 2);
+  assert.equal(scene.status()?.phase, "Running");
+  assert.notEqual(scene.world.running("uid-1", "c"), undefined);
+});
+
+test("nothing is taken from a pod that nobody wants while it runs and can't be looked at", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const directory = "/var/lib/kubelet/pods/uid-1";
+  node.add(podOf({ volumes: [{ name: "v", emptyDir: {} }], containers: [runs("c")] }));
+  await scene.pass(5000);
+  assert.ok(await node.files.stat(directory));
+  node.kill();
+  node.desired.clear();
+  const get = world.containers.get.bind(world.containers);
+  world.containers.get = () => {
+    throw new CriError("Unknown", "ContainerStatus", "no answer");
+  };
+  node.start();
+  await scene.pass(15_000);
+  assert.ok(await node.files.stat(directory));
+  world.containers.get = get;
+  await scene.pass(90_000);
+  assert.equal(await node.files.stat(directory), undefined);
+  assert.equal(world.sandboxes.size, 0);
+});
+
+test("what changes as soon as a pod has its sandbox makes no second one", async () => {
+  const scene = new Scene();
+  const { node, world, clock } = scene;
+  const pod = podOf({ containers: [runs("a"), runs("b")] });
+  const change = (count: number): void => {
+    node.update({ ...pod, metadata: { ...pod.metadata, labels: { count: String(count) } } });
+    if (count > 0) clock.schedule("another change", 1, () => change(count - 1));
+  };
+  using _watch = world.onChange(({ type }) => {
+    if (type === "sandboxStarted") change(500);
+  });
+  node.add(pod);
+  await scene.pass(60_000);
+  assert.equal(node.entries.filter(({ kind, what }) => kind === "action" && what === "RunPodSandbox").length, 1);
+  assert.equal(scene.status()?.phase, "Running");
+});
+
+test("a pod that shrinks while it starts never has less than its container", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const withCpu = (cpu: string) =>
+    podOf({ containers: [runs("c", { resources: { limits: { cpu }, requests: { cpu } } })] });
+  const quotas = (): (bigint | number | undefined)[] => {
+    const pod = [...node.cgroups.applied].find(([path]) => path.endsWith("/poduid-1"))?.[1];
+    const container = world.running("uid-1", "c");
+    return [pod?.cpuQuotaMicroseconds, (container?.resources ?? container?.config.linux?.resources)?.cpuQuota];
+  };
+  const seen: (bigint | number | undefined)[][] = [];
+  using _watch = world.onChange(({ type }) => {
+    if (type === "created") node.update(withCpu("100m"));
+    if (type === "started" || type === "resized") seen.push(quotas());
+  });
+  node.add(withCpu("200m"));
+  await scene.pass(60_000);
+  assert.deepEqual(seen.map(String), ["20000,20000", "20000,10000"]);
+  assert.equal(String(quotas()), "10000,10000");
+});
+
+test("a pod that goes while it waits for its name is said to be done with", async () => {
+  const scene = new Scene();
+  const { node } = scene;
+  node.add(podOf({ containers: [runs("c")] }, "uid-1"));
+  await scene.pass(5000);
+  node.remove("uid-1");
+  node.add(podOf({ containers: [runs("c")] }, "uid-2"));
+  node.remove("uid-2");
+  const told = node.entries.filter(({ pod }) => pod?.uid === "uid-2").map(({ what }) => what);
+  assert.deepEqual(told, ["PodWaits", "PodTerminating", "PodFinished"]);
+});

@@ -1,0 +1,49 @@
+import type { Pod } from "../../api/pod.ts";
+import type { SimRandom } from "../random.ts";
+
+/** A pod of the API server: many have a token of their service account, as every pod of a real cluster; some a class. */
+export function drawApiPod(pod: Pod, random: SimRandom): Pod {
+  const hasToken = random.chance(0.4);
+  const expirationSeconds = random.pick([600, 3607]);
+  const hasClass = random.chance(0.1);
+  const classed: Pod = hasClass ? { ...pod, spec: { ...pod.spec, runtimeClassName: "plain" } } : pod;
+  return hasToken ? withToken(classed, expirationSeconds) : classed;
+}
+
+function withToken(pod: Pod, expirationSeconds: number): Pod {
+  const { spec } = pod;
+  const name = "kube-api-access";
+  const sources = [
+    { serviceAccountToken: { path: "token", expirationSeconds } },
+    { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+  ];
+  const mount = { name, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount", readOnly: true };
+  const containers = spec.containers.map((container) => {
+    return { ...container, volumeMounts: [...(container.volumeMounts ?? []), mount] };
+  });
+  return {
+    ...pod,
+    spec: { ...spec, containers, volumes: [...(spec.volumes ?? []), { name, projected: { sources } }] },
+  };
+}
+
+/** Static pods may not refer to objects of the API server. */
+export function withoutReferences(pod: Pod): Pod {
+  const { spec } = pod;
+  const volumes = (spec.volumes ?? []).filter(({ emptyDir, downwardAPI }) => (emptyDir ?? downwardAPI) !== undefined);
+  const kept = new Set(volumes.map(({ name }) => name));
+  const clean = <C extends Pod["spec"]["containers"][number]>({ env: _env, ...container }: C) => ({
+    ...container,
+    ...(container.volumeMounts && { volumeMounts: container.volumeMounts.filter(({ name }) => kept.has(name)) }),
+  });
+  const { volumes: _volumes, initContainers, containers, ...rest } = spec;
+  return {
+    ...pod,
+    spec: {
+      ...rest,
+      ...(volumes.length > 0 && { volumes }),
+      ...(initContainers && { initContainers: initContainers.map(clean) }),
+      containers: containers.map(clean),
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { attemptOf, nameOf, type SimContainer, type SimSandbox } from "../world-model.ts";
+import { dataText } from "./entry-data.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** What podwright was told to have been made is not made again while it is there, and no sandbox before a dead one is given back. */
+export const made: RuleMaker = ({ world }, broken): Rule => {
+  /** Sandboxes and containers that podwright was told of in its present life when it made them. */
+  const known = new Set<string>();
+  const sandboxesOf = (uid = ""): SimSandbox[] =>
+    [...world.sandboxes.values()].filter(({ config }) => config.metadata?.uid === uid);
+  const instancesOf = ({ pod, container }: SimEntry): SimContainer[] =>
+    [...world.containers.values()].filter((one) => {
+      return nameOf(one) === container && world.sandboxes.get(one.sandboxId)?.config.metadata?.uid === pod?.uid;
+    });
+
+  function runsSandbox(uid: string): void {
+    const all = sandboxesOf(uid);
+    const held = all.find(({ ready, released }) => !ready && !released);
+    if (held !== undefined) broken("a dead sandbox gives back its network", `${held.id} of ${uid} holds it`);
+    const twin = all.find(({ id, ready }) => ready && known.has(id));
+    if (twin !== undefined) broken("one sandbox", `another one is made for ${uid}, which has ${twin.id}`);
+  }
+
+  function createsContainer(entry: SimEntry): void {
+    const twin = instancesOf(entry).find((one) => {
+      return known.has(one.id) && String(attemptOf(one)) === dataText(entry, "attempt");
+    });
+    if (twin === undefined) return;
+    broken("nothing is made twice", `${entry.pod?.uid}/${entry.container}, which is there as ${twin.id}`);
+  }
+
+  return {
+    entry: (entry) => {
+      const { kind, what, pod, result } = entry;
+      if (what === lifeStarted) known.clear();
+      if (what !== "RunPodSandbox" && what !== "CreateContainer") return;
+      if (kind === "action" && what === "RunPodSandbox") runsSandbox(pod?.uid ?? "");
+      if (kind === "action" && what === "CreateContainer") createsContainer(entry);
+      if (result !== "done") return;
+      const ready = sandboxesOf(pod?.uid).filter((one) => one.ready);
+      for (const { id } of what === "RunPodSandbox" ? ready : instancesOf(entry)) known.add(id);
+    },
+  };
+};

@@ -1,0 +1,37 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+import { dataText, idOf, whereOf } from "./entry-data.ts";
+
+/** The longest deadline of a call that hung before, and a little. */
+const recoveredMs = 150_000;
+/** Two listings while events come, and what follows from them, all of it by slow calls. */
+const noticedWithinMs = 40_000;
+
+/** While nothing goes wrong but events, the end of a container is known and told soon. */
+export const reaction: RuleMaker = ({ clock, node }, broken): Rule => {
+  /** Simulated ms at which containers ended, by id. */
+  const exits = new Map<string, number>();
+  const ending = new Set<string>();
+  const isSoundSince = (ms: number): boolean => node.soundSinceMs + recoveredMs < ms;
+  return {
+    change: ({ type, container }) => {
+      if (type === "exited" && container !== undefined && container.startedAt !== 0n && isSoundSince(clock.nowMs)) {
+        exits.set(container.id, clock.nowMs);
+      }
+    },
+    reborn: (uid) => void ending.delete(uid),
+    entry: (entry) => {
+      const uid = entry.pod?.uid ?? "";
+      if (entry.what === lifeStarted) for (const known of [exits, ending]) known.clear();
+      if (entry.what === "PodTerminating") ending.add(uid);
+      if (entry.what !== "ContainerStateChanged" || dataText(entry, "state") === "running") return;
+      const id = idOf(entry);
+      const exitMs = exits.get(id);
+      exits.delete(id);
+      // A pod that is being stopped is told of when it has stopped.
+      if (exitMs === undefined || ending.has(uid) || !isSoundSince(exitMs)) return;
+      const lagMs = entry.atMs - exitMs;
+      if (lagMs > noticedWithinMs) broken("ends are noticed", `${whereOf(entry)} ended ${lagMs} ms before it was told`);
+    },
+  };
+};

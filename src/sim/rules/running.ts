@@ -1,0 +1,68 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import { mayBeKilled } from "../life/pod-probes.ts";
+import { nameOf, type SimContainer } from "../world-model.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** How long pods that have nothing to change are watched. */
+const quietMs = 120_000;
+/** What a pod feels. */
+const felt: ReadonlySet<string> = new Set([
+  ...["RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"],
+  ...["MountVolume", "UnmountVolumes", "UpdateVolume", "UpdateContainerResources", "UpdatePodCgroup"],
+]);
+
+/** What runs is what is wanted, and a pod that runs as it is wanted is left alone. */
+export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
+  const instancesOf = (uid: string): SimContainer[] =>
+    [...world.containers.values()].filter(({ state, config }) => {
+      return state === "running" && config.labels["io.kubernetes.pod.uid"] === uid;
+    });
+
+  function problemsOf({ metadata: { uid }, spec }: Pod, instance: SimContainer): string[] {
+    const where = `${uid}/${nameOf(instance)}`;
+    const wanted = spec.containers.find(({ name }) => name === nameOf(instance));
+    const has = instance.config.image?.image ?? "";
+    const hasAddress = spec.hostNetwork === true || world.sandboxes.get(instance.sandboxId)?.ip !== "";
+    return [
+      ...(wanted === undefined || has === imageId(wanted) ? [] : [`${where} runs ${has}, not ${imageId(wanted)}`]),
+      ...(hasAddress ? [] : [`${where} runs in a pod without an address`]),
+    ];
+  }
+
+  function isSteady({ metadata: { uid }, spec }: Pod): boolean {
+    const instances = instancesOf(uid);
+    const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+    return [...spec.containers, ...sidecars].every((container) => {
+      const instance = instances.find((one) => nameOf(one) === container.name);
+      const isOld = instance !== undefined && instance.startedMs + quietMs + 60_000 < clock.nowMs;
+      return isOld && instance.behaviour.exitAfterMs === undefined && !mayBeKilled(container);
+    });
+  }
+
+  return {
+    disagreements: () =>
+      [...node.desired.values()].flatMap((pod) =>
+        instancesOf(pod.metadata.uid).flatMap((each) => problemsOf(pod, each)),
+      ),
+    atRest: () => {
+      const resized = new Set<string | undefined>();
+      for (const { what, pod, atMs } of node.entries) {
+        if (what === "ResizeStarted" && atMs > clock.nowMs - quietMs - 60_000) resized.add(pod?.uid);
+      }
+      const steady = new Set([...node.desired.values()].filter(isSteady).map(({ metadata }) => metadata.uid));
+      for (const { kind, what, pod, message, atMs } of node.entries.toReversed()) {
+        if (atMs < clock.nowMs - quietMs) break;
+        const isAbout = pod !== undefined && steady.has(pod.uid) && !resized.has(pod.uid);
+        if (kind !== "action" || !isAbout || !felt.has(what)) continue;
+        broken("what runs is left alone", `${what} of ${pod.uid}: ${message}`);
+        break;
+      }
+    },
+  };
+};
+
+/** As the simulated runtime names it. */
+function imageId({ image = "" }: Container): string {
+  return `sha256:${image}${image.includes(":") ? "" : ":latest"}`;
+}

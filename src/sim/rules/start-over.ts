@@ -1,0 +1,54 @@
+import { nameOf, type SimContainer } from "../world-model.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** The longest back-off, after which everything is stopped without a grace and removed. */
+const doneWithinMs = 360_000;
+
+interface Asked {
+  readonly by: SimContainer;
+  readonly atMs: number;
+  /** Containers that were there then. */
+  readonly before: ReadonlySet<string>;
+}
+
+/** When a container asks that its whole pod start over, nothing of the pod's earlier containers is left in the end. */
+export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule => {
+  const asked = new Map<string, Asked>();
+  const idsOf = (uid: string): string[] =>
+    [...world.containers.values()]
+      .filter(({ config }) => config.labels["io.kubernetes.pod.uid"] === uid)
+      .map(({ id }) => id);
+  const asks = (uid: string, container: SimContainer): boolean => {
+    const { exitCode, startedAt } = container;
+    const spec = pods.get(uid)?.spec.containers.find(({ name }) => name === nameOf(container));
+    return (
+      startedAt !== 0n &&
+      spec?.restartPolicyRules?.some(({ action, exitCodes }) => {
+        return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
+      }) === true
+    );
+  };
+  return {
+    reborn: (uid) => void asked.delete(uid),
+    tampered: (uid) => void asked.delete(uid),
+    change: ({ type, podUid: uid, sandbox, container }) => {
+      // In a new sandbox the pod begins anew by other rules.
+      if (type === "sandboxStopped" && sandbox !== undefined) asked.delete(uid);
+      if (type !== "exited" || container === undefined || !asks(uid, container)) return;
+      asked.set(uid, { by: container, atMs: clock.nowMs, before: new Set(idsOf(uid)) });
+    },
+    entry: ({ what, pod }) => {
+      if (what === "PodTerminating") asked.delete(pod?.uid ?? "");
+    },
+    atRest: () => {
+      for (const [uid, { by, atMs, before }] of asked) {
+        if (atMs + doneWithinMs > clock.nowMs) continue;
+        const names = new Set(pods.get(uid)?.spec.containers.map(({ name }) => name));
+        const left = idsOf(uid).find((id) => before.has(id) && names.has(nameOf(world.containers.get(id) ?? by)));
+        if (left !== undefined && node.desired.has(uid)) {
+          broken("pods start over as a whole", `${uid}: ${nameOf(by)} asked for it, and ${left} is still there`);
+        }
+      }
+    },
+  };
+};

@@ -1,0 +1,106 @@
+import type { Container } from "../../api/container.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { dataText, idOf, whereOf } from "./entry-data.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
+
+/** What StopContainer is given at least. */
+const leastSeconds = 2;
+const roundingMs = 2;
+/** A grace that is over still gives the least, and its rest is rounded up. */
+const lateMs = 3000;
+
+/** What is stopped gets its time, by what podwright itself says of it: no less, no more, and its hook before. */
+export class Stops implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  /** Simulated ms at which the grace of pods ends that this life stops. */
+  readonly #ends = new Map<string, number>();
+  /** Containers whose preStop hook this life has begun. */
+  readonly #hooked = new Set<string>();
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  reborn(uid: string): void {
+    this.#ends.delete(uid);
+  }
+
+  entry(entry: SimEntry): void {
+    const { kind, what, pod, cause } = entry;
+    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked]) known.clear();
+    if (what === "PodTerminating") this.#terminating(entry);
+    if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
+    if (kind !== "action") return;
+    if (what === "PreStopHook") this.#hooked.add(idOf(entry));
+    if (what !== "StopContainer" || cause?.code === "ContainerGC") return;
+    const seconds = Number(dataText(entry, "graceSeconds"));
+    this.#judgeGrace(entry, seconds);
+    this.#judgeHook(entry, seconds);
+  }
+
+  #terminating({ pod, cause, atMs, time, until = time }: SimEntry): void {
+    const uid = pod?.uid ?? "";
+    const endMs = atMs + until - time;
+    const before = this.#ends.get(uid);
+    if (before !== undefined && endMs > before + roundingMs) {
+      this.#broken("a grace only gets shorter", `${uid} gets ${endMs - before} ms more`);
+    }
+    this.#ends.set(uid, Math.min(endMs, before ?? endMs));
+    // What an earlier life kept of it says how long it has, as long as the disk gives it.
+    if (cause?.code !== "OrphanedPod" || !this.#isKept(uid) || this.#scene.node.diskFaultMs > atMs) return;
+    const graceMs = (this.#scene.pods.get(uid)?.spec.terminationGracePeriodSeconds ?? 0) * 1000;
+    if (endMs - atMs < graceMs - roundingMs) this.#broken("the whole grace", `orphan ${uid} gets ${endMs - atMs} ms`);
+  }
+
+  #judgeGrace(entry: SimEntry, seconds: number): void {
+    const killMs = entry.atMs + seconds * 1000;
+    const endMs = this.#endOf(entry.pod?.uid ?? "");
+    const where = whereOf(entry);
+    if (endMs === undefined) return this.#judgeProbe(entry, seconds);
+    if (killMs < endMs - roundingMs) {
+      this.#broken("the whole grace", `${where} is to be killed ${endMs - killMs} ms before its pod's grace ends`);
+    }
+    if (killMs > Math.max(endMs, entry.atMs) + lateMs) {
+      this.#broken("no more than the grace", `${where} is to be killed ${killMs - endMs} ms after its pod's grace`);
+    }
+  }
+
+  /** What podwright has said itself, unless it was told since that the pod is to go sooner. */
+  #endOf(uid: string): number | undefined {
+    const { node, unwanted } = this.#scene;
+    const endMs = this.#ends.get(uid);
+    const { graceSeconds, sinceMs = 0, told, life } = unwanted.get(uid) ?? {};
+    if (endMs === undefined || graceSeconds === undefined || told !== true || life !== node.lives) return endMs;
+    return Math.min(endMs, sinceMs + Math.max(1, graceSeconds) * 1000);
+  }
+
+  /** A probe may have a grace of its own, of which a hook may have taken some. */
+  #judgeProbe(entry: SimEntry, seconds: number): void {
+    const type = /^(Startup|Liveness)ProbeFailed$/.exec(entry.cause?.code ?? "")?.[1];
+    const container = this.#specOf(entry);
+    if (type === undefined || container === undefined || container.lifecycle?.preStop !== undefined) return;
+    const probe = type === "Startup" ? container.startupProbe : container.livenessProbe;
+    const ofPod = this.#scene.pods.get(entry.pod?.uid ?? "")?.spec.terminationGracePeriodSeconds ?? 0;
+    const due = Math.max(leastSeconds, probe?.terminationGracePeriodSeconds ?? ofPod);
+    if (seconds !== due) this.#broken("the grace of the probe", `${whereOf(entry)} gets ${seconds} s, not ${due}`);
+  }
+
+  #judgeHook(entry: SimEntry, seconds: number): void {
+    if (this.#specOf(entry)?.lifecycle?.preStop === undefined || seconds <= leastSeconds) return;
+    const isForgotten = entry.cause?.code === "OrphanedPod" && !this.#isKept(entry.pod?.uid ?? "");
+    if (this.#hooked.has(idOf(entry)) || isForgotten) return;
+    this.#broken("preStop before SIGTERM", `${whereOf(entry)} is stopped without it`);
+  }
+
+  #specOf({ pod, container }: SimEntry): Container | undefined {
+    const { initContainers = [], containers = [] } = this.#scene.pods.get(pod?.uid ?? "")?.spec ?? {};
+    return [...initContainers, ...containers].find(({ name }) => name === container);
+  }
+
+  #isKept(uid: string): boolean {
+    return this.#scene.node.files.ownerOf(`/var/lib/kubelet/pods/${uid}/podwright-pod.json`) !== undefined;
+  }
+}

@@ -1,0 +1,283 @@
+import type { CgroupSample } from "./cgroup-sample.ts";
+import type { NetworkSample } from "./node-sample.ts";
+import type { InterfaceCounters, Pressure } from "./kernel-text.ts";
+
+/** A cgroup as `/metrics/cadvisor` shows it. */
+export interface CgroupView {
+  readonly sample: CgroupSample;
+  /** Of sandboxes and of the machine. */
+  readonly network: NetworkSample | undefined;
+  readonly processes: ProcessFigures | undefined;
+  /** Wall clock ms; undefined: not known. */
+  readonly startedMs: number | undefined;
+  /** Names of block devices by `major:minor`. */
+  readonly devices: ReadonlyMap<string, string>;
+}
+
+export interface ProcessFigures {
+  readonly processes: number;
+  readonly descriptors: number;
+  readonly sockets: number;
+  /** Soft limit of open files of its first process; −1: none. */
+  readonly openFilesLimit: number | undefined;
+}
+
+export interface ViewValue {
+  /** Of the extra labels. */
+  readonly labels: readonly string[];
+  readonly value: number;
+}
+
+export interface ViewMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge";
+  readonly labels: readonly string[];
+  /** Whether cAdvisor dates it: what was measured, not what is configured. */
+  readonly dated: boolean;
+  readonly values: (view: CgroupView) => readonly ViewValue[];
+}
+
+type Pick<T> = (view: CgroupView) => T | undefined;
+
+function one(value: number | undefined): ViewValue[] {
+  return value === undefined ? [] : [{ labels: [], value }];
+}
+
+function counter(name: string, help: string, pick: Pick<number>): ViewMetric {
+  return { name, help, type: "counter", labels: [], dated: true, values: (view) => one(pick(view)) };
+}
+
+function gauge(name: string, help: string, pick: Pick<number>): ViewMetric {
+  return { name, help, type: "gauge", labels: [], dated: true, values: (view) => one(pick(view)) };
+}
+
+function setting(name: string, help: string, pick: Pick<number>): ViewMetric {
+  return { name, help, type: "gauge", labels: [], dated: false, values: (view) => one(pick(view)) };
+}
+
+function seconds(nanoseconds: number | undefined): number | undefined {
+  return nanoseconds === undefined ? undefined : nanoseconds / 1e9;
+}
+
+const settings: readonly ViewMetric[] = [
+  setting("container_start_time_seconds", "When the container was made, in seconds since 1970", ({ startedMs }) =>
+    startedMs === undefined ? undefined : Math.floor(startedMs / 1000),
+  ),
+  setting(
+    "container_spec_cpu_period",
+    "Length of the period that a CPU quota is for, in microseconds",
+    ({ sample }) => {
+      return sample.cpuLimits?.period;
+    },
+  ),
+  setting("container_spec_cpu_quota", "CPU time a period, in microseconds", ({ sample }) => sample.cpuLimits?.quota),
+  setting("container_spec_cpu_shares", "Weight against others that want CPU time", ({ sample }) => {
+    return sample.cpuLimits?.shares;
+  }),
+  setting("container_spec_memory_limit_bytes", "Limit of memory; 0: none", ({ sample: { memory } }) => {
+    return memory === undefined ? undefined : (memory.limit ?? 0);
+  }),
+  setting(
+    "container_spec_memory_swap_limit_bytes",
+    "Limit of swap, on cgroup v1 with memory; 0: none",
+    ({ sample }) => {
+      return sample.memory && (sample.memory.details?.swapLimit ?? 0);
+    },
+  ),
+  setting("container_spec_memory_reservation_limit_bytes", "Memory that is kept for it", ({ sample: { memory } }) => {
+    return memory && (memory.details?.reservation ?? 0);
+  }),
+];
+
+/** Of one with a quota only: the others are never throttled. */
+function throttling(view: CgroupView): NonNullable<CgroupSample["cpu"]>["throttling"] {
+  return view.sample.cpuLimits?.quota === undefined ? undefined : view.sample.cpu?.throttling;
+}
+
+const cpu: readonly ViewMetric[] = [
+  counter("container_cpu_user_seconds_total", "CPU time used by programs", ({ sample }) => {
+    return seconds(sample.cpu?.userNanoseconds);
+  }),
+  counter("container_cpu_system_seconds_total", "CPU time used by the kernel for them", ({ sample }) => {
+    return seconds(sample.cpu?.systemNanoseconds);
+  }),
+  {
+    name: "container_cpu_usage_seconds_total",
+    help: "CPU time used",
+    type: "counter",
+    labels: ["cpu"],
+    dated: true,
+    values: ({ sample }) =>
+      sample.cpu === undefined ? [] : [{ labels: ["total"], value: sample.cpu.usageNanoseconds / 1e9 }],
+  },
+  counter("container_cpu_cfs_periods_total", "Periods in which the quota counted", (view) => throttling(view)?.periods),
+  counter("container_cpu_cfs_throttled_periods_total", "Periods in which the quota was used up", (view) => {
+    return throttling(view)?.throttledPeriods;
+  }),
+  counter("container_cpu_cfs_throttled_seconds_total", "Time for which it was held up by its quota", (view) => {
+    return seconds(throttling(view)?.throttledNanoseconds);
+  }),
+  counter("container_cpu_cfs_burst_periods_total", "Periods in which more than the quota was used", (view) => {
+    return throttling(view)?.burstPeriods;
+  }),
+  counter("container_cpu_cfs_burst_seconds_total", "CPU time used above the quota", (view) => {
+    return seconds(throttling(view)?.burstNanoseconds);
+  }),
+];
+
+const memory: readonly ViewMetric[] = [
+  gauge("container_memory_cache", "File pages in memory", ({ sample }) => sample.memory?.cache),
+  gauge("container_memory_rss", "Memory of programs that is no file's", ({ sample }) => sample.memory?.rss),
+  gauge("container_memory_kernel_usage", "Memory that the kernel uses for it", ({ sample }) => {
+    return sample.memory?.details?.kernel;
+  }),
+  gauge("container_memory_mapped_file", "File pages that are mapped", ({ sample }) => sample.memory?.mappedFile),
+  gauge("container_memory_swap", "Swap in use", ({ sample }) => sample.memory?.swap),
+  counter("container_memory_failcnt", "How often the limit was hit", ({ sample }) => sample.memory?.details?.limitHits),
+  gauge("container_memory_usage_bytes", "Memory in use, file pages included", ({ sample }) => sample.memory?.usage),
+  gauge("container_memory_max_usage_bytes", "Most memory that was ever in use", ({ sample }) => {
+    return sample.memory?.details?.peak;
+  }),
+  gauge("container_memory_working_set_bytes", "Memory in use without file pages not used lately", ({ sample }) => {
+    return sample.memory?.workingSet;
+  }),
+  gauge("container_memory_total_active_file_bytes", "File pages used lately", ({ sample }) => {
+    return sample.memory?.activeFile;
+  }),
+  gauge("container_memory_total_inactive_file_bytes", "File pages not used lately", ({ sample }) => {
+    return sample.memory?.inactiveFile;
+  }),
+  {
+    name: "container_memory_failures_total",
+    help: "Page faults",
+    type: "counter",
+    labels: ["failure_type", "scope"],
+    dated: true,
+    values: ({ sample: { memory: used } }) =>
+      used === undefined
+        ? []
+        : ["container", "hierarchy"].flatMap((scope) => [
+            { labels: ["pgfault", scope], value: used.pageFaults },
+            { labels: ["pgmajfault", scope], value: used.majorPageFaults },
+          ]),
+  },
+  counter("container_oom_events_total", "Processes killed for want of memory", ({ sample }) => {
+    return sample.memory?.details?.oomKills;
+  }),
+];
+
+const processes: readonly ViewMetric[] = [
+  gauge("container_processes", "Processes", (view) => view.processes?.processes),
+  gauge("container_file_descriptors", "Open file descriptors", (view) => view.processes?.descriptors),
+  gauge("container_sockets", "Open sockets", (view) => view.processes?.sockets),
+  gauge("container_threads_max", "Most processes and threads; 0: no limit", ({ sample: { tasks } }) => {
+    return tasks === undefined ? undefined : (tasks.limit ?? 0);
+  }),
+  gauge("container_threads", "Processes and threads", ({ sample }) => sample.tasks?.current),
+  {
+    name: "container_ulimits_soft",
+    help: "Soft limits of the first process; -1: none",
+    type: "gauge",
+    labels: ["ulimit"],
+    dated: true,
+    values: (view) => {
+      const limit = view.processes?.openFilesLimit;
+      return limit === undefined ? [] : [{ labels: ["max_open_files"], value: limit }];
+    },
+  },
+];
+
+function pressure(resource: string, pick: Pick<Pressure>): ViewMetric[] {
+  const name = `container_pressure_${resource.toLowerCase()}`;
+  return [
+    counter(`${name}_stalled_seconds_total`, `Time for which no task went on for want of ${resource}`, (view) => {
+      const total = pick(view)?.full.total;
+      return total === undefined ? undefined : total / 1e6;
+    }),
+    counter(`${name}_waiting_seconds_total`, `Time for which some task waited for ${resource}`, (view) => {
+      const total = pick(view)?.some.total;
+      return total === undefined ? undefined : total / 1e6;
+    }),
+  ];
+}
+
+function interfaces(name: string, help: string, pick: (counters: InterfaceCounters) => number): ViewMetric {
+  return {
+    name: `container_network_${name}_total`,
+    help,
+    type: "counter",
+    labels: ["interface"],
+    dated: true,
+    values: ({ network }) =>
+      network?.interfaces.map((counters) => ({ labels: [counters.name], value: pick(counters) })) ?? [],
+  };
+}
+
+const network: readonly ViewMetric[] = [
+  interfaces("receive_bytes", "Bytes received", ({ rxBytes }) => rxBytes),
+  interfaces("receive_packets", "Packets received", ({ rxPackets }) => rxPackets),
+  interfaces("receive_packets_dropped", "Received packets that were dropped", ({ rxDropped }) => rxDropped),
+  interfaces("receive_errors", "Errors in receiving", ({ rxErrors }) => rxErrors),
+  interfaces("transmit_bytes", "Bytes sent", ({ txBytes }) => txBytes),
+  interfaces("transmit_packets", "Packets sent", ({ txPackets }) => txPackets),
+  interfaces("transmit_packets_dropped", "Packets to be sent that were dropped", ({ txDropped }) => txDropped),
+  interfaces("transmit_errors", "Errors in sending", ({ txErrors }) => txErrors),
+];
+
+type DeviceSample = NonNullable<CgroupSample["io"]>["devices"][number];
+
+function disks(name: string, help: string, pick: (device: DeviceSample) => number): ViewMetric {
+  return {
+    name: `container_fs_${name}_total`,
+    help,
+    type: "counter",
+    labels: ["device"],
+    dated: true,
+    values: ({ sample, devices }) =>
+      sample.io?.devices.map((device) => ({ labels: [deviceName(devices, device)], value: pick(device) })) ?? [],
+  };
+}
+
+function deviceName(devices: ReadonlyMap<string, string>, { major, minor }: DeviceSample): string {
+  const name = devices.get(`${major}:${minor}`);
+  return name === undefined ? `${major}:${minor}` : `/dev/${name}`;
+}
+
+const disk: readonly ViewMetric[] = [
+  disks("reads_bytes", "Bytes read from the device", ({ readBytes }) => readBytes),
+  disks("reads", "Reads from the device", ({ reads }) => reads),
+  disks("writes_bytes", "Bytes written to the device", ({ writtenBytes }) => writtenBytes),
+  disks("writes", "Writes to the device", ({ writes }) => writes),
+  {
+    name: "container_blkio_device_usage_total",
+    help: "Bytes read from and written to the device",
+    type: "counter",
+    labels: ["device", "major", "minor", "operation"],
+    dated: true,
+    values: ({ sample, devices }) =>
+      sample.io?.devices.flatMap((device) => {
+        const labels = [deviceName(devices, device), `${device.major}`, `${device.minor}`];
+        return [
+          { labels: [...labels, "Read"], value: device.readBytes },
+          { labels: [...labels, "Write"], value: device.writtenBytes },
+        ];
+      }) ?? [],
+  },
+];
+
+/** What is shown of each cgroup. */
+export const viewMetrics: readonly ViewMetric[] = [
+  ...settings,
+  gauge("container_last_seen", "When it was last seen, in seconds since 1970", ({ sample }) => {
+    return Math.floor(sample.timeMs / 1000);
+  }),
+  ...cpu,
+  ...memory,
+  ...processes,
+  ...pressure("CPU", ({ sample }) => sample.cpu?.pressure),
+  ...pressure("memory", ({ sample }) => sample.memory?.pressure),
+  ...pressure("IO", ({ sample }) => sample.io?.pressure),
+  ...network,
+  ...disk,
+];

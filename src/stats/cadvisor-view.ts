@@ -1,0 +1,150 @@
+import type { StatsFiles } from "../ports/stats-files.ts";
+import type { CadvisorView, CgroupLabels, FileSystemView, LabelledView, MachineView } from "./cadvisor-metrics.ts";
+import type { ProcessFigures } from "./cadvisor-container-metrics.ts";
+import type { CgroupSample } from "./cgroup-sample.ts";
+import { parseMemInfo, parseOpenFilesLimit } from "./kernel-text.ts";
+import type { NodeSample, PodSample } from "./node-sample.ts";
+
+export interface CadvisorSettings {
+  /** Directories whose file systems are shown: of the node, of images. */
+  readonly fileSystems: readonly string[];
+  readonly version: string;
+}
+
+/** Adds to a sample of everything what only `/metrics/cadvisor` shows: open files, limits, devices, the machine. */
+export async function cadvisorView(
+  files: StatsFiles,
+  node: NodeSample,
+  { fileSystems, version }: CadvisorSettings,
+): Promise<CadvisorView> {
+  const [diskstats] = await files.readTexts(["/proc/diskstats"]);
+  const devices = parseDevices(diskstats);
+  const cgroups: LabelledView[] = [machineView(node, devices)];
+  for (const { cgroup, startedMs, sample } of node.system) {
+    if (cgroup === "/" || cgroups.some(({ labels }) => labels.id === cgroup)) continue;
+    cgroups.push({
+      labels: labelsOf(cgroup, {}),
+      sample,
+      network: undefined,
+      processes: undefined,
+      startedMs,
+      devices,
+    });
+  }
+  for (const pod of node.pods) cgroups.push(...(await podViews(files, pod, devices)));
+  const views = await Promise.all(fileSystems.map(async (path) => await fileSystemView(files, path)));
+  return {
+    timeMs: node.timeMs,
+    cgroups,
+    fileSystems: [...new Map(views.flatMap((view) => (view === undefined ? [] : [[view.device, view]]))).values()],
+    machine: await machineOf(files),
+    version,
+  };
+}
+
+function machineView({ machine }: NodeSample, devices: ReadonlyMap<string, string>): LabelledView {
+  const { sample, network, bootedMs, ioPressure } = machine;
+  const io = { devices: sample.io?.devices ?? [], pressure: ioPressure };
+  return {
+    labels: labelsOf("/", {}),
+    sample: { ...sample, io },
+    network,
+    processes: undefined,
+    startedMs: bootedMs,
+    devices,
+  };
+}
+
+async function podViews(
+  files: StatsFiles,
+  { pod, sample, sandbox, containers, network }: PodSample,
+  devices: ReadonlyMap<string, string>,
+): Promise<LabelledView[]> {
+  const { ref } = pod;
+  const owner = { pod: ref.name, namespace: ref.namespace };
+  const none = { network: undefined, processes: undefined, devices };
+  const views: LabelledView[] = [];
+  if (sample !== undefined) {
+    views.push({ ...none, labels: labelsOf(pod.cgroup, owner), sample, startedMs: pod.createdMs });
+  }
+  if (sandbox !== undefined) {
+    const own = labelsOf(sandbox.cgroup, { ...owner, name: pod.sandboxId });
+    const processes = await processFigures(files, sandbox.sample);
+    views.push({ labels: own, sample: sandbox.sample, network, processes, startedMs: pod.createdMs, devices });
+  }
+  for (const { container, cgroup, sample: used } of containers) {
+    const own = labelsOf(cgroup, { ...owner, name: container.id, image: container.image, container: container.name });
+    const processes = await processFigures(files, used);
+    views.push({ ...none, labels: own, sample: used, processes, startedMs: container.createdMs });
+  }
+  return views;
+}
+
+function labelsOf(id: string, known: Partial<CgroupLabels>): CgroupLabels {
+  return { name: "", image: "", pod: "", namespace: "", container: "", ...known, id };
+}
+
+async function processFigures(files: StatsFiles, { pids }: CgroupSample): Promise<ProcessFigures> {
+  let [descriptors, sockets] = [0, 0];
+  for (const pid of pids) {
+    const open = await files.openFiles(pid);
+    descriptors += open?.descriptors ?? 0;
+    sockets += open?.sockets ?? 0;
+  }
+  const [limits] = pids[0] === undefined ? [] : await files.readTexts([`/proc/${pids[0]}/limits`]);
+  return { processes: pids.length, descriptors, sockets, openFilesLimit: parseOpenFilesLimit(limits) };
+}
+
+async function fileSystemView(files: StatsFiles, path: string): Promise<FileSystemView | undefined> {
+  const [usage, device] = await Promise.all([files.fileSystem(path), files.deviceOf(path)]);
+  if (usage === undefined || device === undefined) return undefined;
+  const { capacityBytes, usedBytes, inodes, inodesFree } = usage;
+  return { device, capacityBytes, usedBytes, inodes, inodesFree };
+}
+
+/** Names of block devices by `major:minor`, from /proc/diskstats. */
+export function parseDevices(diskstats: string | undefined): ReadonlyMap<string, string> {
+  const devices = new Map<string, string>();
+  for (const [, major, minor, name = ""] of (diskstats ?? "").matchAll(/^\s*(\d+)\s+(\d+) (\S+)/gmu)) {
+    devices.set(`${major}:${minor}`, name);
+  }
+  return devices;
+}
+
+async function machineOf(files: StatsFiles): Promise<MachineView> {
+  const [cpuinfo, meminfo, release, bootId, machineId, systemUuid, osRelease] = await files.readTexts([
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/random/boot_id",
+    "/etc/machine-id",
+    "/sys/class/dmi/id/product_uuid",
+    "/etc/os-release",
+  ]);
+  const memory = parseMemInfo(meminfo);
+  return {
+    ...parseProcessors(cpuinfo),
+    bootId: bootId?.trim() ?? "",
+    machineId: machineId?.trim() ?? "",
+    systemUuid: systemUuid?.trim() ?? "",
+    memoryBytes: memory.get("MemTotal") ?? 0,
+    swapBytes: memory.get("SwapTotal") ?? 0,
+    kernelVersion: release?.trim() ?? "",
+    osVersion: /^PRETTY_NAME="?([^"\n]*)/mu.exec(osRelease ?? "")?.[1] ?? "",
+  };
+}
+
+/** Logical processors, cores and sockets of /proc/cpuinfo; where it tells no cores (ARM), each processor is one. */
+export function parseProcessors(cpuinfo: string | undefined): Pick<MachineView, "cores" | "physicalCores" | "sockets"> {
+  const blocks = (cpuinfo ?? "").split(/\n\n/u).filter((block) => /^processor\s*:/mu.test(block));
+  const field = (block: string, name: string): string | undefined =>
+    new RegExp(`^${name}\\s*:\\s*(\\d+)`, "mu").exec(block)?.[1];
+  const cores = new Set<string>();
+  const sockets = new Set<string>();
+  for (const block of blocks) {
+    const socket = field(block, "physical id") ?? "0";
+    sockets.add(socket);
+    cores.add(`${socket}/${field(block, "core id") ?? `p${field(block, "processor")}`}`);
+  }
+  return { cores: blocks.length, physicalCores: cores.size, sockets: sockets.size };
+}

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recordedCgroup } from "../../test/support/stats.ts";
+import { cgroupFilePaths, cgroupSample } from "./cgroup-files.ts";
+
+const hierarchies = {
+  version: 1,
+  controllers: { cpu: "/c/cpu", cpuacct: "/c/cpuacct", memory: "/c/memory", pids: "/c/pids", blkio: "/c/blkio" },
+} as const;
+
+test("a recorded cgroup of v1 gives exactly what its files say", () => {
+  assert.deepEqual(cgroupSample(1, recordedCgroup(1), 1234), {
+    timeMs: 1234,
+    cpu: {
+      usageNanoseconds: 220_619_592,
+      userNanoseconds: 70_000_000,
+      systemNanoseconds: 140_000_000,
+      throttling: {
+        periods: 17,
+        throttledPeriods: 1,
+        throttledNanoseconds: 0,
+        burstPeriods: 0,
+        burstNanoseconds: 0,
+      },
+    },
+    memory: {
+      usage: 31_207_424,
+      workingSet: 31_207_424 - 86_016,
+      rss: 114_688,
+      cache: 30_097_408,
+      mappedFile: 0,
+      activeFile: 30_011_392,
+      inactiveFile: 86_016,
+      swap: 0,
+      pageFaults: 425,
+      majorPageFaults: 2,
+      limit: 67_108_864,
+      swapLimit: 100_663_296 - 67_108_864,
+      details: {
+        kernel: 995_328,
+        peak: 31_555_584,
+        limitHits: 0,
+        oomKills: 0,
+        reservation: 0,
+        swapLimit: 100_663_296,
+      },
+    },
+    io: {
+      devices: [{ major: 8, minor: 0, readBytes: 90_430_464, writtenBytes: 299_008_000, reads: 8950, writes: 1252 }],
+    },
+    tasks: { current: 2, limit: 100 },
+    cpuLimits: { shares: 512, quota: 20_000, period: 100_000 },
+    pids: [20_411, 20_484],
+  });
+});
+
+test("a recorded cgroup of v2 gives exactly what its files say, with its pressure", () => {
+  const waited = { total: 10_871, avg10: 0, avg60: 0, avg300: 0 };
+  const none = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+  assert.deepEqual(cgroupSample(2, recordedCgroup(2), 1234), {
+    timeMs: 1234,
+    cpu: {
+      usageNanoseconds: 220_619_000,
+      userNanoseconds: 79_040_000,
+      systemNanoseconds: 141_578_000,
+      throttling: {
+        periods: 17,
+        throttledPeriods: 1,
+        throttledNanoseconds: 1_234_000,
+        burstPeriods: 2,
+        burstNanoseconds: 55_000,
+      },
+      pressure: {
+        some: { total: 744_175, avg10: 3.57, avg60: 1.06, avg300: 0.24 },
+        full: { total: 743_980, avg10: 3.57, avg60: 1.06, avg300: 0.24 },
+      },
+    },
+    memory: {
+      usage: 31_207_424,
+      workingSet: 31_207_424 - 14_999_552,
+      rss: 114_688,
+      cache: 30_097_408,
+      mappedFile: 4096,
+      activeFile: 15_097_856,
+      inactiveFile: 14_999_552,
+      swap: 4096,
+      pageFaults: 1301,
+      majorPageFaults: 3,
+      limit: 67_108_864,
+      swapLimit: 33_554_432,
+      pressure: { some: none, full: none },
+      details: {
+        kernel: 995_328,
+        peak: 31_555_584,
+        limitHits: 7,
+        oomKills: 1,
+        reservation: 0,
+        swapLimit: 33_554_432,
+      },
+    },
+    io: {
+      pressure: { some: waited, full: { ...waited, total: 10_851 } },
+      devices: [
+        { major: 8, minor: 16, readBytes: 1_459_200, writtenBytes: 314_773_504, reads: 192, writes: 353 },
+        { major: 8, minor: 0, readBytes: 90_430_464, writtenBytes: 299_008_000, reads: 8950, writes: 1252 },
+      ],
+    },
+    tasks: { current: 2, limit: 100 },
+    // 20 is the weight that 512 shares become; the way back is as near as whole numbers allow.
+    cpuLimits: { shares: 500, quota: 20_000, period: 100_000 },
+    pids: [20_411, 20_484],
+  });
+});
+
+test("a cgroup without limits has none, and a missing controller leaves its figures out", () => {
+  const v1 = cgroupSample(1, new Map([...recordedCgroup(1), ["memory.limit_in_bytes", "9223372036854771712\n"]]), 0);
+  assert.equal(v1.memory?.limit, undefined);
+  assert.equal(v1.memory?.swapLimit, undefined);
+  const v2 = new Map([
+    ...recordedCgroup(2),
+    ["memory.max", "max\n"],
+    ["pids.max", "max\n"],
+    ["cpu.max", "max 100000\n"],
+  ]);
+  v2.delete("memory.swap.max");
+  v2.delete("cpu.pressure");
+  const sample = cgroupSample(2, v2, 0);
+  assert.deepEqual(
+    [
+      sample.memory?.limit,
+      sample.memory?.swapLimit,
+      sample.tasks?.limit,
+      sample.cpuLimits?.quota,
+      sample.cpu?.pressure,
+    ],
+    [undefined, undefined, undefined, undefined, undefined],
+  );
+  const bare = cgroupSample(2, new Map([["cpu.stat", "usage_usec 5\n"]]), 0);
+  assert.equal(bare.cpu?.usageNanoseconds, 5000);
+  assert.equal(bare.memory, undefined);
+  assert.equal(bare.tasks, undefined);
+});
+
+test("each file is read in its controller's hierarchy, and no more of them than the depth asks for", () => {
+  const paths = cgroupFilePaths(hierarchies, "/kubepods/pod1", "resources").map(({ path }) => path);
+  assert.deepEqual(paths, [
+    "/c/cpuacct/kubepods/pod1/cpuacct.usage",
+    "/c/memory/kubepods/pod1/memory.usage_in_bytes",
+    "/c/memory/kubepods/pod1/memory.stat",
+    "/c/memory/kubepods/pod1/memory.limit_in_bytes",
+    "/c/memory/kubepods/pod1/memory.memsw.limit_in_bytes",
+  ]);
+  assert.equal(cgroupFilePaths({ version: 2, root: "/c" }, "/", "resources")[0]?.path, "/c/cpu.stat");
+  const counts = (["resources", "summary", "everything"] as const).map((depth) => {
+    return cgroupFilePaths({ version: 2, root: "/c" }, "/a", depth).length;
+  });
+  assert.deepEqual(counts, [6, 10, 18]);
+});

@@ -1,0 +1,33 @@
+import type { CgroupLayout } from "../ports/stats-files.ts";
+import type { CgroupSample } from "./cgroup-sample.ts";
+import { filesV1, sampleV1 } from "./cgroup-v1.ts";
+import { filesV2, sampleV2 } from "./cgroup-v2.ts";
+import { type CgroupTexts, type Depth, isAtLeast } from "./depth.ts";
+
+/** A file of a cgroup, and where it is. */
+export interface CgroupFilePath {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** What is to be read of a cgroup. @param cgroup `/kubepods/pod1`, below the root of every hierarchy */
+export function cgroupFilePaths(layout: CgroupLayout, cgroup: string, depth: Depth): CgroupFilePath[] {
+  const below = cgroup === "/" ? "" : cgroup;
+  const files: CgroupFilePath[] = [];
+  for (const file of layout.version === 2 ? filesV2 : filesV1) {
+    if (!isAtLeast(depth, file.depth)) continue;
+    const root = layout.version === 2 ? layout.root : layout.controllers[file.controller ?? ""];
+    if (root !== undefined) files.push({ name: file.name, path: `${root}${below}/${file.name}` });
+  }
+  return files;
+}
+
+/** Where the cgroups below a cgroup are listed. */
+export function cgroupDirectory(layout: CgroupLayout, cgroup: string): string {
+  const root = layout.version === 2 ? layout.root : (layout.controllers["memory"] ?? "/sys/fs/cgroup/memory");
+  return cgroup === "/" ? root : `${root}${cgroup}`;
+}
+
+export function cgroupSample(version: 1 | 2, texts: CgroupTexts, timeMs: number): CgroupSample {
+  return version === 2 ? sampleV2(texts, timeMs) : sampleV1(texts, timeMs);
+}

@@ -1,0 +1,127 @@
+import { byteLimit, type CgroupSample, type DeviceSample, workingSet } from "./cgroup-sample.ts";
+import type { CgroupFile, CgroupTexts } from "./depth.ts";
+import { parseKeyed, parseNumber, parsePids, parsePressure } from "./kernel-text.ts";
+
+/** What is read of a cgroup of v2. */
+export const filesV2: readonly CgroupFile[] = [
+  { name: "cpu.stat", depth: "resources" },
+  { name: "memory.current", depth: "resources" },
+  { name: "memory.stat", depth: "resources" },
+  { name: "memory.max", depth: "resources" },
+  { name: "memory.swap.current", depth: "resources" },
+  { name: "memory.swap.max", depth: "resources" },
+  { name: "cgroup.procs", depth: "summary" },
+  { name: "cpu.pressure", depth: "summary" },
+  { name: "memory.pressure", depth: "summary" },
+  { name: "io.pressure", depth: "summary" },
+  { name: "memory.peak", depth: "everything" },
+  { name: "memory.events", depth: "everything" },
+  { name: "memory.min", depth: "everything" },
+  { name: "pids.current", depth: "everything" },
+  { name: "pids.max", depth: "everything" },
+  { name: "io.stat", depth: "everything" },
+  { name: "cpu.weight", depth: "everything" },
+  { name: "cpu.max", depth: "everything" },
+];
+
+/** A cgroup of v2 from its files; a controller that is not enabled there has none. */
+export function sampleV2(texts: CgroupTexts, timeMs: number): CgroupSample {
+  return {
+    timeMs,
+    cpu: cpu(texts),
+    memory: memory(texts),
+    io: {
+      pressure: parsePressure(texts.get("io.pressure")),
+      devices: parseIoStat(texts.get("io.stat")),
+    },
+    tasks: tasks(texts),
+    cpuLimits: cpuLimits(texts),
+    pids: parsePids(texts.get("cgroup.procs")),
+  };
+}
+
+function cpu(texts: CgroupTexts): CgroupSample["cpu"] {
+  const stat = parseKeyed(texts.get("cpu.stat"));
+  const usage = stat.get("usage_usec");
+  if (usage === undefined) return undefined;
+  const count = (name: string): number => stat.get(name) ?? 0;
+  return {
+    usageNanoseconds: usage * 1000,
+    userNanoseconds: count("user_usec") * 1000,
+    systemNanoseconds: count("system_usec") * 1000,
+    throttling: {
+      periods: count("nr_periods"),
+      throttledPeriods: count("nr_throttled"),
+      throttledNanoseconds: count("throttled_usec") * 1000,
+      burstPeriods: count("nr_bursts"),
+      burstNanoseconds: count("burst_usec") * 1000,
+    },
+    pressure: parsePressure(texts.get("cpu.pressure")),
+  };
+}
+
+function memory(texts: CgroupTexts): CgroupSample["memory"] {
+  const usage = parseNumber(texts.get("memory.current"));
+  if (usage === undefined) return undefined;
+  const stat = parseKeyed(texts.get("memory.stat"));
+  const count = (name: string): number => stat.get(name) ?? 0;
+  const inactiveFile = count("inactive_file");
+  const swapLimit = byteLimit(parseNumber(texts.get("memory.swap.max")));
+  const events = parseKeyed(texts.get("memory.events"));
+  return {
+    usage,
+    workingSet: workingSet(usage, inactiveFile),
+    rss: count("anon"),
+    cache: count("file"),
+    mappedFile: count("file_mapped"),
+    activeFile: count("active_file"),
+    inactiveFile,
+    swap: parseNumber(texts.get("memory.swap.current")) ?? 0,
+    pageFaults: count("pgfault"),
+    majorPageFaults: count("pgmajfault"),
+    limit: byteLimit(parseNumber(texts.get("memory.max"))),
+    swapLimit,
+    pressure: parsePressure(texts.get("memory.pressure")),
+    details: {
+      kernel: count("kernel"),
+      peak: parseNumber(texts.get("memory.peak")),
+      limitHits: events.get("max") ?? 0,
+      oomKills: events.get("oom_kill"),
+      reservation: parseNumber(texts.get("memory.min")) ?? 0,
+      swapLimit,
+    },
+  };
+}
+
+function tasks(texts: CgroupTexts): CgroupSample["tasks"] {
+  const current = parseNumber(texts.get("pids.current"));
+  return current === undefined ? undefined : { current, limit: parseNumber(texts.get("pids.max")) };
+}
+
+function cpuLimits(texts: CgroupTexts): CgroupSample["cpuLimits"] {
+  const weight = parseNumber(texts.get("cpu.weight"));
+  const [quota, period] = (texts.get("cpu.max") ?? "").trim().split(" ");
+  if (weight === undefined) return undefined;
+  // The shares of v1 that stand for a weight, as cAdvisor counts back.
+  const shares = 2 + Math.trunc(((weight - 1) * 262_142) / 9_999);
+  return { shares, quota: parseNumber(quota), period: parseNumber(period) };
+}
+
+/** Lines of `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`. */
+export function parseIoStat(text: string | undefined): DeviceSample[] {
+  return (text ?? "").split("\n").flatMap((line) => {
+    const match = /^(\d+):(\d+) /u.exec(line);
+    if (match === null) return [];
+    const count = (name: string): number => Number(new RegExp(` ${name}=(\\d+)`, "u").exec(line)?.[1] ?? 0);
+    return [
+      {
+        major: Number(match[1]),
+        minor: Number(match[2]),
+        readBytes: count("rbytes"),
+        writtenBytes: count("wbytes"),
+        reads: count("rios"),
+        writes: count("wios"),
+      },
+    ];
+  });
+}

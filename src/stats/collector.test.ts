@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
+import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import { containerId, sandboxId } from "../base/ids.ts";
+import { StatsCollector } from "./collector.ts";
+import { statsPod, type StatsPod } from "./stats-pods.ts";
+import { summaryOf } from "./summary.ts";
+
+const naming = { cgroupRoot: "/", cgroupDriver: "systemd" } as const;
+const podCgroup = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_1.slice";
+
+function runningPod(): StatsPod {
+  const pod = testPod();
+  const created = { createdAt: 1_763_000_000_000_000_000n };
+  const status = testStatus(
+    [testSandbox({ ...created, id: sandboxId("s1") })],
+    [testContainer({ ...created, id: containerId("c1"), name: "web" })],
+  );
+  const found = statsPod(pod, status, naming);
+  assert.ok(found);
+  return found;
+}
+
+function machine(): RecordedStatsFiles {
+  const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
+  for (const path of ["", podCgroup, `${podCgroup}/cri-containerd-c1.scope`, `${podCgroup}/cri-containerd-s1.scope`]) {
+    files.addCgroup(path);
+  }
+  for (const name of ["memory.current", "memory.max", "cpu.pressure"]) files.texts.delete(`/cg/${name}`);
+  files.children.set(`/cg${podCgroup}`, ["cri-containerd-c1.scope", "cri-containerd-s1.scope"]);
+  files.texts.set(
+    "/proc/meminfo",
+    "MemTotal: 1000 kB\nMemFree: 400 kB\nInactive(file): 100 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n",
+  );
+  files.texts.set("/proc/stat", "btime 1763000000\n");
+  files.texts.set("/proc/loadavg", "0 0 0 1/77 5\n");
+  files.texts.set("/proc/sys/kernel/pid_max", "32768\n");
+  files.texts.set("/proc/sys/kernel/threads-max", "1000\n");
+  files.texts.set("/proc/20411/net/dev", "  eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  return files;
+}
+
+test("nothing is read while nobody asks, and who asks within a second gets the same sample", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const collector = new StatsCollector({ clock, files, pods: () => [runningPod()], system: async () => [] });
+  assert.equal(files.reads, 0);
+  const [first, second] = await Promise.all([collector.collect("resources"), collector.collect("resources")]);
+  assert.equal(first, second);
+  const once = files.reads;
+  assert.ok(once > 0);
+  await collector.collect("resources");
+  assert.equal(files.reads, once);
+  await collector.collect("summary");
+  const deeper = files.reads;
+  assert.ok(deeper > once);
+  assert.notEqual(await collector.collect("resources"), first);
+  assert.equal(files.reads, deeper);
+  await clock.advance(1_000);
+  await collector.collect("resources");
+  assert.ok(files.reads > deeper);
+});
+
+test("containers' cgroups are found by their ids, and their rates come with the second look", async () => {
+  const [clock, files] = [new ManualClock(), machine()];
+  const collector = new StatsCollector({ clock, files, pods: () => [runningPod()], system: async () => [] });
+  const before = await collector.collect("summary");
+  const [pod] = before.pods;
+  assert.equal(pod?.containers[0]?.cgroup, `${podCgroup}/cri-containerd-c1.scope`);
+  assert.equal(pod?.sandbox?.cgroup, `${podCgroup}/cri-containerd-s1.scope`);
+  assert.equal(pod?.containers[0]?.sample.nanoCores, undefined);
+  assert.deepEqual(
+    pod?.network?.interfaces.map(({ name, rxBytes, txErrors }) => [name, rxBytes, txErrors]),
+    [["eth0", 1, 7]],
+  );
+  await clock.advance(2_000);
+  files.texts.set(`/cg${podCgroup}/cri-containerd-c1.scope/cpu.stat`, "usage_usec 1220619\n");
+  const after = await collector.collect("summary");
+  assert.equal(after.pods[0]?.containers[0]?.sample.nanoCores, 500_000_000);
+});
+
+test("the summary of recorded files is exact", async () => {
+  const [clock, files] = [new ManualClock(Date.UTC(2026, 10, 20, 14, 2, 0, 700)), machine()];
+  const pods = [runningPod()];
+  const collector = new StatsCollector({ clock, files, pods: () => pods, system: async () => [] });
+  const { node, pods: shown } = summaryOf("node1", await collector.collect("resources"));
+  const time = "2026-11-20T14:02:00Z";
+  assert.deepEqual(node, {
+    nodeName: "node1",
+    systemContainers: [],
+    startTime: "2025-11-13T02:13:20Z",
+    cpu: { time, usageCoreNanoSeconds: 220_619_000 },
+    memory: {
+      time,
+      availableBytes: 500 * 1024,
+      usageBytes: 600 * 1024,
+      workingSetBytes: 500 * 1024,
+      rssBytes: 0,
+      pageFaults: 0,
+      majorPageFaults: 0,
+    },
+    swap: { time, swapAvailableBytes: 20 * 1024, swapUsageBytes: 30 * 1024 },
+  });
+  const cpuAndMemory = {
+    cpu: { time, usageCoreNanoSeconds: 220_619_000 },
+    memory: {
+      time,
+      availableBytes: 67_108_864 - (31_207_424 - 14_999_552),
+      usageBytes: 31_207_424,
+      workingSetBytes: 31_207_424 - 14_999_552,
+      rssBytes: 114_688,
+      pageFaults: 1301,
+      majorPageFaults: 3,
+    },
+    swap: { time, swapAvailableBytes: 33_554_432 - 4096, swapUsageBytes: 4096 },
+  };
+  assert.deepEqual(shown, [
+    {
+      podRef: { name: "pod", namespace: "default", uid: "uid-1" },
+      startTime: "2025-11-13T02:13:20Z",
+      containers: [{ name: "web", startTime: "2025-11-13T02:13:20Z", ...cpuAndMemory }],
+      ...cpuAndMemory,
+    },
+  ]);
+});
+
+test("what the summary adds of recorded files besides processor and memory is exact", async () => {
+  const [clock, files] = [new ManualClock(Date.UTC(2026, 10, 20, 14, 2, 0, 700)), machine()];
+  const pressure =
+    "some avg10=1.50 avg60=0.25 avg300=0.10 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n";
+  for (const resource of ["cpu", "memory", "io"]) files.texts.set(`/proc/pressure/${resource}`, pressure);
+  files.texts.set("/proc/self/net/dev", "  eth0: 11 2 3 4 0 0 0 0 55 6 7 8 0 0 0 0\n");
+  const pods = [runningPod()];
+  const collector = new StatsCollector({ clock, files, pods: () => pods, system: async () => [] });
+  const time = "2026-11-20T14:02:00Z";
+  const used = { time, availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
+  const volume = { ...used, name: "scratch" };
+  const containers = new Map([["c1", { rootfs: { ...used, usedBytes: 7 }, logs: { ...used, usedBytes: 8 } }]]);
+  const { node, pods: shown } = summaryOf("node1", await collector.collect("summary"), {
+    fs: used,
+    imageFs: { ...used, usedBytes: 9 },
+    containerFs: undefined,
+    pods: new Map([["uid-1", { volumes: [volume], ephemeral: { ...used, usedBytes: 10 }, containers }]]),
+  });
+  const psi = {
+    some: { total: 1234, avg10: 1.5, avg60: 0.25, avg300: 0.1 },
+    full: { total: 99, avg10: 0, avg60: 0, avg300: 0 },
+  };
+  assert.deepEqual([node.cpu?.psi, node.memory?.psi, node.io], [psi, psi, { time, psi }]);
+  const device = { name: "eth0", rxBytes: 11, rxErrors: 3, txBytes: 55, txErrors: 7 };
+  assert.deepEqual(node.network, { time, ...device, interfaces: [device] });
+  assert.deepEqual(node.fs, used);
+  assert.deepEqual(node.runtime, { imageFs: { ...used, usedBytes: 9 } });
+  assert.deepEqual(node.rlimit, { time, maxpid: 1000, curproc: 77 });
+
+  const [pod] = shown;
+  const own = { name: "eth0", rxBytes: 1, rxErrors: 3, txBytes: 5, txErrors: 7 };
+  assert.deepEqual(pod?.network, { time, ...own, interfaces: [own] });
+  assert.deepEqual(pod?.volume, [volume]);
+  assert.deepEqual(pod?.["ephemeral-storage"], { ...used, usedBytes: 10 });
+  assert.deepEqual(pod?.process_stats, { process_count: 2 });
+  const waited = { some: { total: 744_175, avg10: 3.57, avg60: 1.06, avg300: 0.24 } };
+  const none = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+  const io = {
+    time,
+    psi: { some: { ...none, total: 10_871 }, full: { ...none, total: 10_851 } },
+  };
+  for (const each of [pod, pod?.containers[0]]) {
+    assert.deepEqual(each?.cpu?.psi, { ...waited, full: { ...waited.some, total: 743_980 } });
+    assert.deepEqual(each?.memory?.psi, { some: none, full: none });
+    assert.deepEqual(each?.io, io);
+  }
+  assert.deepEqual(pod?.containers[0]?.rootfs, { ...used, usedBytes: 7 });
+  assert.deepEqual(pod?.containers[0]?.logs, { ...used, usedBytes: 8 });
+});
+
+test("a pod of which nothing runs is not measured", () => {
+  const exited = testStatus([testSandbox()], [testContainer({ state: "exited" })]);
+  assert.equal(statsPod(testPod(), exited, naming), undefined);
+  const lost = testStatus([testSandbox({ ready: false })], [testContainer()]);
+  assert.equal(statsPod(testPod(), lost, naming), undefined);
+});

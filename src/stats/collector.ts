@@ -1,0 +1,202 @@
+import type { Clock } from "../ports/clock.ts";
+import type { StatsFiles } from "../ports/stats-files.ts";
+import { cgroupDirectory, type CgroupFilePath, cgroupFilePaths, cgroupSample } from "./cgroup-files.ts";
+import type { CgroupSample } from "./cgroup-sample.ts";
+import { CpuRates } from "./cpu-rates.ts";
+import { type Depth, isAtLeast } from "./depth.ts";
+import { parseNetDev } from "./kernel-text.ts";
+import { machinePaths, machineSample } from "./machine-sample.ts";
+import type { ContainerSample, NetworkSample, NodeSample, PodSample, SystemSample } from "./node-sample.ts";
+import type { StatsPod } from "./stats-pods.ts";
+import { processSample, type SystemCgroup } from "./system-cgroups.ts";
+
+export interface CollectorDependencies {
+  readonly clock: Clock;
+  readonly files: StatsFiles;
+  readonly pods: () => readonly StatsPod[];
+  /** What serves the node: found anew now and then. */
+  readonly system: () => Promise<readonly SystemCgroup[]>;
+}
+
+/** Who asks within this time gets the same sample: scrapers that come together cost one reading. */
+const freshMs = 1_000;
+
+/** A cgroup whose files are to be read, with where they stand among all. */
+interface Wanted {
+  readonly cgroup: string;
+  readonly files: readonly CgroupFilePath[];
+  readonly first: number;
+}
+
+/**
+ * What the node, its pods and their containers use, read from the kernel's own files when somebody asks, and only then
+ * (cAdvisor's job). It holds nothing but the last sample, and the counters that rates are made of.
+ */
+export class StatsCollector {
+  readonly #deps: CollectorDependencies;
+  readonly #rates = new CpuRates();
+  /** Cgroups of containers and sandboxes below their pod's, by container id. */
+  readonly #directories = new Map<string, string>();
+  #last: { readonly depth: Depth; readonly atMs: number; readonly sample: Promise<NodeSample> } | undefined;
+
+  constructor(deps: CollectorDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The node now, or at most a second ago, in at least this depth. */
+  async collect(depth: Depth): Promise<NodeSample> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (this.#last !== undefined && nowMs - this.#last.atMs < freshMs && isAtLeast(this.#last.depth, depth)) {
+      return await this.#last.sample;
+    }
+    const sample = this.#read(depth);
+    const last = { depth, atMs: nowMs, sample };
+    this.#last = last;
+    sample.catch(() => {
+      if (this.#last === last) this.#last = undefined;
+    });
+    return await sample;
+  }
+
+  async #read(depth: Depth): Promise<NodeSample> {
+    const { clock, pods, system } = this.#deps;
+    const [measured, systems] = [pods(), await system()];
+    await this.#findDirectories(measured);
+    const cgroups = ["/", ...systems.map(({ cgroup }) => cgroup), ...measured.flatMap((pod) => this.#cgroupsOf(pod))];
+    const samples = await this.#readCgroups(new Set(cgroups), depth);
+    const wide = isAtLeast(depth, "summary");
+    const networks = wide ? await this.#readNetworks(measured, samples) : new Map<string, NetworkSample>();
+    const root = samples.get("/");
+    const machine = await this.#readMachine(root, depth);
+    this.#rates.sweep(clock.monotonic());
+    return {
+      timeMs: clock.now(),
+      machine,
+      system: await this.#systemSamples(systems, samples),
+      pods: measured.map((pod) => this.#podSample(pod, samples, networks)),
+    };
+  }
+
+  /** Containers' cgroups are named by their ids, in whatever words the runtime puts around them. */
+  async #findDirectories(pods: readonly StatsPod[]): Promise<void> {
+    const { files } = this.#deps;
+    const known = new Set<string>();
+    for (const { cgroup, sandboxId, containers } of pods) {
+      const ids = [sandboxId, ...containers.map(({ id }) => id)];
+      for (const id of ids) known.add(id);
+      if (ids.every((id) => this.#directories.has(id))) continue;
+      const names = await files.directories(cgroupDirectory(files.cgroups, cgroup));
+      for (const id of ids) {
+        const name = names.find((each) => each.includes(id));
+        if (name !== undefined) this.#directories.set(id, `${cgroup}/${name}`);
+      }
+    }
+    for (const id of this.#directories.keys()) if (!known.has(id)) this.#directories.delete(id);
+  }
+
+  #cgroupsOf({ cgroup, sandboxId, containers }: StatsPod): string[] {
+    const ids = [sandboxId, ...containers.map(({ id }) => id)];
+    return [cgroup, ...ids.flatMap((id) => this.#directories.get(id) ?? [])];
+  }
+
+  async #readCgroups(cgroups: ReadonlySet<string>, depth: Depth): Promise<Map<string, CgroupSample>> {
+    const { clock, files } = this.#deps;
+    const wanted: Wanted[] = [];
+    const paths: string[] = [];
+    for (const cgroup of cgroups) {
+      const own = cgroupFilePaths(files.cgroups, cgroup, depth);
+      wanted.push({ cgroup, files: own, first: paths.length });
+      for (const { path } of own) paths.push(path);
+    }
+    const texts = await files.readTexts(paths);
+    const [timeMs, nowMs] = [clock.now(), clock.monotonic()];
+    const samples = new Map<string, CgroupSample>();
+    for (const { cgroup, files: own, first } of wanted) {
+      const named = new Map<string, string>();
+      for (const [index, { name }] of own.entries()) {
+        const text = texts[first + index];
+        if (text !== undefined) named.set(name, text);
+      }
+      if (named.size === 0) continue;
+      const sample = cgroupSample(files.cgroups.version, named, timeMs);
+      const nanoCores = sample.cpu && this.#rates.rate(cgroup, sample.cpu.usageNanoseconds, nowMs);
+      samples.set(cgroup, { ...sample, ...(nanoCores !== undefined && { nanoCores }) });
+    }
+    return samples;
+  }
+
+  /** The network is the sandbox's, and every process of the pod is in it. */
+  async #readNetworks(
+    pods: readonly StatsPod[],
+    samples: ReadonlyMap<string, CgroupSample>,
+  ): Promise<Map<string, NetworkSample>> {
+    const { clock, files } = this.#deps;
+    const processes = pods.flatMap(({ ref, sandboxId, containers }) => {
+      const ids = [sandboxId, ...containers.map(({ id }) => id)];
+      const pid = ids
+        .map((id) => samples.get(this.#directories.get(id) ?? "")?.pids[0])
+        .find((each) => each !== undefined);
+      return pid === undefined ? [] : [{ uid: ref.uid, path: `/proc/${pid}/net/dev` }];
+    });
+    const texts = await files.readTexts(processes.map(({ path }) => path));
+    const timeMs = clock.now();
+    const networks = new Map<string, NetworkSample>();
+    for (const [index, { uid }] of processes.entries()) {
+      const text = texts[index];
+      if (text !== undefined) networks.set(uid, { timeMs, interfaces: parseNetDev(text) });
+    }
+    return networks;
+  }
+
+  async #readMachine(root: CgroupSample | undefined, depth: Depth): Promise<NodeSample["machine"]> {
+    const { clock, files } = this.#deps;
+    const paths = machinePaths(depth);
+    const texts = await files.readTexts(paths);
+    const named = new Map(paths.flatMap((path, index) => (texts[index] === undefined ? [] : [[path, texts[index]]])));
+    const timeMs = clock.now();
+    return machineSample(root ?? { timeMs, pids: [] }, named, timeMs);
+  }
+
+  async #systemSamples(
+    systems: readonly SystemCgroup[],
+    samples: ReadonlyMap<string, CgroupSample>,
+  ): Promise<SystemSample[]> {
+    const { clock, files } = this.#deps;
+    const result: SystemSample[] = [];
+    for (const { name, cgroup, pid, startedMs } of systems) {
+      const shared = cgroup === "/" ? undefined : samples.get(cgroup);
+      // Where its cgroup is the whole machine's, or is not counted, its process has figures of its own.
+      const isCounted = shared?.cpu !== undefined || pid === undefined;
+      const [text] = isCounted ? [] : await files.readTexts([`/proc/${pid}/stat`]);
+      const own = text === undefined ? undefined : processSample(text, clock.now());
+      const nanoCores = own?.cpu && this.#rates.rate(`pid ${pid}`, own.cpu.usageNanoseconds, clock.monotonic());
+      const sample = shared === undefined ? own : { ...shared, cpu: shared.cpu ?? own?.cpu };
+      if (sample === undefined) continue;
+      const rate = nanoCores === undefined ? {} : { nanoCores };
+      result.push({ name, cgroup, startedMs, sample: { ...sample, ...rate } });
+    }
+    return result;
+  }
+
+  #podSample(
+    pod: StatsPod,
+    samples: ReadonlyMap<string, CgroupSample>,
+    networks: ReadonlyMap<string, NetworkSample>,
+  ): PodSample {
+    const find = (id: string): { cgroup: string; sample: CgroupSample } | undefined => {
+      const cgroup = this.#directories.get(id);
+      const sample = cgroup === undefined ? undefined : samples.get(cgroup);
+      return cgroup === undefined || sample === undefined ? undefined : { cgroup, sample };
+    };
+    return {
+      pod,
+      sample: samples.get(pod.cgroup),
+      sandbox: find(pod.sandboxId),
+      containers: pod.containers.flatMap((container): ContainerSample[] => {
+        const found = find(container.id);
+        return found === undefined ? [] : [{ container, ...found }];
+      }),
+      network: networks.get(pod.ref.uid),
+    };
+  }
+}

@@ -1,0 +1,184 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Family, Sample } from "../metrics/family.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { FilesystemUsage } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../ports/log.ts";
+import type { FileSystemUsage, StatsFiles, TreeUsage } from "../ports/stats-files.ts";
+import { podLogDirectory } from "../runtime/log-paths.ts";
+import type { StatsPod } from "./stats-pods.ts";
+import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.ts";
+import { fsStats } from "./summary.ts";
+import type { FsStats } from "./summary-types.ts";
+import { isEphemeral, type VolumeUsage } from "./volume-usage.ts";
+
+export interface StorageDependencies {
+  readonly clock: Clock;
+  readonly files: StatsFiles;
+  readonly cri: Cri;
+  readonly log: Logger;
+  readonly volumes: VolumeUsage;
+  readonly rootDirectory: string;
+  readonly podLogsRoot: string;
+}
+
+/** Runtimes measure writable layers this often, and answer from that in between. */
+const runtimeFreshMs = 10_000;
+const runtimeLimitMs = 10_000;
+
+interface RuntimeUsage {
+  /** By container id. */
+  readonly layers: ReadonlyMap<string, FilesystemUsage>;
+  readonly imageFs: FsStats | undefined;
+  readonly containerFs: FsStats | undefined;
+}
+
+/** What the node, its images, and its pods have on their disks: from the runtime what is its own, the rest from the disks. */
+export class StorageStats {
+  readonly #deps: StorageDependencies;
+  readonly #signal: AbortSignal;
+  #runtime: { readonly atMs: number; readonly usage: Promise<RuntimeUsage> } | undefined;
+  /** What last went wrong at the runtime: said once. */
+  #problem = "";
+
+  /** @param signal ends what is being measured */
+  constructor(deps: StorageDependencies, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#signal = signal;
+  }
+
+  async collect(pods: readonly StatsPod[]): Promise<NodeStorage> {
+    const { clock, files, rootDirectory, volumes } = this.#deps;
+    volumes.keep(new Set(pods.map(({ ref }) => ref.uid)));
+    const [fileSystem, usage] = await Promise.all([files.fileSystem(rootDirectory), this.#runtimeUsage()]);
+    const timeMs = clock.now();
+    const places = new Map<string, Promise<FileSystemUsage | undefined>>();
+    const storage = await Promise.all(
+      pods.map(async (pod) => [pod.ref.uid, await this.#ofPod(pod, fileSystem, usage, places)] as const),
+    );
+    const used = fileSystem && { bytes: fileSystem.usedBytes, inodes: fileSystem.inodes - fileSystem.inodesFree };
+    return {
+      fs: used && fsStats(timeMs, fileSystem, used),
+      imageFs: usage.imageFs,
+      containerFs: usage.containerFs,
+      pods: new Map(storage),
+    };
+  }
+
+  /** Bytes of the logs of each container, those that were rotated included. */
+  async logFamily(pods: readonly StatsPod[]): Promise<Family> {
+    const samples: Sample[] = [];
+    for (const { ref, pod, containers } of pods) {
+      const directory = podLogDirectory(this.#deps.podLogsRoot, pod);
+      for (const { name } of containers) {
+        const used = await this.#deps.files.filesUsage(`${directory}/${name}`);
+        if (used !== undefined) samples.push({ labels: [ref.uid, ref.namespace, ref.name, name], value: used.bytes });
+      }
+    }
+    return {
+      name: "kubelet_container_log_filesystem_used_bytes",
+      help: "Bytes that a container's logs take on their file system",
+      type: "gauge",
+      stability: "ALPHA",
+      labels: ["uid", "namespace", "pod", "container"],
+      samples,
+    };
+  }
+
+  async #ofPod(
+    pod: StatsPod,
+    fileSystem: FileSystemUsage | undefined,
+    { layers }: RuntimeUsage,
+    places: Map<string, Promise<FileSystemUsage | undefined>>,
+  ): Promise<PodStorage> {
+    const { clock, files, volumes, rootDirectory, podLogsRoot } = this.#deps;
+    const timeMs = clock.now();
+    const logDirectory = podLogDirectory(podLogsRoot, pod.pod);
+    const used: TreeUsage[] = [];
+    const containers = new Map<string, ContainerStorage>();
+    for (const container of pod.containers) {
+      const logs = await files.filesUsage(`${logDirectory}/${container.name}`);
+      if (logs !== undefined) used.push(logs);
+      const layer = layers.get(container.id);
+      const rootfs = layer && (await this.#layerStats(layer, places));
+      if (rootfs !== undefined) used.push({ bytes: rootfs.usedBytes ?? 0, inodes: rootfs.inodesUsed ?? 0 });
+      containers.set(container.id, { rootfs, logs: logs && fsStats(timeMs, fileSystem, logs) });
+    }
+    const volumeStats = await volumes.of(pod.pod);
+    for (const volume of volumeStats) {
+      if (!isEphemeral(pod.pod, volume.name)) continue;
+      used.push({ bytes: volume.usedBytes ?? 0, inodes: volume.inodesUsed ?? 0 });
+    }
+    const podDirectory = `${rootDirectory}/pods/${pod.ref.uid}`;
+    for (const own of [
+      await files.filesUsage(logDirectory),
+      await files.treeUsage(`${podDirectory}/etc-hosts`, this.#signal),
+    ]) {
+      if (own !== undefined) used.push(own);
+    }
+    const sum = used.reduce((a, b) => ({ bytes: a.bytes + b.bytes, inodes: a.inodes + b.inodes }), {
+      bytes: 0,
+      inodes: 0,
+    });
+    return { containers, volumes: volumeStats, ephemeral: fileSystem && fsStats(timeMs, fileSystem, sum) };
+  }
+
+  async #layerStats(
+    layer: FilesystemUsage,
+    places: Map<string, Promise<FileSystemUsage | undefined>>,
+  ): Promise<FsStats> {
+    const mountpoint = layer.fsId?.mountpoint ?? "";
+    let place = places.get(mountpoint);
+    if (place === undefined) {
+      place = mountpoint === "" ? Promise.resolve(undefined) : this.#deps.files.fileSystem(mountpoint);
+      places.set(mountpoint, place);
+    }
+    return usageStats(layer, await place, this.#deps.clock);
+  }
+
+  async #runtimeUsage(): Promise<RuntimeUsage> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (this.#runtime === undefined || nowMs - this.#runtime.atMs > runtimeFreshMs) {
+      this.#runtime = { atMs: nowMs, usage: this.#askRuntime() };
+    }
+    return await this.#runtime.usage;
+  }
+
+  /** Never rejects: a runtime that does not tell leaves its figures out. */
+  async #askRuntime(): Promise<RuntimeUsage> {
+    const { cri, clock, files, log } = this.#deps;
+    const options = { timeoutMs: runtimeLimitMs, signal: this.#signal };
+    const problems: string[] = [];
+    const attempt = async <T>(call: Promise<T>): Promise<T | undefined> => {
+      return await call.catch((error: unknown) => {
+        problems.push(errorMessage(error));
+        return undefined;
+      });
+    };
+    const [containers, images] = await Promise.all([
+      attempt(cri.runtime.listContainerStats({}, options)),
+      attempt(cri.images.imageFsInfo({}, options)),
+    ]);
+    const problem = problems.join("; ");
+    if (problem !== this.#problem && problem !== "") {
+      log.warn("the runtime's statistics are missing", { error: problem });
+    }
+    this.#problem = problem;
+    const layers = new Map<string, FilesystemUsage>();
+    for (const { attributes, writableLayer } of containers?.stats ?? []) {
+      if (attributes !== undefined && writableLayer !== undefined) layers.set(attributes.id, writableLayer);
+    }
+    const whole = async (usage: FilesystemUsage | undefined): Promise<FsStats | undefined> =>
+      usage && usageStats(usage, await files.fileSystem(usage.fsId?.mountpoint ?? ""), clock);
+    const imageFs = await whole(images?.imageFilesystems[0]);
+    return { layers, imageFs, containerFs: (await whole(images?.containerFilesystems[0])) ?? imageFs };
+  }
+}
+
+function usageStats(usage: FilesystemUsage, fileSystem: FileSystemUsage | undefined, clock: Clock): FsStats {
+  const { timestamp, usedBytes, inodesUsed } = usage;
+  return fsStats(timestamp > 0n ? Number(timestamp / 1_000_000n) : clock.now(), fileSystem, {
+    bytes: usedBytes && Number(usedBytes.value),
+    inodes: inodesUsed && Number(inodesUsed.value),
+  });
+}

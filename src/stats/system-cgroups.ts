@@ -1,0 +1,112 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Processes } from "../ports/processes.ts";
+import type { StatsFiles } from "../ports/stats-files.ts";
+import type { CgroupSample } from "./cgroup-sample.ts";
+import { parseBootTime, parseOwnCgroup, parseProcessStat } from "./kernel-text.ts";
+import type { SystemSample } from "./node-sample.ts";
+
+/** Where something that serves the node is counted. */
+export interface SystemCgroup {
+  readonly name: SystemSample["name"];
+  readonly cgroup: string;
+  /** Its process, where it is one. */
+  readonly pid: number | undefined;
+  readonly startedMs: number | undefined;
+}
+
+/** Configured cgroups; what is undefined is found out. */
+export interface SystemCgroupSettings {
+  readonly kubelet: string | undefined;
+  readonly runtime: string | undefined;
+  readonly misc: string | undefined;
+  readonly pods: string;
+  /** `containerd`: the program's name. */
+  readonly runtimeName: string;
+  /** When podwright started, wall clock ms. */
+  readonly startedMs: number;
+}
+
+/** The runtime may have been started anew, elsewhere. */
+const lookAgainMs = 60_000;
+
+/** Finds the cgroups of podwright itself, of the runtime and of all pods together. */
+export class SystemCgroups {
+  readonly #deps: { readonly clock: Clock; readonly files: StatsFiles; readonly processes: Processes };
+  readonly #settings: SystemCgroupSettings;
+  #found: { readonly atMs: number; readonly cgroups: Promise<readonly SystemCgroup[]> } | undefined;
+
+  constructor(
+    deps: { readonly clock: Clock; readonly files: StatsFiles; readonly processes: Processes },
+    settings: SystemCgroupSettings,
+  ) {
+    this.#deps = deps;
+    this.#settings = settings;
+  }
+
+  async find(): Promise<readonly SystemCgroup[]> {
+    const nowMs = this.#deps.clock.monotonic();
+    if (this.#found === undefined || nowMs - this.#found.atMs > lookAgainMs) {
+      this.#found = { atMs: nowMs, cgroups: this.#look() };
+    }
+    return await this.#found.cgroups;
+  }
+
+  async #look(): Promise<readonly SystemCgroup[]> {
+    const { kubelet, runtime, misc, pods, startedMs } = this.#settings;
+    const { ownPid } = this.#deps.processes;
+    const none = { pid: undefined, startedMs: undefined };
+    const own = kubelet ?? (await this.#cgroupOf(ownPid));
+    const found: SystemCgroup[] = [{ name: "pods", cgroup: pods, ...none }];
+    if (own !== undefined) found.push({ name: "kubelet", cgroup: own, pid: ownPid, startedMs });
+    if (misc !== undefined) found.push({ name: "misc", cgroup: misc, ...none });
+    if (runtime !== undefined) return [...found, { name: "runtime", cgroup: runtime, ...none }];
+    const pid = await this.#runtimePid();
+    const cgroup = pid === undefined ? undefined : await this.#cgroupOf(pid);
+    if (pid === undefined || cgroup === undefined) return found;
+    return [...found, { name: "runtime", cgroup, pid, startedMs: await this.#startOf(pid) }];
+  }
+
+  /** Undefined as well where several runtimes run: nobody can say which is ours. */
+  async #runtimePid(): Promise<number | undefined> {
+    const [first, ...others] = (await this.#deps.processes.list()).filter(
+      ({ name }) => name === this.#settings.runtimeName,
+    );
+    return others.length === 0 ? first?.pid : undefined;
+  }
+
+  async #cgroupOf(pid: number): Promise<string | undefined> {
+    const { files } = this.#deps;
+    const [text] = await files.readTexts([`/proc/${pid}/cgroup`]);
+    return parseOwnCgroup(text, files.cgroups.version === 2 ? undefined : "memory");
+  }
+
+  async #startOf(pid: number): Promise<number | undefined> {
+    const [stat, own] = await this.#deps.files.readTexts(["/proc/stat", `/proc/${pid}/stat`]);
+    const [bootedMs, usage] = [parseBootTime(stat), parseProcessStat(own)];
+    return bootedMs === undefined || usage === undefined ? undefined : bootedMs + usage.startedMs;
+  }
+}
+
+/** A single process, as if it had a cgroup of its own. */
+export function processSample(stat: string, timeMs: number): CgroupSample | undefined {
+  const usage = parseProcessStat(stat);
+  if (usage === undefined) return undefined;
+  const { cpuNanoseconds, residentBytes, pageFaults, majorPageFaults } = usage;
+  return {
+    timeMs,
+    cpu: { usageNanoseconds: cpuNanoseconds },
+    memory: {
+      usage: residentBytes,
+      workingSet: residentBytes,
+      rss: residentBytes,
+      cache: 0,
+      mappedFile: 0,
+      activeFile: 0,
+      inactiveFile: 0,
+      swap: 0,
+      pageFaults,
+      majorPageFaults,
+    },
+    pids: [],
+  };
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NodeObject } from "../../src/api/node.ts";
+import type { Fields } from "../apiserver/objects.ts";
+import { withClusterNode } from "../support/cluster-node.ts";
+import { until } from "../support/podwright.ts";
+
+const image = "docker.io/library/busybox:latest";
+
+function pod(name: string, resources: Fields = {}): Fields {
+  const container = { name: "c", image, imagePullPolicy: "Never", command: ["sleep", "3600"], resources };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: {
+      nodeName: "node1",
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 1,
+      containers: [container],
+    },
+  };
+}
+
+// A soft threshold, which no machine keeps: the node is under pressure for as long as the test runs, and nothing is taken from
+// what pods may have.
+const settings = `
+evictionSoft: { memory.available: "99.99%" }
+evictionSoftGracePeriod: { memory.available: 10h }
+`;
+
+test("a node that runs short of memory says so, and takes in no pod that asked for none", async () => {
+  await withClusterNode(
+    async (cluster) => {
+      const { admin } = cluster.server;
+      await cluster.nodeReady();
+      const {
+        conditions = [],
+        capacity = {},
+        allocatable = {},
+      } = (admin.get("nodes", "node1") as NodeObject).status ?? {};
+      const memory = conditions.find(({ type }) => type === "MemoryPressure");
+      assert.deepEqual([memory?.status, memory?.reason], ["True", "KubeletHasInsufficientMemory"]);
+      assert.equal(conditions.find(({ type }) => type === "DiskPressure")?.status, "False");
+      const storage = ({ "ephemeral-storage": amount = "" }: Readonly<Record<string, string>>): number =>
+        Number(amount.replace("Ki", "")) * (amount.endsWith("Ki") ? 1024 : 1);
+      assert.ok(storage(allocatable) > 0 && storage(allocatable) < storage(capacity), JSON.stringify(allocatable));
+
+      admin.create(pod("best-effort"));
+      admin.create(pod("burstable", { requests: { memory: "1Mi", "ephemeral-storage": "1Mi" } }));
+      admin.create(pod("large", { requests: { memory: "1Mi", "ephemeral-storage": "1Ei" } }));
+      await until("the refusals", async () =>
+        ["best-effort", "large"].every((name) => cluster.status(name).phase === "Failed"),
+      );
+      const { reason, message } = cluster.status("best-effort");
+      assert.deepEqual([reason, message], ["Evicted", "Pod was rejected: The node had condition: [MemoryPressure]. "]);
+      assert.equal(cluster.status("large").reason, "OutOfephemeral-storage");
+      await cluster.ready("burstable");
+      const events = (): string => JSON.stringify(admin.list("events"));
+      await until("the node's event", async () => events().includes("NodeHasInsufficientMemory"));
+    },
+    image,
+    settings,
+  );
+});

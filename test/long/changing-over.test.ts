@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { goKubelet, noControlPlane, noGoKubelet } from "../support/control-plane.ts";
+import { noKubectl } from "../support/kubectl.ts";
+import { image, limitMs, type Member, withMember, workload } from "../support/member.ts";
+import { sleep, until } from "../support/podwright.ts";
+
+/** The same configuration, root directory, runtime and credentials as podwright's. */
+async function startGoKubelet({ flags: shared, node: { podwright } }: Member): Promise<ChildProcess> {
+  const log = await open(podwright.path("go-kubelet.log"), "a");
+  const flags = [
+    ...["--config", podwright.path("kubelet.yaml"), "--root-dir", podwright.layout.kubeletRoot],
+    ...["--hostname-override", "node1", "--cert-dir", podwright.path("pki"), ...shared],
+  ];
+  try {
+    return spawn(goKubelet, flags, { stdio: ["ignore", log.fd, log.fd] });
+  } finally {
+    await log.close();
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGTERM");
+  await once(child, "exit");
+}
+
+/** Every container of the node with its restarts, and since when its pod has been Ready. */
+async function identity({ kubectl }: Member): Promise<readonly string[]> {
+  const each =
+    "{range .items[*]}{.metadata.name} {.status.containerStatuses[*].containerID} " +
+    "{.status.containerStatuses[*].restartCount} " +
+    '{.status.conditions[?(@.type=="Ready")].lastTransitionTime}{"\\n"}{end}';
+  return (await kubectl.succeed("get", "pods", "-o", `jsonpath=${each}`)).trim().split("\n").toSorted();
+}
+
+function withoutTimes(each: string): string {
+  return each.slice(0, each.lastIndexOf(" "));
+}
+
+/** How long the node agent whose turn it is has for a mistake. */
+const watchMs = 25_000;
+
+async function leases({ kubectl }: Member): Promise<string> {
+  return kubectl.succeed("get", "lease", "node1", "-n", "kube-node-lease", "-o", "jsonpath={.spec.renewTime}");
+}
+
+/** Waits until whoever runs now has the node in hand, then for a while, and looks whether all is as before. */
+async function nothingChanges(
+  member: Member,
+  before: readonly string[],
+  part: (each: string) => string = (each) => each,
+): Promise<void> {
+  const renewed = await leases(member);
+  await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
+  await sleep(watchMs);
+  assert.deepEqual((await identity(member)).map(part), before.map(part));
+  assert.equal(await member.kubectl.succeed("exec", "deployment/web", "--", "cat", "/etc/settings/greeting"), "hello");
+  assert.match(await member.kubectl.succeed("logs", "deployment/web"), /serving/);
+}
+
+const pod = {
+  volumes: [
+    { name: "settings", configMap: { name: "settings" } },
+    { name: "scratch", emptyDir: {} },
+  ],
+  containers: [
+    {
+      name: "c",
+      image,
+      imagePullPolicy: "Never",
+      command: ["sh", "-c", "trap 'exit 0' TERM; echo serving; touch /ready; sleep 3600 & wait"],
+      readinessProbe: { exec: { command: ["cat", "/ready"] }, periodSeconds: 2 },
+      resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+      volumeMounts: [
+        { name: "settings", mountPath: "/etc/settings" },
+        { name: "scratch", mountPath: "/scratch" },
+      ],
+    },
+  ],
+};
+
+/** The Go kubelet joins with what podwright got: credentials, and the root of its cgroups, which it expects to be there. */
+async function join(member: Member): Promise<ChildProcess> {
+  const first = member.start();
+  await member.shows(/^node1 +Ready/m, "get", "nodes");
+  await member.approveServing();
+  await member.shows(/^static-node1 .*Running/m, "get", "pods");
+  first.child.kill("SIGTERM");
+  await first.ended;
+  return startGoKubelet(member);
+}
+
+async function changeOver(member: Member): Promise<void> {
+  const { kubectl, node } = member;
+  let go = await join(member);
+  try {
+    const settings = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "settings" },
+      data: { greeting: "hello" },
+    };
+    await member.apply(settings, workload("Deployment", "web", { replicas: 4 }, pod));
+    await member.rolledOut("deployment/web");
+    await sleep(3000);
+    const before = await identity(member);
+    assert.equal(before.length, 5);
+
+    await end(go);
+    const podwright = member.start();
+    await node.answers();
+    await nothingChanges(member, before);
+    podwright.child.kill("SIGTERM");
+    await podwright.ended;
+
+    go = await startGoKubelet(member);
+    // It dates the readiness of static pods anew.
+    await nothingChanges(member, before, withoutTimes);
+    const after = await identity(member);
+    await end(go);
+    const last = member.start();
+    await node.answers();
+    await nothingChanges(member, after);
+    await kubectl.succeed("delete", "deployment", "web", "--timeout=180s");
+    await node.remove("static.yaml");
+    await until("the node to be empty", async () => (await node.podwright.pods()).length === 0, limitMs);
+    last.child.kill("SIGTERM");
+    await last.ended;
+  } catch (error) {
+    console.error((await readFile(node.podwright.path("go-kubelet.log"), "utf8")).slice(-8000));
+    throw error;
+  } finally {
+    await end(go);
+  }
+}
+
+const title = "a node changes over from the Go kubelet to podwright, back, and again, and its containers run on";
+test(title, { skip: noControlPlane || noGoKubelet || noKubectl }, async () => {
+  // The API server asks a kubelet for logs whose certificate it knows; nobody asks the cgroups of this machine for more.
+  await withMember("evictionHard: { memory.available: 1Mi }\nserverTLSBootstrap: true\n", changeOver);
+});

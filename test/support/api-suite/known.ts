@@ -1,0 +1,8 @@
+/** Steps at which the API server for tests differs from the real one and is to, and why. The list is held to. */
+export const knownDifferences: ReadonlyMap<string, string> = new Map([
+  ["a quantity", "it keeps quantities as they are written"],
+  ["an apply patch", "it has no server-side apply"],
+  ["a node is replaced under another UID", "the real one's words tell where in etcd the object is"],
+  ["a node's status is patched in another order than it says", "the real one's words show the whole lists"],
+  ["a node's status is patched with another type", "it refuses what a patch makes with 400, as any other object"],
+]);

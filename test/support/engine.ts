@@ -1,0 +1,24 @@
+import { EngineClient } from "../../src/cli/engine-client.ts";
+import { unixTransport } from "../../src/linux/unix-client.ts";
+import { type Podwright, until, withPodwright } from "./podwright.ts";
+
+/** Whether somebody answers on the engine's socket. */
+export async function engineAnswers(client: EngineClient): Promise<boolean> {
+  return await client.health().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Gives a {@link Podwright} whose engine runs, and stays without pods until the work is done. */
+export async function withEngine(work: (podwright: Podwright) => Promise<void>): Promise<void> {
+  await withPodwright(async (podwright) => {
+    const { engineSocket, stateDirectory } = podwright.layout;
+    const engine = podwright.start(["engine", "--state-dir", stateDirectory, "--stay"]);
+    const client = new EngineClient(unixTransport(engineSocket), stateDirectory);
+    await until("the engine to answer", () => engineAnswers(client), 30_000);
+    await work(podwright);
+    engine.child.kill("SIGTERM");
+    await engine.ended;
+  });
+}

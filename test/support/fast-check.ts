@@ -1,0 +1,8 @@
+import fc from "fast-check";
+import { chosenSeed } from "./seed.ts";
+
+const seed = chosenSeed();
+if (seed !== undefined) fc.configureGlobal({ seed });
+
+/** fast-check, trying what the seed of this test run draws. */
+export { fc };

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { appendFile, writeFile } from "node:fs/promises";
+import type { PodStatus } from "../../src/api/status.ts";
+import type { RunningCommand } from "./command.ts";
+import { ControlPlane } from "./control-plane.ts";
+import type { Kubectl } from "./kubectl.ts";
+import { KubeletNode } from "./kubelet-node.ts";
+import { until } from "./podwright.ts";
+
+/** What the built-in demo image is called here. */
+export const image = "docker.io/library/busybox:latest";
+/** For what a real control plane takes its time to do. */
+export const limitMs = 180_000;
+
+interface ListedPod {
+  readonly metadata: { readonly name: string };
+  readonly status: PodStatus;
+}
+
+/** A node of Kubernetes' own control plane, which it joined with a bootstrap token; kubectl is all that tests ask. */
+export class Member {
+  readonly plane: ControlPlane;
+  readonly node: KubeletNode;
+  readonly kubectl: Kubectl;
+
+  constructor(plane: ControlPlane, node: KubeletNode) {
+    this.plane = plane;
+    this.node = node;
+    this.kubectl = plane.kubectl();
+  }
+
+  /** What makes a kubelet this cluster's. */
+  get flags(): readonly string[] {
+    const { podwright } = this.node;
+    return [
+      ...["--kubeconfig", podwright.path("kubeconfig"), "--bootstrap-kubeconfig", podwright.path("bootstrap")],
+      ...["--client-ca-file", podwright.path("plane/ca.crt"), "--authorization-mode", "Webhook"],
+    ];
+  }
+
+  /** Starts podwright; it need not run yet when this returns. */
+  start(): RunningCommand {
+    return this.node.startKubelet(...this.flags);
+  }
+
+  /** Asks again until what kubectl prints matches. */
+  async shows(pattern: RegExp, ...words: readonly string[]): Promise<string> {
+    let last = "";
+    const isSo = async (): Promise<boolean> => {
+      const { code, stdout, stderr } = await this.kubectl.run(words);
+      last = `${stdout.toString("utf8")}${stderr}`;
+      return code === 0 && pattern.test(last);
+    };
+    await until(() => `kubectl ${words.join(" ")} to show ${String(pattern)}; it shows ${last}`, isSo, limitMs);
+    return last;
+  }
+
+  async apply(...objects: readonly object[]): Promise<void> {
+    const list = { apiVersion: "v1", kind: "List", items: objects };
+    const { code, stderr } = await this.kubectl.run(["apply", "-f", "-"], Buffer.from(JSON.stringify(list)));
+    assert.equal(code, 0, stderr);
+  }
+
+  /** Nobody approves serving certificates by himself; waits until the API server gets through to the node. */
+  async approveServing(): Promise<void> {
+    const pending = await this.shows(/kubelet-serving.*Pending/, "get", "csr");
+    const name = /^(\S+).*kubelet-serving.*Pending/m.exec(pending)?.[1] ?? "";
+    await this.kubectl.succeed("certificate", "approve", name);
+    await this.shows(/ok/, "get", "--raw", "/api/v1/nodes/node1/proxy/healthz");
+  }
+
+  async rolledOut(what: string): Promise<void> {
+    await this.kubectl.succeed("rollout", "status", what, "--timeout=180s");
+  }
+
+  async pods(selector: string): Promise<readonly ListedPod[]> {
+    const text = await this.kubectl.succeed("get", "pods", "-l", selector, "-o", "json");
+    return (JSON.parse(text) as { readonly items: readonly ListedPod[] }).items;
+  }
+}
+
+/** A workload of that kind, of pods of one container that serves a page. */
+export function workload(kind: string, name: string, spec: object, pod: object = {}): object {
+  const labels = { app: name };
+  const container = {
+    name: "c",
+    image,
+    imagePullPolicy: "Never",
+    command: [
+      "sh",
+      "-c",
+      "trap 'exit 0' TERM; echo serving; echo page > /tmp/index.html; httpd -p 80 -h /tmp; sleep 3600 & wait",
+    ],
+  };
+  const template = {
+    metadata: { labels },
+    spec: { terminationGracePeriodSeconds: 2, containers: [container], ...pod },
+  };
+  const selector = kind === "Job" ? {} : { selector: { matchLabels: labels } };
+  const apiVersion = kind === "Job" ? "batch/v1" : "apps/v1";
+  return { apiVersion, kind, metadata: { name }, spec: { ...selector, template, ...spec } };
+}
+
+/** What clusters that let nodes join by token have. */
+export async function letNodesJoin(kubectl: Kubectl): Promise<void> {
+  const bindings = [
+    ["joiners-ask", "system:node-bootstrapper", "system:bootstrappers"],
+    ["joiners-get", "system:certificates.k8s.io:certificatesigningrequests:nodeclient", "system:bootstrappers"],
+    ["nodes-renew", "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "system:nodes"],
+  ] as const;
+  for (const [name, role, group] of bindings) {
+    await kubectl.succeed("create", "clusterrolebinding", name, `--clusterrole=${role}`, `--group=${group}`);
+  }
+}
+
+/** Gives a node that may join a control plane to the work, and takes all away in any case. */
+export async function withMember(settings: string, work: (member: Member) => Promise<void>): Promise<void> {
+  const node = await KubeletNode.open();
+  const { podwright } = node;
+  await using cleanUps = new AsyncDisposableStack();
+  cleanUps.defer(async () => podwright.cleanUp());
+  await node.startContainerd(image);
+  await appendFile(podwright.path("kubelet.yaml"), settings);
+  await node.write("static.yaml", JSON.stringify(staticPod));
+  const plane = cleanUps.use(await ControlPlane.start(podwright.path("plane")));
+  await writeFile(podwright.path("bootstrap"), plane.bootstrapKubeconfig(), { mode: 0o600 });
+  const member = new Member(plane, node);
+  try {
+    await letNodesJoin(member.kubectl);
+    await work(member);
+  } catch (error) {
+    console.error(await podwright.evidence(), await plane.evidence());
+    throw error;
+  }
+}
+
+const staticPod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  // With a UID of its own it is the same pod to every kubelet.
+  metadata: { name: "static", uid: "5fb5aa2c-4e5b-4c2f-b1b8-6c2d9e0f6f11" },
+  spec: {
+    terminationGracePeriodSeconds: 0,
+    containers: [{ name: "c", image, imagePullPolicy: "Never", command: ["sleep", "3600"] }],
+  },
+};

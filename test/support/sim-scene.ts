@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import type { Container } from "../../src/api/container.ts";
+import type { Pod, PodSpec } from "../../src/api/pod.ts";
+import type { PodStatus } from "../../src/api/status.ts";
+import { behaviourCommand } from "../../src/sim/behaviour.ts";
+import { SimClock } from "../../src/sim/clock.ts";
+import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
+import { SimRandom } from "../../src/sim/random.ts";
+import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
+import type { SimContainer } from "../../src/sim/world-model.ts";
+
+/** A container that runs until it is stopped, or ends by itself. */
+export function runs(name: string, more: Partial<Container> = {}): Container {
+  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
+  return { name, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...more };
+}
+
+export function ends(name: string, afterMs: number, exitCode: number, more: Partial<Container> = {}): Container {
+  return runs(name, {
+    command: behaviourCommand({ exitAfterMs: afterMs, exitCode, deaf: false, unstartable: false }),
+    ...more,
+  });
+}
+
+export function deaf(name: string, more: Partial<Container> = {}): Container {
+  return runs(name, {
+    command: behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false }),
+    ...more,
+  });
+}
+
+export function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
+  return { metadata: { name, namespace: "default", uid }, spec };
+}
+
+/** A node whose runtime works; what happens to its containers is written down as `what name`. */
+export class Scene {
+  readonly clock = new SimClock(1_700_000_000_000);
+  readonly world = new RuntimeWorld(this.clock);
+  readonly node: SimNode;
+  readonly seen: { readonly atMs: number; readonly what: string }[] = [];
+
+  constructor() {
+    this.world.images.add("busybox:latest");
+    this.node = new SimNode({ clock: this.clock, world: this.world, random: new SimRandom(1) });
+    this.world.onChange(({ type, container, podUid }) => {
+      const name = container?.config.metadata?.name ?? podUid;
+      this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
+    });
+    this.node.start();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.clock.run(this.clock.nowMs + ms);
+  }
+
+  at(what: string): number[] {
+    return this.seen.filter((seen) => seen.what === what).map(({ atMs }) => atMs);
+  }
+
+  status(uid = "uid-1"): PodStatus | undefined {
+    return this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
+  }
+
+  entries(...what: readonly string[]): SimEntry[] {
+    return this.node.entries.filter((entry) => what.includes(entry.what));
+  }
+
+  container(name: string): SimContainer {
+    const found = [...this.world.containers.values()].filter(({ config }) => config.metadata?.name === name).at(-1);
+    assert.ok(found, name);
+    return found;
+  }
+}

@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import type { Cgroups } from "../../src/ports/cgroups.ts";
+import type { CgroupLayout, StatsFiles } from "../../src/ports/stats-files.ts";
+
+/** The files of a recorded cgroup by name. */
+export function recordedCgroup(version: 1 | 2): Map<string, string> {
+  const text = readFileSync(new URL(`../fixtures/kernel/cgroup-v${version}.txt`, import.meta.url), "utf8");
+  return new Map(
+    [...text.matchAll(/^== (.+)\n((?:(?!== ).*\n)*)/gmu)].map(([, name = "", content = ""]) => [name, content]),
+  );
+}
+
+/** Statistics from a map of files by path; counts what is read. */
+export class RecordedStatsFiles implements StatsFiles {
+  readonly cgroups: CgroupLayout;
+  readonly texts = new Map<string, string>();
+  readonly children = new Map<string, readonly string[]>();
+  reads = 0;
+
+  constructor(cgroups: CgroupLayout) {
+    this.cgroups = cgroups;
+  }
+
+  /** Puts a recorded cgroup at a path below the root. */
+  addCgroup(path: string): void {
+    const layout = this.cgroups;
+    for (const [name, text] of recordedCgroup(layout.version)) {
+      const roots = layout.version === 2 ? [layout.root] : Object.values(layout.controllers);
+      for (const root of roots) this.texts.set(`${root}${path}/${name}`, text);
+    }
+  }
+
+  async readTexts(paths: readonly string[]): Promise<(string | undefined)[]> {
+    this.reads += paths.length;
+    return paths.map((path) => this.texts.get(path));
+  }
+
+  async directories(path: string): Promise<string[]> {
+    this.reads++;
+    return [...(this.children.get(path) ?? [])];
+  }
+
+  async fileSystem(): ReturnType<StatsFiles["fileSystem"]> {
+    this.reads++;
+    return { capacityBytes: 1000, availableBytes: 400, usedBytes: 500, inodes: 100, inodesFree: 60 };
+  }
+
+  async deviceOf(): Promise<string | undefined> {
+    return "/dev/sda1";
+  }
+
+  async treeUsage(): ReturnType<StatsFiles["treeUsage"]> {
+    this.reads++;
+    return { bytes: 8192, inodes: 2 };
+  }
+
+  async filesUsage(): ReturnType<StatsFiles["filesUsage"]> {
+    this.reads++;
+    return { bytes: 4096, inodes: 1 };
+  }
+
+  async openFiles(): ReturnType<StatsFiles["openFiles"]> {
+    return { descriptors: 7, sockets: 2 };
+  }
+}
+
+/** Cgroups that are not there. */
+export const simulatedCgroups: Cgroups = {
+  version: 2,
+  exists: async () => false,
+  apply: async () => {},
+  read: async () => {
+    throw new Error("no such cgroup");
+  },
+  children: async () => [],
+  pids: async () => [],
+  remove: async () => {},
+};

@@ -1,0 +1,68 @@
+import type {
+  GaugesEvent,
+  HelloEvent,
+  LifeView,
+  NodeReading,
+  NodeView,
+  PodDetail,
+  PodReading,
+} from "../src/page/view.ts";
+import type { Link } from "./connection.ts";
+import type { Filter } from "./filter.ts";
+
+/** An hour of readings each 10 s, and what is told of pods' at first. */
+const keptReadings = 360;
+const keptPodReadings = 90;
+
+/** All that is shown. */
+export interface State {
+  link: Link;
+  /** When the connection was lost, by this machine's clock. */
+  lostAt: number | undefined;
+  /** The node's clock minus this machine's, ms. */
+  offsetMs: number;
+  node: NodeView | undefined;
+  readonly pods: Map<string, PodDetail>;
+  capacity: GaugesEvent["capacity"];
+  readings: NodeReading[];
+  readonly podReadings: Map<string, PodReading[]>;
+  /** UIDs of the pods that are unfolded. */
+  readonly open: Set<string>;
+  readonly lives: Map<string, LifeView>;
+  filter: Filter;
+}
+
+export function emptyState(): State {
+  return {
+    link: { state: "connecting" },
+    lostAt: undefined,
+    offsetMs: 0,
+    node: undefined,
+    pods: new Map(),
+    capacity: {},
+    readings: [],
+    podReadings: new Map(),
+    open: new Set(),
+    lives: new Map(),
+    filter: { text: "", namespace: "", mood: "all" },
+  };
+}
+
+export function takeHello(state: State, { node, pods, history }: HelloEvent): void {
+  state.node = node;
+  state.pods.clear();
+  for (const pod of pods) state.pods.set(pod.uid, pod);
+  state.capacity = history.capacity;
+  state.readings = [...history.node];
+  state.podReadings.clear();
+  for (const [uid, readings] of Object.entries(history.pods)) state.podReadings.set(uid, [...readings]);
+}
+
+export function takeGauges(state: State, { capacity, node, pods }: GaugesEvent): void {
+  state.capacity = capacity;
+  state.readings = [...state.readings, node].slice(-keptReadings);
+  for (const uid of state.podReadings.keys()) if (!(uid in pods)) state.podReadings.delete(uid);
+  for (const [uid, reading] of Object.entries(pods)) {
+    state.podReadings.set(uid, [...(state.podReadings.get(uid) ?? []), reading].slice(-keptPodReadings));
+  }
+}
