@@ -1,7 +1,7 @@
 /** Runs one test file in a process of its own and collects what its tests said. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -117,6 +117,8 @@ function explainCrash(exit: Exit, tests: readonly TestOutcome[], timeoutMs: numb
 export async function runTestFile(file: string, options: FileOptions): Promise<FileResult> {
   const started = performance.now();
   const eventsPath = join(options.scratch, `${file.replaceAll(/[^\w.-]/g, "_")}.jsonl`);
+  // What an earlier run of the same file told.
+  await rm(eventsPath, { force: true });
   const reporter = `--test-reporter=${join(options.root, "scripts/test-reporter.ts")}`;
   const exit = await runNode([reporter, "--test-reporter-destination=stdout", file], eventsPath, options);
   const tests = await readOutcomes(eventsPath);

@@ -64,6 +64,23 @@ describe("the test runner", () => {
     assert.equal(lines.at(-1), "2 passed, 1 failed");
     assert.equal(code, 1);
   });
+  it("runs what failed once more where that is wanted, and says which passed only then", async () => {
+    const mark = join(folder, "ran-before");
+    const path = join(folder, "unsure.test.ts");
+    const text = `import { existsSync, writeFileSync } from "node:fs"; import { test } from "node:test";
+test("a", () => { if (existsSync(${JSON.stringify(mark)})) return; writeFileSync(${JSON.stringify(mark)}, ""); throw new Error("once"); });`;
+    await writeFile(path, text);
+    const again = spawnSync(process.execPath, ["scripts/test.ts", "--unit", "--again", path], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    assert.match(
+      again.stdout,
+      /Error: once[^]*once more, alone: [^]*UNSURE .*unsure\.test\.ts: passed only the second time/,
+    );
+    assert.match(again.stdout, /\n1 passed, 0 failed\n$/);
+    assert.equal(again.status, 0);
+  });
   it("fails a file without tests, and a run in which all were skipped", async () => {
     const empty = await run("export {};");
     assert.equal(empty.lines.at(-1), "0 passed, 1 failed");

@@ -4,7 +4,7 @@ import type { BenchCluster } from "./cluster.ts";
 import { hasCondition } from "./cluster.ts";
 import { type Floor, watchExits } from "./floor.ts";
 import { progress } from "./report.ts";
-import { killContainer, Restarter } from "./restarts.ts";
+import { killContainer, look, Restarter } from "./restarts.ts";
 
 const calmMs = 15_000;
 const restMs = 60_000;
@@ -20,16 +20,21 @@ export interface RestFigures {
   readonly rssMiB: number;
 }
 
-/**
- * From the kill of a container's process until its next instance runs, as the API server (kubelet) or the runtime
- * (floor) tells; milliseconds, one a pod, each its first restart.
- */
+/** Milliseconds from the kill of a container's process, one a pod, each its first restart. */
+export interface RestartFigures {
+  /** Until the runtime started the next instance, by its own record. */
+  readonly floor: number[];
+  readonly kubelet: number[];
+  /** Until the API server showed that instance running. */
+  readonly shown: number[];
+}
+
 export async function measureRestarts(
   cluster: BenchCluster,
   floor: Floor,
   names: readonly string[],
-): Promise<{ readonly floor: number[]; readonly kubelet: number[] }> {
-  const times = { floor: [] as number[], kubelet: [] as number[] };
+): Promise<RestartFigures> {
+  const times: RestartFigures = { floor: [], kubelet: [], shown: [] };
   cluster.create(names, { restartPolicy: "Always" });
   await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
   const floorPods = await floor.prepare(names.map((name) => `floor-${name}`));
@@ -39,7 +44,9 @@ export async function measureRestarts(
   const watched = watchExits(cluster.cri, watching.signal, (id) => restarter.exited(id));
   for (const [index, name] of names.entries()) {
     await sleep(pauseMs);
-    times.kubelet.push(await restartByKubelet(cluster, name));
+    const { started, shown } = await restartByKubelet(cluster, name);
+    times.kubelet.push(started);
+    times.shown.push(shown);
     await sleep(pauseMs);
     const pod = floorPods[index];
     if (pod !== undefined) times.floor.push(await restarter.restart(pod));
@@ -53,15 +60,21 @@ export async function measureRestarts(
   return times;
 }
 
-async function restartByKubelet(cluster: BenchCluster, name: string): Promise<number> {
+async function restartByKubelet(
+  cluster: BenchCluster,
+  name: string,
+): Promise<{ readonly started: number; readonly shown: number }> {
   const filter = { labelSelector: { [Label.podName]: name } };
   const { containers } = await cluster.cri.runtime.listContainers({ filter });
   const killedAt = await killContainer(cluster.cri, containers[0]?.id ?? "");
+  let next = "";
   const [seenAt = Number.NaN] = await cluster.times([name], (pod) => {
     const [container] = pod?.status?.containerStatuses ?? [];
+    next = container?.containerID?.replace(/^.*:\/\//u, "") ?? "";
     return container?.restartCount === 1 && container.state.running !== undefined;
   });
-  return performance.timeOrigin + seenAt - killedAt;
+  const { startedAt } = await look(cluster.cri, next);
+  return { started: startedAt - killedAt, shown: performance.timeOrigin + seenAt - killedAt };
 }
 
 /** Milliseconds until the statuses of pods that are refused, all for a host port that is taken, are at the API server. */

@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
-import { eventOf } from "./entry-events.ts";
+import { eventsOf } from "./entry-events.ts";
 
 const pod = { namespace: "ns", name: "web", uid: "u" };
 const cause = { code: "ManifestRemoved", message: "somebody deleted the pod" };
 
-function told(input: JournalInput): string | undefined {
+function allTold(input: JournalInput): string[] {
   const entry: JournalEntry = { seq: 1, time: 0, pod, ...input };
-  const event = eventOf(entry);
-  return event && `${event.type} ${event.reason}: ${event.message}`;
+  return eventsOf(entry).map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+}
+
+function told(input: JournalInput): string | undefined {
+  const [event, ...more] = allTold(input);
+  assert.deepEqual(more, []);
+  return event;
 }
 const outcome = (what: string, result: "done" | "failed", message = "it broke"): JournalInput => {
   return { kind: "outcome", what, result, message, container: "c" };
@@ -50,12 +55,24 @@ test("every kill says why", () => {
 });
 
 test("what image managers and admission say is told as they say it", () => {
-  const image = { kind: "decision", what: "ImagePullBackOff", container: "c" } as const;
-  assert.equal(
-    told({ ...image, message: "Back-off pulling", data: { event: "BackOff" } }),
-    "Normal BackOff: Back-off pulling",
+  const image = { kind: "decision", container: "c" } as const;
+  assert.deepEqual(
+    allTold({ ...image, what: "ImagePullBackOff", message: "Back-off pulling", data: { event: "BackOff" } }),
+    ["Normal BackOff: Back-off pulling", "Warning Failed: Error: ImagePullBackOff"],
   );
-  assert.equal(told({ ...image, message: "Failed", data: { event: "Failed" } }), "Warning Failed: Failed");
+  assert.deepEqual(
+    allTold({ ...image, what: "InvalidImageName", message: "no name", data: { event: "InspectFailed" } }),
+    ["Warning InspectFailed: No name", "Warning Failed: Error: InvalidImageName"],
+  );
+  const pull = { kind: "outcome", what: "PullImage", message: "Failed to pull" } as const;
+  assert.deepEqual(allTold({ ...pull, result: "failed", data: { event: "Failed", reason: "ErrImagePull" } }), [
+    "Warning Failed: Failed to pull",
+    "Warning Failed: Error: ErrImagePull",
+  ]);
+  assert.equal(
+    told({ ...image, what: "ImagePresent", message: "it is present", data: { event: "Pulled" } }),
+    "Normal Pulled: It is present",
+  );
   assert.equal(
     told({ kind: "decision", what: "NodePorts", message: "Pod was rejected: port 80 is taken" }),
     "Warning NodePorts: Pod was rejected: port 80 is taken",

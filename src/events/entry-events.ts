@@ -1,3 +1,4 @@
+import type { ImageErrorReason } from "../images/image-error.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 
 /** What of a journal entry is told as an Event. */
@@ -18,6 +19,16 @@ const warning = (reason: string, message: string): Told => ({ type: "Warning", r
 
 /** Events of images that tell of something wrong (census §5.17). */
 const imageWarnings: ReadonlySet<string> = new Set(["Failed", "ErrImageNeverPull", "InspectFailed"]);
+/** Why a container waits that does not get its image (upstream's pkg/kubelet/images). */
+const imageReasons: ReadonlySet<string> = new Set<ImageErrorReason>([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "InvalidImageName",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+]);
 /** Observations and notes that are events by their own name. */
 const warnings: ReadonlySet<string> = new Set([
   "Unhealthy",
@@ -53,10 +64,20 @@ const normals: ReadonlySet<string> = new Set([
   "NodeHasInsufficientPID",
 ]);
 
-/** The Event that an entry is for people at the API server, with upstream's reasons and words; undefined: none. Pure. */
-export function eventOf(entry: JournalEntry): NodeEvent | undefined {
-  const told = toldOf(entry);
-  return told && { ...told, message: capitalised(told.message), pod: entry.pod, container: entry.container };
+/**
+ * The Events that an entry is for people at the API server, with upstream's reasons and words. An image that a container
+ * does not get is told twice, as upstream does: by the image's manager, and as what keeps the container from starting. Pure.
+ */
+export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
+  const { pod, container } = entry;
+  return [toldOf(entry), withoutImage(entry)].flatMap((told) =>
+    told === undefined ? [] : [{ ...told, message: capitalised(told.message), pod, container }],
+  );
+}
+
+function withoutImage({ kind, what, data }: JournalEntry): Told | undefined {
+  const reason = kind === "decision" ? what : data?.["reason"];
+  return typeof reason === "string" && imageReasons.has(reason) ? warning("Failed", `Error: ${reason}`) : undefined;
 }
 
 function toldOf(entry: JournalEntry): Told | undefined {

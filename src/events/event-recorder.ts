@@ -10,7 +10,7 @@ import type { JournalEntry } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { type CorrelatedEvent, EventCorrelator } from "./correlator.ts";
-import { eventOf, type NodeEvent } from "./entry-events.ts";
+import { eventsOf, type NodeEvent } from "./entry-events.ts";
 
 const Stored = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().optional() }) });
 const events: Resource<z.infer<typeof Stored>> = {
@@ -63,8 +63,7 @@ export class EventRecorder {
 
   async #read(entries: AsyncIterable<JournalEntry>): Promise<void> {
     for await (const entry of entries) {
-      const event = eventOf(entry);
-      if (event !== undefined) this.#offer(event);
+      for (const event of eventsOf(entry)) this.#offer(event);
     }
   }
 

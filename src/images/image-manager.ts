@@ -20,7 +20,7 @@ import {
 import { ImageReferenceError, withDefaultTag } from "./image-reference.ts";
 import { credentialHash, type TrackedCredential } from "./keyring.ts";
 import type { PullCredentials, PullSecret } from "./pull-credentials.ts";
-import { decidePull, judgePullFailure, looksFirst, type PullPolicy } from "./pull-decision.ts";
+import { decidePull, judgePullFailure, looksFirst, type PullFailure, type PullPolicy } from "./pull-decision.ts";
 import { pullMessages } from "./pull-messages.ts";
 import type { PodCredential, PulledWith } from "./pull-record.ts";
 
@@ -225,7 +225,9 @@ export class ImageManager {
       }
       const message = pullMessages.failed(request.image, errorMessage(error));
       const result = isOutcomeUnknown(error) ? "unknown" : "failed";
-      throw this.#pullFailed(task, error, outcome({ result, message, data: { event: "Failed" } }));
+      const failure = judgePullFailure(request.image, errorMessage(error));
+      const entry = outcome({ result, message, data: { event: "Failed", reason: failure.reason } });
+      throw this.#pullFailed(task, failure, { entry, cause: error });
     }
     const { imageRef, image, pullMs, credential } = pulled;
     const { namespace, name } = credential?.source ?? {};
@@ -260,13 +262,16 @@ export class ImageManager {
     }
   }
 
-  #pullFailed({ request, backOffKey }: Task, error: unknown, entry: number): ImageError {
+  #pullFailed(
+    { backOffKey }: Task,
+    { reason, message }: PullFailure,
+    origin: { readonly entry: number; readonly cause: unknown },
+  ): ImageError {
     const nowMs = this.#clock.monotonic();
     this.#backOff.next(backOffKey, nowMs, nowMs);
-    const { reason, message } = judgePullFailure(request.image, errorMessage(error));
     this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
     // Without a time of its own: a try that comes before the back-off is over says ImagePullBackOff, as people expect it.
-    return new ImageError(reason, message, { entry, cause: error });
+    return new ImageError(reason, message, origin);
   }
 
   #refused(

@@ -18,6 +18,22 @@ test("files of the kernel are read many at a time, and missing ones are undefine
   assert.ok(texts.slice(2).every((text) => text?.startsWith(`${process.pid} (`)));
 });
 
+test("a file longer than a page, or than what is read at once, is whole", async () => {
+  using directory = testDirectory();
+  const files = await openStatsFiles(systemClock);
+  const text = Array.from({ length: 30_000 }, (_, index) => `line ${index}\n`).join("");
+  writeFileSync(directory.join("long"), text);
+  writeFileSync(directory.join("empty"), "");
+  const [long, empty, maps] = await files.readTexts([
+    directory.join("long"),
+    directory.join("empty"),
+    "/proc/self/smaps",
+  ]);
+  assert.equal(long, text);
+  assert.equal(empty, "");
+  assert.ok(maps !== undefined && maps.length > 8192 && maps.includes("[stack]"));
+});
+
 test("a tree is measured as du does: hard links once, links to elsewhere not followed", async () => {
   using directory = testDirectory();
   const files = await openStatsFiles(systemClock);
