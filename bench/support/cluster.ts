@@ -22,6 +22,8 @@ import { processUsage, type Usage } from "./usage.ts";
 
 const nodeName = "bench-node";
 const limitMs = 180_000;
+/** A loaded machine takes a second and more for each pod. */
+const limitPerPodMs = 3_000;
 
 /** A pod of the API server, as far as the bench looks at it. */
 interface SeenPod {
@@ -113,10 +115,11 @@ export class BenchCluster implements AsyncDisposable {
     };
     const end = this.server.registry.store.subscribe(look);
     look();
-    const late = sleep(limitMs, "late", { ref: false });
+    const patienceMs = limitMs + names.length * limitPerPodMs;
+    const late = sleep(patienceMs, "late", { ref: false });
     try {
       if ((await Promise.race([promise, late])) === "late") {
-        throw new Error(`waited ${limitMs / 1000} s for pods ${[...waiting].join(", ")}`);
+        throw new Error(`waited ${patienceMs / 1000} s for pods ${[...waiting].join(", ")}`);
       }
     } finally {
       end();
@@ -209,6 +212,7 @@ containerRuntimeEndpoint: ${containerd.endpoint}
 cgroupDriver: cgroupfs
 cgroupRoot: ${cgroupRoot}
 enforceNodeAllocatable: [pods]
+contentType: application/json
 failCgroupV1: false
 failSwapOn: false
 maxPods: 400

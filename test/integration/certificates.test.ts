@@ -10,6 +10,7 @@ import { CertificateAuthority } from "../apiserver/certificates.ts";
 import { kubeconfig } from "../apiserver/kubeconfig.ts";
 import { type ApiObject, itemsAt, textAt } from "../apiserver/objects.ts";
 import { TestApiServer, type TestApiServerOptions } from "../apiserver/server.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { ClusterNode } from "../support/cluster-node.ts";
 import type { RunningCommand } from "../support/command.ts";
 import { KubeletNode } from "../support/kubelet-node.ts";
@@ -99,9 +100,7 @@ spec:
 `;
 
 function podOf(name: string) {
-  const containers = [{ name: "app", image: DEMO_IMAGE, imagePullPolicy: "Never", command }];
-  const spec = { nodeName: "node1", automountServiceAccountToken: false, terminationGracePeriodSeconds: 0, containers };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+  return boundPod(name, { name: "app", command }, { terminationGracePeriodSeconds: 0 });
 }
 
 /** Waits until the command's output matches. */

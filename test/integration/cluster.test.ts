@@ -1,25 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { withClusterNode } from "../support/cluster-node.ts";
 import { sleep, until } from "../support/podwright.ts";
 
 const image = "docker.io/library/busybox:latest";
-
-function pod(name: string, more: Fields = {}): Fields {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default", labels: { app: name } },
-    spec: {
-      nodeName: "node1",
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      containers: [{ name: "c", image, imagePullPolicy: "Never", command: ["sleep", "3600"] }],
-      ...more,
-    },
-  };
-}
 
 const staticManifest = `apiVersion: v1
 kind: Pod
@@ -37,7 +23,7 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
     assert.equal(node.metadata.labels?.["kubernetes.io/hostname"], "node1");
     await until("the lease", async () => server.admin.find("leases", "kube-node-lease/node1") !== undefined);
 
-    server.admin.create(pod("web"));
+    server.admin.create(boundPod("web"));
     await cluster.ready("web");
     const status = cluster.status("web");
     assert.equal(status.phase, "Running");
@@ -63,7 +49,7 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
 test("a readiness gate that is opened at the API server makes the pod ready", async () => {
   await withClusterNode(async (cluster) => {
     const { server } = cluster;
-    server.admin.create(pod("gated", { readinessGates: [{ conditionType: "example.org/gate" }] }));
+    server.admin.create(boundPod("gated", {}, { readinessGates: [{ conditionType: "example.org/gate" }] }));
     const waits = (object: unknown): boolean => JSON.stringify(object ?? {}).includes("ReadinessGatesNotReady");
     await server.admin.until("pods", "default/gated", waits, 20_000);
     const conditions = [{ type: "example.org/gate", status: "True" }];
@@ -99,8 +85,8 @@ test("a static pod has a mirror pod that is made anew when it is deleted, shows 
 test("without the API server pods run on, static ones start, and what was decided meanwhile is done on its return", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
-    server.admin.create(pod("stays"));
-    server.admin.create(pod("goes"));
+    server.admin.create(boundPod("stays"));
+    server.admin.create(boundPod("goes"));
     await cluster.ready("stays");
     await cluster.ready("goes");
     const before = await node.podwright.container("stays", "c");
@@ -156,7 +142,7 @@ test("a node whose API server is away runs its static pods, and registers when i
 test("a restart changes no status, and starts nothing anew", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     const { server, node } = cluster;
-    server.admin.create(pod("web"));
+    server.admin.create(boundPod("web"));
     await cluster.ready("web");
     await cluster.nodeReady();
     const before = cluster.status("web");
@@ -193,23 +179,27 @@ test("containers get ConfigMaps, Secrets, their account's token and services, an
       "echo $COLOUR $KEY $DATA_BASE_SERVICE_HOST; cat /s/token /s/ca.crt | wc -l; while :; do cat /c/colour; echo; sleep 0.3; done";
     const from = (kind: string, name: string, key: string): Fields => ({ [`${kind}KeyRef`]: { name, key } });
     server.admin.create(
-      pod("reads", {
-        automountServiceAccountToken: true,
-        containers: [
-          {
-            name: "c",
-            image,
-            imagePullPolicy: "Never",
-            command: ["sh", "-c", script.replaceAll("/s/", "/var/run/secrets/kubernetes.io/serviceaccount/")],
-            env: [
-              { name: "COLOUR", valueFrom: from("configMap", "settings", "colour") },
-              { name: "KEY", valueFrom: from("secret", "hidden", "key") },
-            ],
-            volumeMounts: [{ name: "v", mountPath: "/c" }],
-          },
-        ],
-        volumes: [{ name: "v", configMap: { name: "settings" } }],
-      }),
+      boundPod(
+        "reads",
+        {},
+        {
+          automountServiceAccountToken: true,
+          containers: [
+            {
+              name: "c",
+              image,
+              imagePullPolicy: "Never",
+              command: ["sh", "-c", script.replaceAll("/s/", "/var/run/secrets/kubernetes.io/serviceaccount/")],
+              env: [
+                { name: "COLOUR", valueFrom: from("configMap", "settings", "colour") },
+                { name: "KEY", valueFrom: from("secret", "hidden", "key") },
+              ],
+              volumeMounts: [{ name: "v", mountPath: "/c" }],
+            },
+          ],
+          volumes: [{ name: "v", configMap: { name: "settings" } }],
+        },
+      ),
     );
     const waitsFor = (text: string) => (object: unknown) => JSON.stringify(object ?? {}).includes(text);
     await server.admin.until("pods", "default/reads", waitsFor('secret \\"hidden\\" not found'), 20_000);
@@ -247,13 +237,13 @@ test("a pod runs with the handler of its runtime class, and one with what podwri
       metadata: { name: "fast" },
       handler: "runc",
     });
-    server.admin.create(pod("classy", { runtimeClassName: "fast" }));
+    server.admin.create(boundPod("classy", {}, { runtimeClassName: "fast" }));
     await cluster.ready("classy");
     using cri = node.podwright.connect();
     const { items } = await cri.runtime.listPodSandbox({});
     assert.equal(items.find(({ metadata }) => metadata?.name === "classy")?.runtimeHandler, "runc");
 
-    server.admin.create(pod("needy", { volumes: [{ name: "v", nfs: { server: "s", path: "/" } }] }));
+    server.admin.create(boundPod("needy", {}, { volumes: [{ name: "v", nfs: { server: "s", path: "/" } }] }));
     const failed = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Failed"');
     await server.admin.until("pods", "default/needy", failed, 20_000);
     const { reason, message } = cluster.status("needy");
@@ -267,13 +257,13 @@ test("connections that are half dead, watches that are cut and a server that ref
     const { server } = cluster;
     await cluster.nodeReady();
     server.wire.freeze();
-    server.admin.create(pod("one"));
+    server.admin.create(boundPod("one"));
     await cluster.ready("one");
 
     server.cutWatches({ resource: "pods" }, { abruptly: true });
     server.faults.add({ verb: "patch", resource: "pods" }, { code: 429, retryAfterSeconds: 1 }, 2);
     server.faults.add({ verb: "patch", resource: "pods" }, { code: 500 }, 2);
-    server.admin.create(pod("two"));
+    server.admin.create(boundPod("two"));
     await cluster.ready("two");
 
     const renewed = (): unknown =>
@@ -295,11 +285,11 @@ test("pods that don't fit are refused with reasons, those for which room is bein
       const container = { name: "c", image, imagePullPolicy: "Never", command: ["sh", "-c", script], resources };
       return { terminationGracePeriodSeconds: 5, containers: [container], ...more };
     };
-    server.admin.create(pod("large", asking(cpus * 0.75)));
+    server.admin.create(boundPod("large", {}, asking(cpus * 0.75)));
     await cluster.ready("large");
 
-    server.admin.create(pod("refused", asking(cpus)));
-    server.admin.create(pod("elsewhere", { nodeSelector: { zone: "far" } }));
+    server.admin.create(boundPod("refused", {}, asking(cpus)));
+    server.admin.create(boundPod("elsewhere", {}, { nodeSelector: { zone: "far" } }));
     const failed = (object: unknown): boolean => JSON.stringify(object ?? {}).includes('"phase":"Failed"');
     for (const name of ["refused", "elsewhere"]) await server.admin.until("pods", `default/${name}`, failed, 20_000);
     const [used, capacity] = [cpus * 750, cpus * 1000];
@@ -311,10 +301,10 @@ test("pods that don't fit are refused with reasons, those for which room is bein
     assert.equal(cluster.status("elsewhere").reason, "NodeAffinity");
 
     server.admin.delete("pods", "default/large");
-    server.admin.create(pod("patient", asking(cpus * 0.75)));
+    server.admin.create(boundPod("patient", {}, asking(cpus * 0.75)));
     await cluster.ready("patient");
 
-    server.admin.create(pod("critical", asking(cpus / 2, { priorityClassName: "system-node-critical" })));
+    server.admin.create(boundPod("critical", {}, asking(cpus / 2, { priorityClassName: "system-node-critical" })));
     await server.admin.until("pods", "default/patient", failed, 20_000);
     const { reason, message, conditions = [] } = cluster.status("patient");
     assert.deepEqual([reason, message], ["Preempting", "Preempted in order to admit critical pod"]);
@@ -338,8 +328,8 @@ test("after a restart without the API server pods that ran are looked after, and
     const volumeMounts = [{ name: "v", mountPath: "/s" }];
     const volumes = [{ name: "v", secret: { secretName: "files" } }];
     const own = { automountServiceAccountToken: true, containers: [{ ...container, volumeMounts }], volumes };
-    server.admin.create(pod("stays", own));
-    for (const name of ["goes", "ends"]) server.admin.create(pod(name));
+    server.admin.create(boundPod("stays", {}, own));
+    for (const name of ["goes", "ends"]) server.admin.create(boundPod(name));
     for (const name of ["stays", "goes", "ends"]) await cluster.ready(name);
     const readySince = cluster.status("stays").conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime;
     const before = await node.podwright.container("stays", "c");

@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { TestApiServer } from "../apiserver/server.ts";
 import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { ClusterNode } from "../support/cluster-node.ts";
 import { KubeletNode } from "../support/kubelet-node.ts";
 import { until } from "../support/podwright.ts";
@@ -14,18 +15,8 @@ const demo = "docker.io/library/busybox:latest";
 const annotation = "example.org/pull";
 
 function pod(name: string, image: string, serviceAccountName: string): Fields {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: {
-      nodeName: "node1",
-      serviceAccountName,
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent", command: ["/content", "sleep", "3600"] }],
-    },
-  };
+  const container = { image, imagePullPolicy: "IfNotPresent", command: ["/content", "sleep", "3600"] };
+  return boundPod(name, container, { serviceAccountName });
 }
 
 /** A plugin that keeps what it was asked, and gives the credentials of that registry. */

@@ -1,26 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NodeObject } from "../../src/api/node.ts";
-import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { withClusterNode } from "../support/cluster-node.ts";
 import { until } from "../support/podwright.ts";
 
 const image = "docker.io/library/busybox:latest";
-
-function pod(name: string, resources: Fields = {}): Fields {
-  const container = { name: "c", image, imagePullPolicy: "Never", command: ["sleep", "3600"], resources };
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: {
-      nodeName: "node1",
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      containers: [container],
-    },
-  };
-}
 
 // A soft threshold, which no machine keeps: the node is under pressure for as long as the test runs, and nothing is taken from
 // what pods may have.
@@ -46,9 +31,9 @@ test("a node that runs short of memory says so, and takes in no pod that asked f
         Number(amount.replace("Ki", "")) * (amount.endsWith("Ki") ? 1024 : 1);
       assert.ok(storage(allocatable) > 0 && storage(allocatable) < storage(capacity), JSON.stringify(allocatable));
 
-      admin.create(pod("best-effort"));
-      admin.create(pod("burstable", { requests: { memory: "1Mi", "ephemeral-storage": "1Mi" } }));
-      admin.create(pod("large", { requests: { memory: "1Mi", "ephemeral-storage": "1Ei" } }));
+      admin.create(boundPod("best-effort"));
+      admin.create(boundPod("burstable", { resources: { requests: { memory: "1Mi", "ephemeral-storage": "1Mi" } } }));
+      admin.create(boundPod("large", { resources: { requests: { memory: "1Mi", "ephemeral-storage": "1Ei" } } }));
       await until("the refusals", async () =>
         ["best-effort", "large"].every((name) => cluster.status(name).phase === "Failed"),
       );

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
 import { Podwright, until } from "../support/podwright.ts";
 import { dockerConfig, Registry, registryUser } from "../support/registry.ts";
@@ -24,18 +25,7 @@ function base64(text: string): string {
 }
 
 function pod(name: string, image: string, more: Fields = {}): Fields {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: {
-      nodeName: "node1",
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent", command }],
-      ...more,
-    },
-  };
+  return boundPod(name, { image, imagePullPolicy: "IfNotPresent", command }, more);
 }
 
 function says(...texts: readonly string[]): (object: unknown) => boolean {

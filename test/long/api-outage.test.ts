@@ -1,26 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Fields } from "../apiserver/objects.ts";
+import { boundPod } from "../support/bound-pod.ts";
 import { type ClusterNode, withClusterNode } from "../support/cluster-node.ts";
 import { sleep, until } from "../support/podwright.ts";
 
 const image = "docker.io/library/busybox:latest";
 const outageMs = 10 * 60_000;
 const crashEveryMs = 150_000;
-
-function pod(name: string): Fields {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: {
-      nodeName: "node1",
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      containers: [{ name: "c", image, imagePullPolicy: "Never", command: ["sleep", "36000"] }],
-    },
-  };
-}
 
 const staticManifest = `apiVersion: v1
 kind: Pod
@@ -44,14 +30,14 @@ async function crash({ node: { podwright } }: ClusterNode, name: string): Promis
 test("10 minutes without the API server: pods run on and are restarted, a static pod starts, nothing is deleted, and all is told afterwards", async () => {
   await withClusterNode(async (cluster) => {
     const { server, node } = cluster;
-    for (const name of ["calm", "crashes", "goes"]) server.admin.create(pod(name));
+    for (const name of ["calm", "crashes", "goes"]) server.admin.create(boundPod(name));
     for (const name of ["calm", "crashes", "goes"]) await cluster.ready(name);
     const calm = await node.podwright.container("calm", "c");
 
     await server.wire.down();
     const endMs = Date.now() + outageMs;
     server.admin.delete("pods", "default/goes");
-    server.admin.create(pod("late"));
+    server.admin.create(boundPod("late"));
     await node.write("static.yaml", staticManifest);
     let crashes = 0;
     while (Date.now() < endMs - crashEveryMs) {
