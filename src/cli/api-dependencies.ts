@@ -30,8 +30,15 @@ const gatedPages = [
   ["checkpoint", "ContainerCheckpoint"],
 ] as const;
 
-/** What the handlers of the kubelet's API work with, wherever it is served. */
-export function apiDependencies({ ports, cri, ...subject }: ApiParts, node: Node): NodeApiDependencies {
+/**
+ * What the handlers of the kubelet's API work with, wherever it is served.
+ * @param servesPage whether the node page is served beside them
+ */
+export function apiDependencies(
+  { ports, cri, ...subject }: ApiParts,
+  node: Node,
+  servesPage: boolean,
+): NodeApiDependencies {
   const { configuration, flags, rootDirectory, setVerbosity } = subject;
   const gates = featureGates(configuration.featureGates);
   return {
@@ -49,6 +56,7 @@ export function apiDependencies({ ports, cri, ...subject }: ApiParts, node: Node
     configuration: shownConfiguration(configuration),
     flags: shownFlags(configuration, flags),
     withoutPages: gatedPages.filter(([, gate]) => !gates.enabled(gate)).map(([page]) => page),
+    otherPaths: servesPage ? ["/ui/"] : [],
     version,
     logsDirectory: "/var/log",
     checkpointDirectory: `${rootDirectory}/checkpoints`,

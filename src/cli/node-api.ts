@@ -50,7 +50,7 @@ export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: Abor
   const { log, configuration } = parts;
   const settings = servingSettings(configuration);
   if (settings === undefined) return;
-  const deps = apiDependencies(parts, node);
+  const deps = apiDependencies(parts, node, parts.servesPage);
   const own = withFigures(parts.figures, parts.ports.compression, nodeApi(deps));
   const handler = parts.servesPage ? withPage(own, pageRoutes(node.page, pageAssets)) : own;
   await Promise.all([

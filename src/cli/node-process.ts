@@ -168,7 +168,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const stop = new AbortController();
   const measured = { ...parts, ...parts.subject, metrics, runtimeName: runtime.name };
   const figures = await openFigures(measured, node, stop.signal);
-  const engineApi = localApi(engineRoutes(node.engine), apiDependencies({ ...parts, ...parts.subject }, node));
+  const engineApi = localApi(engineRoutes(node.engine), apiDependencies({ ...parts, ...parts.subject }, node, true));
   const api = withPage(withFigures(figures, ports.compression, engineApi), pageRoutes(node.page, pageAssets));
   const server = await serveUnix(layout.engineSocket, api, {
     streamingIdleMs: milliseconds(parts.subject.configuration.streamingConnectionIdleTimeout),

@@ -11,8 +11,27 @@ export function errorResponse(error: unknown): ApiResponse {
   return { status: statusOf(error), contentType: "application/json", body: `${JSON.stringify(body)}\n` };
 }
 
+/** The same for clients that are not podwright's own, as Go's http.Error has it: the message as plain text. */
+export function plainError(error: unknown): ApiResponse {
+  const headers = { "X-Content-Type-Options": "nosniff" };
+  return {
+    status: statusOf(error),
+    contentType: "text/plain; charset=utf-8",
+    headers,
+    body: `${errorMessage(error)}\n`,
+  };
+}
+
+/** A request's body is longer than its server takes. */
+export class BodyTooLong extends PodwrightError {
+  constructor(maxBytes: number) {
+    super(ExitCode.badInput, `the request's body is longer than ${maxBytes} bytes`);
+  }
+}
+
 function statusOf(error: unknown): number {
   if (!(error instanceof PodwrightError)) return 500;
+  if (error instanceof BodyTooLong) return 413;
   switch (error.exitCode) {
     case ExitCode.badInput:
       return 400;

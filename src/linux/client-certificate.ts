@@ -1,12 +1,14 @@
 import { X509Certificate } from "node:crypto";
-import type { TLSSocket } from "node:tls";
+import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientCertificate } from "../ports/node-server.ts";
 
 /** No chain that a client shows is longer; a loop in it would have no end. */
 const maxChain = 10;
 
 /** What is asked of a connection's socket; of HTTP/2 a stand-in has it. */
-type PeerSocket = Pick<TLSSocket, "authorized" | "getPeerCertificate" | "getPeerX509Certificate">;
+interface PeerSocket extends Pick<TLSSocket, "authorized" | "getPeerX509Certificate"> {
+  getPeerCertificate(): Pick<PeerCertificate, "subject" | "valid_to">;
+}
 
 /**
  * Tells clients by the certificates of their connections. The handshake has checked those, but connections can last for
@@ -36,8 +38,9 @@ export class ClientCertificates {
   of(socket: PeerSocket | undefined): ClientCertificate | undefined {
     if (this.#authorities === undefined || socket?.authorized !== true) return undefined;
     const { subject, valid_to: validTo } = socket.getPeerCertificate();
-    const commonName = first(subject?.CN);
-    if (commonName === undefined || !(Date.parse(validTo) >= this.#nowMs()) || !this.#vouches(socket)) return undefined;
+    // Of several the last counts, as to Go; an empty one names nobody.
+    const commonName = all(subject?.CN).at(-1) ?? "";
+    if (commonName === "" || !(Date.parse(validTo) >= this.#nowMs()) || !this.#vouches(socket)) return undefined;
     return { commonName, organizations: all(subject.O) };
   }
 
@@ -81,8 +84,4 @@ function parse(pem: string): readonly X509Certificate[] {
 function all(value: string | readonly string[] | undefined): readonly string[] {
   if (value === undefined) return [];
   return typeof value === "string" ? [value] : value;
-}
-
-function first(value: string | readonly string[] | undefined): string | undefined {
-  return all(value)[0];
 }

@@ -41,6 +41,11 @@ export class ConnectionGuard implements Disposable {
     return [...this.#connections.values()].map(({ socket }) => socket);
   }
 
+  /** The connection below a client's TLS. */
+  socketOf(client: Pick<Socket, "remoteAddress" | "remotePort">): Socket | undefined {
+    return this.#connections.get(keyOf(client))?.socket;
+  }
+
   /** Something is being answered on the connection until the result is disposed of. */
   begin(client: Pick<Socket, "remoteAddress" | "remotePort"> | undefined): Disposable {
     const key = client === undefined ? "" : keyOf(client);

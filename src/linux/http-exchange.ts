@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { eitherSignal, onAbort } from "../base/abort.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
-import { errorResponse } from "./api-errors.ts";
+import { BodyTooLong, errorResponse } from "./api-errors.ts";
 import { readBody } from "./http-body.ts";
 
 export type Incoming = IncomingMessage | Http2ServerRequest;
@@ -12,6 +12,8 @@ export type Outgoing = ServerResponse | Http2ServerResponse;
 export interface ExchangeOptions {
   /** Longest request body in bytes; 64 MiB unless given. */
   readonly maxBodyBytes?: number;
+  /** What is answered when a handler threw; {@link errorResponse} unless given. */
+  readonly errorAnswer?: (error: unknown) => ApiResponse;
   /** Told of what a handler threw besides `PodwrightError`, and of streams that broke off. */
   readonly onError?: (error: unknown, request: Pick<ApiRequest, "method" | "path">) => void;
 }
@@ -50,8 +52,17 @@ export class Exchange {
       if (!(error instanceof PodwrightError) || this.#outgoing.headersSent) this.#report(error);
       // Half an answer must not look like a whole one.
       if (this.#outgoing.headersSent) this.#breakOff();
-      else await this.#send(errorResponse(error), signal);
+      else await this.#refuse(error, signal);
     }
+  }
+
+  async #refuse(error: unknown, signal: AbortSignal): Promise<void> {
+    const { errorAnswer = errorResponse } = this.#options;
+    if (error instanceof BodyTooLong && this.#outgoing instanceof ServerResponse) {
+      // What is still to come of the body is not waited for.
+      this.#outgoing.shouldKeepAlive = false;
+    }
+    await this.#send(errorAnswer(error), signal);
   }
 
   #request(signal: AbortSignal): ApiRequest {
@@ -69,8 +80,7 @@ export class Exchange {
 
   async #readBody(signal: AbortSignal): Promise<string> {
     const { maxBodyBytes = 64 * 1024 * 1024 } = this.#options;
-    const tooLong = (): PodwrightError =>
-      new PodwrightError(ExitCode.badInput, `the request's body is longer than ${maxBodyBytes} bytes`);
+    const tooLong = (): PodwrightError => new BodyTooLong(maxBodyBytes);
     if (Number(this.#incoming.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLong();
     try {
       return (await readBody(this.#incoming, maxBodyBytes, tooLong)).toString("utf8");

@@ -202,8 +202,11 @@ describe("the HTTPS server", () => {
       return { status: 200, contentType: "text/plain", body };
     });
     assert.equal((await ask(server, { method: "POST", body: "x".repeat(1000) })).status, 200);
-    assert.equal((await ask(server, { method: "POST", body: "throw" })).status, 500);
-    assert.equal((await ask(server, { method: "POST", body: "x".repeat(1001) })).status, 400);
+    assert.deepEqual(await ask(server, { method: "POST", body: "throw" }), { status: 500, text: "a defect\n" });
+    const tooLong = { status: 413, text: "the request's body is longer than 1000 bytes\n" };
+    assert.deepEqual(await ask(server, { method: "POST", body: "x".repeat(1001) }), tooLong);
+    const chunked = { method: "POST", headers: { "Transfer-Encoding": "chunked" }, body: "x".repeat(1001) };
+    assert.deepEqual(await ask(server, chunked), tooLong);
   });
 
   test("is not disturbed by clients that speak no TLS or end in the middle", async () => {

@@ -6,7 +6,9 @@ import type { SecureVersion, TLSSocket } from "node:tls";
 import { ExitCode, PodwrightError, errorMessage } from "../base/errors.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
+import { plainError } from "./api-errors.ts";
 import { ClientCertificates } from "./client-certificate.ts";
+import { answerClientErrors } from "./client-errors.ts";
 import { systemClock } from "./clock.ts";
 import { ConnectionGuard, type ConnectionLimits } from "./connection-guard.ts";
 import { errnoOf } from "./file-error.ts";
@@ -75,6 +77,8 @@ const closeGraceMs = 1_000;
 const http2HeaderBytes = 64 * 1024;
 /** Go's: who is gone without a word, and only listened, is noticed by nothing else. */
 const keepAliveMs = 15_000;
+/** Go's words, for who has forgotten the s of https. */
+const withoutTls = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 /** As many as Node.js takes of HTTP/1.1; of HTTP/2 it would take 128. */
 const headerLines = 2000;
 
@@ -89,6 +93,7 @@ export async function serveHttps(
   options: HttpsServerOptions,
 ): Promise<HttpsServer> {
   const closing = new AbortController();
+  const exchange = { errorAnswer: plainError, ...options };
   const limits = { ...defaultServingLimits, ...options.limits };
   const server = openServer(material, options, limits);
   const guard = new ConnectionGuard(server, limits);
@@ -101,12 +106,15 @@ export async function serveHttps(
     const active = guard.begin(tlsSocketOf(incoming));
     outgoing.once("close", () => active[Symbol.dispose]());
     const answer = withoutUpgrade(certified(incoming), incoming);
-    void new Exchange(incoming, outgoing, options).run(answer, closing.signal);
+    void new Exchange(incoming, outgoing, exchange).run(answer, closing.signal);
+  });
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ERR_SSL_HTTP_REQUEST") guard.socketOf(socket)?.end(withoutTls);
   });
   server.on("upgrade", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
     const active = guard.begin(tlsSocketOf(incoming));
     client.once("close", () => active[Symbol.dispose]());
-    void changeProtocol({ incoming, client, head }, certified(incoming), options, closing.signal);
+    void changeProtocol({ incoming, client, head }, certified(incoming), exchange, closing.signal);
   });
   const address = await listen(server, options);
   const close = async (): Promise<void> => {
@@ -158,6 +166,7 @@ function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: 
       },
       maxHeaderListPairs: headerLines,
     });
+    answerClientErrors(server);
     server.on("session", (session) => session.setTimeout(limits.idleMs, () => session.close()));
     return server;
   } catch (error) {

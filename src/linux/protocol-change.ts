@@ -7,7 +7,7 @@ import { type ExchangeOptions, type Incoming, splitTarget } from "./http-exchang
 import { answerRaw, forwardUpgrade, type UpgradeConnection } from "./http-upgrade.ts";
 import { withProtocolToken } from "./websocket-token.ts";
 
-export interface UpgradeOptions extends Pick<ExchangeOptions, "onError"> {
+export interface UpgradeOptions extends Pick<ExchangeOptions, "onError" | "errorAnswer"> {
   /** A streaming connection on which nothing passes for so long is ended, in milliseconds. */
   readonly streamingIdleMs: number;
 }
@@ -48,7 +48,7 @@ export async function changeProtocol(
     if (!(error instanceof PodwrightError)) {
       options.onError?.(error, { method: incoming.method ?? "GET", path: incoming.url ?? "/" });
     }
-    await answerRaw(client, errorResponse(error));
+    await answerRaw(client, (options.errorAnswer ?? errorResponse)(error));
   }
 }
 

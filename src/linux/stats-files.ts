@@ -36,6 +36,10 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
       await slices.pause();
       return openFiles(pid);
     },
+    changed: async (paths) => {
+      await slices.pause();
+      return firstChange(paths);
+    },
   };
 }
 
@@ -195,6 +199,17 @@ function filesUsage(directory: string): TreeUsage | undefined {
   } catch {
     return undefined;
   }
+}
+
+function firstChange(paths: readonly string[]): number | undefined {
+  const times = paths.flatMap((path) => {
+    try {
+      return lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? [];
+    } catch {
+      return [];
+    }
+  });
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** More than this many descriptors of one process are counted, but not asked whether they are sockets. */

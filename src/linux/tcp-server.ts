@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
+import { plainError } from "./api-errors.ts";
+import { answerClientErrors } from "./client-errors.ts";
 import { errnoOf } from "./file-error.ts";
 import { serveHttp, type HttpServerOptions } from "./http-server.ts";
 
@@ -15,7 +17,8 @@ export async function serveTcp(
   handler: NodeHandler,
   options: HttpServerOptions = {},
 ): Promise<ApiServer> {
-  return await serveHttp(handler, options, async (server) => {
+  return await serveHttp(handler, { errorAnswer: plainError, ...options }, async (server) => {
+    answerClientErrors(server);
     server.listen({ host, port });
     try {
       await once(server, "listening");

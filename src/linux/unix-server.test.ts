@@ -156,7 +156,7 @@ test("a body past the limit is refused, with and without its length told ahead",
   await using fixture = await start(echo, { maxBodyBytes: 1_000 });
   assert.equal((await fixture.client.request("POST", "/", { body: "x".repeat(1_000) })).status, 200);
   const refused = await fixture.client.request("POST", "/", { body: "x".repeat(1_001) });
-  assert.equal(refused.status, 400);
+  assert.equal(refused.status, 413);
   assert.match(refused.body, /longer than 1000 bytes/);
 
   const socket = connect(fixture.path);

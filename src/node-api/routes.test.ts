@@ -285,6 +285,11 @@ describe("the kubelet's API", async () => {
     const told = /^Paths: (.*)$/m.exec(answer.body)?.[1]?.split(" ") ?? [];
     const missing = [...Object.keys(figures.families), "/stats/summary"].filter((path) => !told.includes(path));
     assert.deepEqual(missing, []);
+    assert.ok(!told.includes("/ui/"));
+    const withPage = nodeApi(await nodeApiDeps({ otherPaths: ["/ui/"] }));
+    const longer = await withPage(asked("GET", "/statusz"));
+    assert.ok("body" in longer && typeof longer.body === "string");
+    assert.match(longer.body, /^Paths: .* \/ui\/$/m);
   });
 
   for (const { name, requests, subresources, readOnly } of table) {

@@ -31,6 +31,8 @@ export interface NodeApiDependencies extends DebugDependencies, HealthDependenci
   readonly flags: ReadonlyMap<string, string>;
   /** Pages of `statusz` and `flagz` that a feature gate turns off. */
   readonly withoutPages: readonly string[];
+  /** What else is served beside these routes, for `/statusz`. */
+  readonly otherPaths: readonly string[];
   readonly version: string;
   readonly checkpointDirectory: string;
   /** enableDebuggingHandlers: logs, exec, attach, port-forward, run and the running pods. */
@@ -91,7 +93,7 @@ function routesOf(deps: NodeApiDependencies): readonly Route[] {
       debugging: "absent",
       alone: true,
       handle: (request) => {
-        const paths = [...routes.map(({ name }) => `/${name}`), ...figurePaths];
+        const paths = [...routes.map(({ name }) => `/${name}`), ...figurePaths, ...deps.otherPaths];
         return statusz({ startedMs, nowMs: deps.clock.now(), version: deps.version, paths }, request);
       },
     },

@@ -25,12 +25,13 @@ export interface ApiResponse {
 }
 
 /**
- * Answers one request. A thrown `PodwrightError` becomes 400 (bad input), 422 (failed) or 503 (environment) and
- * anything else 500, each with an {@link ApiErrorBody}.
+ * Answers one request. A thrown `PodwrightError` becomes 400 (bad input), 413 (the body is too long), 422 (failed) or 503
+ * (environment) and anything else 500, each with an {@link ApiErrorBody}, or as plain text where others than podwright's
+ * own commands ask.
  */
 export type ApiHandler = (request: ApiRequest) => Promise<ApiResponse>;
 
-/** JSON body of every answer with a status of 400 and above. */
+/** JSON body of every answer of the engine's own API with a status of 400 and above. */
 export interface ApiErrorBody {
   readonly error: string;
   readonly remedy?: string;

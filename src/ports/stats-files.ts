@@ -44,4 +44,6 @@ export interface StatsFiles {
   /** Of the regular files that lie directly in a directory, together. */
   filesUsage(directory: string): Promise<TreeUsage | undefined>;
   openFiles(pid: number): Promise<OpenFiles | undefined>;
+  /** When the one of the paths that was changed first was changed, wall clock ms. */
+  changed(paths: readonly string[]): Promise<number | undefined>;
 }

@@ -28,6 +28,19 @@ export function cgroupDirectory(layout: CgroupLayout, cgroup: string): string {
   return cgroup === "/" ? root : `${root}${cgroup}`;
 }
 
+/**
+ * What was changed last when a cgroup was made, as cAdvisor has it: the directory, which changes again when cgroups are
+ * made in it, and a file that does not.
+ */
+export function cgroupCreationPaths(layout: CgroupLayout, cgroup: string): string[] {
+  const below = cgroup === "/" ? "" : cgroup;
+  const [roots, file] =
+    layout.version === 2
+      ? [[layout.root], "cgroup.events"]
+      : [[...new Set(Object.values(layout.controllers))], "cgroup.clone_children"];
+  return roots.flatMap((root) => [`${root}${below}`, `${root}${below}/${file}`]);
+}
+
 export function cgroupSample(version: 1 | 2, texts: CgroupTexts, timeMs: number): CgroupSample {
   return version === 2 ? sampleV2(texts, timeMs) : sampleV1(texts, timeMs);
 }

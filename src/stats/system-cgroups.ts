@@ -1,6 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Processes } from "../ports/processes.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
+import { cgroupCreationPaths } from "./cgroup-files.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
 import { parseBootTime, parseOwnCgroup, parseProcessStat } from "./kernel-text.ts";
 import type { SystemSample } from "./node-sample.ts";
@@ -26,19 +27,22 @@ export interface SystemCgroupSettings {
   readonly startedMs: number;
 }
 
+export interface SystemCgroupDependencies {
+  readonly clock: Clock;
+  readonly files: StatsFiles;
+  readonly processes: Pick<Processes, "ownPid" | "list">;
+}
+
 /** The runtime may have been started anew, elsewhere. */
 const lookAgainMs = 60_000;
 
 /** Finds the cgroups of podwright itself, of the runtime and of all pods together. */
 export class SystemCgroups {
-  readonly #deps: { readonly clock: Clock; readonly files: StatsFiles; readonly processes: Processes };
+  readonly #deps: SystemCgroupDependencies;
   readonly #settings: SystemCgroupSettings;
   #found: { readonly atMs: number; readonly cgroups: Promise<readonly SystemCgroup[]> } | undefined;
 
-  constructor(
-    deps: { readonly clock: Clock; readonly files: StatsFiles; readonly processes: Processes },
-    settings: SystemCgroupSettings,
-  ) {
+  constructor(deps: SystemCgroupDependencies, settings: SystemCgroupSettings) {
     this.#deps = deps;
     this.#settings = settings;
   }
@@ -54,16 +58,22 @@ export class SystemCgroups {
   async #look(): Promise<readonly SystemCgroup[]> {
     const { kubelet, runtime, misc, pods, startedMs } = this.#settings;
     const { ownPid } = this.#deps.processes;
-    const none = { pid: undefined, startedMs: undefined };
     const own = kubelet ?? (await this.#cgroupOf(ownPid));
-    const found: SystemCgroup[] = [{ name: "pods", cgroup: pods, ...none }];
+    const found: SystemCgroup[] = [await this.#named("pods", pods)];
     if (own !== undefined) found.push({ name: "kubelet", cgroup: own, pid: ownPid, startedMs });
-    if (misc !== undefined) found.push({ name: "misc", cgroup: misc, ...none });
-    if (runtime !== undefined) return [...found, { name: "runtime", cgroup: runtime, ...none }];
+    if (misc !== undefined) found.push(await this.#named("misc", misc));
+    if (runtime !== undefined) return [...found, await this.#named("runtime", runtime)];
     const pid = await this.#runtimePid();
     const cgroup = pid === undefined ? undefined : await this.#cgroupOf(pid);
     if (pid === undefined || cgroup === undefined) return found;
     return [...found, { name: "runtime", cgroup, pid, startedMs: await this.#startOf(pid) }];
+  }
+
+  /** One without a process of its own: it began when its cgroup was made. */
+  async #named(name: SystemCgroup["name"], cgroup: string): Promise<SystemCgroup> {
+    const { files } = this.#deps;
+    const startedMs = await files.changed(cgroupCreationPaths(files.cgroups, cgroup));
+    return { name, cgroup, pid: undefined, startedMs };
   }
 
   /** Undefined as well where several runtimes run: nobody can say which is ours. */

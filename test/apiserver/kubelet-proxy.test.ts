@@ -69,9 +69,12 @@ describe("requests for a kubelet", () => {
     assert.deepEqual([log.code, log.text], [200, "one\ntwo\n"]);
     const metrics = await client.get("/api/v1/nodes/node1/proxy/metrics/resource?x=1");
     assert.equal(metrics.code, 200);
+    const logs = await client.get("/api/v1/nodes/node1/proxy/logs/a%20b%3F/");
+    assert.deepEqual([logs.code, logs.text], [200, "one\ntwo\n"]);
     assert.deepEqual(asked, [
       "kube-apiserver-kubelet-client /containerLogs/default/web/app?follow=true&tailLines=3",
       "kube-apiserver-kubelet-client /metrics/resource?x=1",
+      "kube-apiserver-kubelet-client /logs/a%20b%3F/",
     ]);
   });
   it("carry upgraded connections byte by byte", async () => {

@@ -54,6 +54,12 @@ function passedHeaders(headers: IncomingHttpHeaders): Record<string, string | st
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])));
 }
 
+/** The path of a Location is below this server's own only when it is relative, as the kubelet's are. */
+function answeredHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const { "content-type": type = "text/plain", "content-encoding": encoding, location } = headers;
+  return { "content-type": type, ...(encoding && { "content-encoding": encoding }), ...(location && { location }) };
+}
+
 /**
  * Carries requests for logs, commands, ports and metrics to the kubelet of the node, as the API server does. Upgrades
  * (SPDY, WebSocket) are carried byte by byte and not looked into. Kubelets' certificates are not verified unless there
@@ -132,8 +138,7 @@ export class KubeletProxy {
         refusedLog(status, response).then(reject, reject);
         return;
       }
-      const type = response.headers["content-type"] ?? "text/plain";
-      exchange.startStream(status, { "content-type": type });
+      exchange.startStream(status, answeredHeaders(response.headers));
       response.on("data", (chunk: Buffer) => exchange.write(chunk));
       response.on("error", () => exchange.reset());
       response.on("end", () => {

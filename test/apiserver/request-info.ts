@@ -11,7 +11,7 @@ export interface RequestInfo {
   /** Of a list or watch: the one that its field selector names. */
   readonly name: string;
   readonly fieldSelector: string;
-  /** What follows the subresource, as in `…/proxy/metrics`: `metrics`. */
+  /** What follows the subresource, escaped, with the slash at its end: of `…/proxy/logs/` `logs/`. */
   readonly rest: string;
 }
 
@@ -29,7 +29,8 @@ function verbOf(method: string, name: string, isWatch: boolean): string {
 /** Reads a path below `/api/v1` or `/apis/<group>/<version>`; undefined for every other path. */
 export function parseRequest(method: string, url: URL): RequestInfo | undefined {
   const parts = url.pathname.split("/").slice(1).map(decodeURIComponent);
-  if (parts.at(-1) === "") parts.pop();
+  const isDirectory = parts.at(-1) === "";
+  if (isDirectory) parts.pop();
   const isCore = parts[0] === "api";
   if (!isCore && parts[0] !== "apis") return undefined;
   const [group, version] = isCore ? ["", parts[1]] : [parts[1], parts[2]];
@@ -59,6 +60,6 @@ export function parseRequest(method: string, url: URL): RequestInfo | undefined 
     namespace,
     name: selected ?? "",
     fieldSelector,
-    rest: rest.join("/"),
+    rest: `${rest.map(encodeURIComponent).join("/")}${isDirectory && rest.length > 0 ? "/" : ""}`,
   };
 }

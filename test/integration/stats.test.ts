@@ -175,6 +175,9 @@ test("the summary's counters lie between readings by hand, and its figures are t
     // A runtime that was just started has not measured its images yet.
     assert.ok(fs?.capacityBytes && runtime?.imageFs?.capacityBytes && rlimit?.curproc && rlimit.maxpid);
     assert.notEqual(runtime.imageFs.usedBytes, undefined);
+    for (const { name, startTime } of systemContainers ?? []) {
+      assert.ok(Date.parse(startTime ?? "") <= Date.now(), `${name} began at ${startTime}`);
+    }
     const system = systemContainers?.map(({ name, cpu }) => [name, usage(cpu) > 0]).toSorted();
     assert.ok(JSON.stringify(system).includes('["kubelet",true],["pods",true]'), JSON.stringify(system));
 

@@ -42,6 +42,7 @@ export async function nodeApiDeps(changed: Partial<NodeApiDependencies> = {}): P
     configuration: { kind: "KubeletConfiguration" },
     flags: new Map([["port", "10250"]]),
     withoutPages: [],
+    otherPaths: [],
     version: "0.1.0",
     logsDirectory: "/var/log",
     checkpointDirectory: "/checkpoints",

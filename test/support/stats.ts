@@ -59,6 +59,14 @@ export class RecordedStatsFiles implements StatsFiles {
     return { bytes: 4096, inodes: 1 };
   }
 
+  /** When paths were changed, wall clock ms. */
+  readonly changes = new Map<string, number>();
+
+  async changed(paths: readonly string[]): Promise<number | undefined> {
+    const times = paths.flatMap((path) => this.changes.get(path) ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
   async openFiles(): ReturnType<StatsFiles["openFiles"]> {
     return { descriptors: 7, sockets: 2 };
   }

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { test } from "node:test";
+import { ClientCertificates } from "./client-certificate.ts";
+import { CertificateAuthority } from "./certificates.ts";
+
+/** CN=first, O=dev, CN=jane, O=ops */
+const twoNames = `-----BEGIN CERTIFICATE-----
+MIIBzDCCAXOgAwIBAgIUQ/qiE6DlC3Rm1wNYscJFLsS2fI0wCgYIKoZIzj0EAwIw
+OzEOMAwGA1UEAwwFZmlyc3QxDDAKBgNVBAoMA2RldjENMAsGA1UEAwwEamFuZTEM
+MAoGA1UECgwDb3BzMCAXDTI2MTEyMjA4MTM1NVoYDzIxMjYxMDI5MDgxMzU1WjA7
+MQ4wDAYDVQQDDAVmaXJzdDEMMAoGA1UECgwDZGV2MQ0wCwYDVQQDDARqYW5lMQww
+CgYDVQQKDANvcHMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARfiWAPa+09iVAT
+4sMm0TXlyUrW9VEIyU5e8Qp7NGpepAzjLaxRtMXIzsypsPuybWU0lJyOD/jQVn/0
+GPBW41Jdo1MwUTAdBgNVHQ4EFgQURQs2Ly5pG2fK6A/ygCAEjdGjBs4wHwYDVR0j
+BBgwFoAURQs2Ly5pG2fK6A/ygCAEjdGjBs4wDwYDVR0TAQH/BAUwAwEB/zAKBggq
+hkjOPQQDAgNHADBEAiA+Uyp5x/g6GCQUKcoB7kyNwndQHUYILIHtwpOAn3ZOpwIg
+a/BT34ED9aHGdOQsn0liUyI67mnNHKkXCMHKlpO4JrM=
+-----END CERTIFICATE-----
+`;
+/** O=dev, CN=zoe and CN=amy in one set, which DER sorts. */
+const oneSet = `-----BEGIN CERTIFICATE-----
+MIIBozCCAUmgAwIBAgIUAdv1CjL2tsXUqKkn8XNlboa921wwCgYIKoZIzj0EAwIw
+JjEkMAoGA1UEAwwDYW15MAoGA1UEAwwDem9lMAoGA1UECgwDZGV2MCAXDTI2MTEy
+MjA4MTM1NVoYDzIxMjYxMDI5MDgxMzU1WjAmMSQwCgYDVQQDDANhbXkwCgYDVQQD
+DAN6b2UwCgYDVQQKDANkZXYwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQ1gzAM
++Z8RHz1v/qLtF9loSdJ/9I/gIjH/G9vuEUWV1cdVGbh6W0fcnmaZlOHuTwrg/z1S
+JleWpP+3DR0xN8p6o1MwUTAdBgNVHQ4EFgQU19H1+un16HixC5ANyblBfMDqAGUw
+HwYDVR0jBBgwFoAU19H1+un16HixC5ANyblBfMDqAGUwDwYDVR0TAQH/BAUwAwEB
+/zAKBggqhkjOPQQDAgNIADBFAiEA9VnlqZTAjH1PWJPiQnvLiZRcSeVyPzCraUeu
+pyjexMoCIH6e0/MRgdu0i5umu5rvlvELTrMC4ybOoVL8naWXyvpH
+-----END CERTIFICATE-----
+`;
+
+const nowMs = Date.UTC(2027, 0, 1);
+
+/** As a connection that has shown the certificate, which is its own authority. */
+function shown(pem: string): ReturnType<ClientCertificates["of"]> {
+  const certificate = new X509Certificate(pem);
+  return new ClientCertificates(pem, () => nowMs).of({
+    authorized: true,
+    getPeerCertificate: () => certificate.toLegacyObject(),
+    getPeerX509Certificate: () => certificate,
+  });
+}
+
+test("of several common names the last is the user's, as to Go, and every organization is a group", () => {
+  assert.deepEqual(shown(twoNames), { commonName: "jane", organizations: ["dev", "ops"] });
+  assert.deepEqual(shown(oneSet), { commonName: "zoe", organizations: ["dev"] });
+});
+
+test("a certificate without a name is nobody's", () => {
+  const nobody = new CertificateAuthority("clients", new Date(nowMs)).issue({
+    subject: { commonName: "", organizations: ["system:masters"] },
+    usages: ["client"],
+    notBefore: new Date(nowMs - 1000),
+    notAfter: new Date(nowMs + 1000),
+  });
+  assert.equal(shown(nobody.certificate), undefined);
+});

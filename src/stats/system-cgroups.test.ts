@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import type { CgroupLayout } from "../ports/stats-files.ts";
+import { SystemCgroups } from "./system-cgroups.ts";
+
+const processes = { ownPid: 7, list: async () => [] };
+const settings = { kubelet: undefined, runtime: undefined, misc: "/system.slice", pods: "/kubepods" };
+
+test("cgroups begin when they were made, which what is made in them later does not change", async () => {
+  const layouts: readonly CgroupLayout[] = [
+    { version: 2, root: "/cg" },
+    { version: 1, controllers: { memory: "/cg", cpu: "/cg-cpu", cpuacct: "/cg-cpu" } },
+  ];
+  for (const cgroups of layouts) {
+    const files = new RecordedStatsFiles(cgroups);
+    const file = cgroups.version === 2 ? "cgroup.events" : "cgroup.clone_children";
+    files.changes.set("/cg/kubepods", 9000).set(`/cg/kubepods/${file}`, 5000).set("/cg/system.slice", 3000);
+    files.texts.set("/proc/stat", "btime 100\n").set("/proc/7/cgroup", "0::/own\n1:memory:/own\n");
+    const system = new SystemCgroups(
+      { clock: new ManualClock(0), files, processes },
+      { ...settings, runtimeName: "containerd", startedMs: 4000 },
+    );
+    const started = (await system.find()).map(({ name, startedMs }) => [name, startedMs]);
+    assert.deepEqual(started, [
+      ["pods", 5000],
+      ["kubelet", 4000],
+      ["misc", 3000],
+    ]);
+  }
+});
