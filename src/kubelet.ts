@@ -130,7 +130,8 @@ export class Kubelet {
     const looking = { clock, cri, cache: this.#cache, journal, observer: deps.observer };
     this.#pleg = new Pleg({ ...looking, log: log.child({ room: "pleg" }) }, config.pleg);
     const tree = { ...config.cgroups, hugePageSizes: config.node.resources.hugePageSizes };
-    this.#cgroups = new PodCgroups(cgroups, processes, clock, log.child({ room: "resources" }), tree);
+    const owned = { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) };
+    this.#cgroups = new PodCgroups(owned, tree);
     this.statuses = new StatusManager(journal);
     this.#actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
     this.#allocations = this.#makeAllocations(config);

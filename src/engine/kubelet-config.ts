@@ -36,6 +36,10 @@ function podCapacity(settings: KubeletSettings, machine: MachineInfo): NodeCapac
   return settings.countsStorage ? { ...capacity, ephemeralStorageBytes } : capacity;
 }
 
+function mostPods({ podsPerCore, maxPods }: KubeletSettings, processors: number): number {
+  return podsPerCore > 0 ? Math.min(processors * podsPerCore, maxPods) : maxPods;
+}
+
 /** @throws PodwrightError (bad input) when more is reserved than this machine has */
 function checkReservations(settings: KubeletSettings, machine: MachineInfo): void {
   const problems = reservationProblems(podCapacity(settings, machine), settings.reservations);
@@ -61,8 +65,7 @@ export function kubeletConfig(
   const { cgroupVersion, memoryBytes, processors } = machine;
   checkReservations(settings, machine);
   const capacity = podCapacity(settings, machine);
-  const { podsPerCore } = settings;
-  const maxPods = podsPerCore > 0 ? Math.min(processors * podsPerCore, settings.maxPods) : settings.maxPods;
+  const maxPods = mostPods(settings, processors);
   return {
     node: {
       ...node,
@@ -93,6 +96,7 @@ export function kubeletConfig(
       cgroupRoot: settings.cgroupRoot,
       podPidsLimit: settings.podPidsLimit,
       ...capacityForPods(capacity, settings.reservations),
+      enforced: settings.reservations.enforced,
     },
     pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 1000, inspections: 32 },
     worker: {

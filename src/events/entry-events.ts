@@ -47,11 +47,13 @@ const warnings: ReadonlySet<string> = new Set([
   "CloudMetadataFailed",
   "CgroupV1",
   "Rebooted",
+  "FailedNodeAllocatableEnforcement",
   "CredentialProviderFailed",
 ]);
 const normals: ReadonlySet<string> = new Set([
   "ResizeStarted",
   "ResizeCompleted",
+  "NodeAllocatableEnforced",
   "NodeReady",
   "NodeNotReady",
   "NodeSchedulable",

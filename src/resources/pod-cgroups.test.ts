@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
+import type { JournalInput, Recorder } from "../journal/entry.ts";
 import { SimClock } from "../sim/clock.ts";
 import { silentLog, SimCgroups, simProcesses } from "../sim/machine.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
@@ -13,18 +14,22 @@ function pod(cpu: string, memory: string): Pod {
 }
 
 /** A life of podwright on a machine's cgroups. */
-function life(cgroups: SimCgroups): PodCgroups {
+function life(cgroups: SimCgroups, enforced = false, journal: Recorder = { record: () => 0 }): PodCgroups {
   const clock = new SimClock(0).incarnation();
-  return new PodCgroups(cgroups, simProcesses, clock, silentLog, {
-    driver: "cgroupfs",
-    cgroupRoot: "/",
-    cpuQuota: true,
-    cpuPeriodMicroseconds: 100_000n,
-    podPidsLimit: -1,
-    hugePageSizes: [],
-    milliCpu: 4000n,
-    memoryBytes: 8n << 30n,
-  });
+  return new PodCgroups(
+    { cgroups, processes: simProcesses, clock, journal, log: silentLog },
+    {
+      enforced,
+      driver: "cgroupfs",
+      cgroupRoot: "/",
+      cpuQuota: true,
+      cpuPeriodMicroseconds: 100_000n,
+      podPidsLimit: -1,
+      hugePageSizes: [],
+      milliCpu: 4000n,
+      memoryBytes: 8n << 30n,
+    },
+  );
 }
 
 test("raising lowers nothing", async () => {
@@ -54,6 +59,25 @@ test("a pod without a cgroup is left without", async () => {
   const machine = new SimCgroups();
   await life(machine).settle(pod("1", "1Gi"));
   assert.equal(machine.applied.has(path), false);
+});
+
+test("that all pods are held to node allocatable is told once, or why they are not", async () => {
+  const told: JournalInput[] = [];
+  const journal = { record: (input: JournalInput) => told.push(input) };
+  const machine = new SimCgroups();
+  const cgroups = life(machine, true, journal);
+  await cgroups.ensure(pod("200m", "2Gi"));
+  await cgroups.ensure(pod("300m", "2Gi"));
+  const full = Object.assign(new SimCgroups(), { apply: () => Promise.reject(new Error("no space left")) });
+  await assert.rejects(life(full, true, journal).ensure(pod("200m", "2Gi")), /no space left/);
+  await life(new SimCgroups(), false, journal).ensure(pod("200m", "2Gi"));
+  assert.deepEqual(
+    told.map(({ what, message }) => `${what}: ${message}`),
+    [
+      "NodeAllocatableEnforced: Updated Node Allocatable limit across pods",
+      'FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits "/kubepods": no space left',
+    ],
+  );
 });
 
 test("no limit is more than any", () => {

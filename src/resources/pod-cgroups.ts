@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { PodRef } from "../journal/entry.ts";
+import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -15,6 +15,16 @@ export interface PodCgroupsConfig extends PodCgroupSettings, NodeCapacity {
   readonly driver: CgroupDriver;
   /** Parent of kubepods, `/` by default. */
   readonly cgroupRoot: string;
+  /** All pods together are held to node allocatable: enforceNodeAllocatable has `pods`. */
+  readonly enforced: boolean;
+}
+
+export interface PodCgroupsDependencies {
+  readonly cgroups: Cgroups;
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
 }
 
 const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
@@ -24,10 +34,7 @@ const removePauseMs = 50;
 
 /** The cgroup tree above containers: kubepods, its QoS classes, and one cgroup a pod (census §5.7). */
 export class PodCgroups {
-  readonly #cgroups: Cgroups;
-  readonly #processes: Processes;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;
   readonly #burstable = new Map<string, Pod>();
   /** What was last written to each pod's cgroup in this life, by UID. */
@@ -35,11 +42,8 @@ export class PodCgroups {
   readonly #resources = new WeakMap<Pod, CgroupResources>();
   #treeMade: Promise<void> | undefined;
 
-  constructor(cgroups: Cgroups, processes: Processes, clock: Clock, log: Logger, config: PodCgroupsConfig) {
-    this.#cgroups = cgroups;
-    this.#processes = processes;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(deps: PodCgroupsDependencies, config: PodCgroupsConfig) {
+    this.#deps = deps;
     this.#config = config;
   }
 
@@ -56,7 +60,7 @@ export class PodCgroups {
   async settle(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;
     if (isDeepStrictEqual(this.#applied.get(uid), this.resourcesOf(pod))) return;
-    if (await this.#cgroups.exists(this.#podPath(qosClass(pod), uid))) await this.ensure(pod);
+    if (await this.#deps.cgroups.exists(this.#podPath(qosClass(pod), uid))) await this.ensure(pod);
   }
 
   /** Raises the limits of the pod's cgroup to what the pod may have by now; lowers none. */
@@ -79,7 +83,7 @@ export class PodCgroups {
 
   /** What the pod's cgroup holds at this moment. */
   async read(pod: Pod): Promise<CgroupState> {
-    return await this.#cgroups.read(this.#podPath(qosClass(pod), pod.metadata.uid));
+    return await this.#deps.cgroups.read(this.#podPath(qosClass(pod), pod.metadata.uid));
   }
 
   /** Sets some of the values of the pod's cgroup. */
@@ -92,7 +96,7 @@ export class PodCgroups {
     const { uid } = pod.metadata;
     const before = this.#applied.get(uid);
     this.#applied.delete(uid);
-    await this.#cgroups.apply(this.#podPath(qosClass(pod), uid), resources);
+    await this.#deps.cgroups.apply(this.#podPath(qosClass(pod), uid), resources);
     this.#applied.set(uid, { ...before, ...resources });
   }
 
@@ -108,7 +112,7 @@ export class PodCgroups {
     const uids: string[] = [];
     for (const qos of qosClasses) {
       const parent = cgroupPath(qosCgroup(this.#config.cgroupRoot, qos), this.#config.driver);
-      for (const child of await this.#cgroups.children(parent)) {
+      for (const child of await this.#deps.cgroups.children(parent)) {
         const uid = podUidOfCgroup(child, this.#config.driver);
         if (uid !== undefined) uids.push(uid);
       }
@@ -119,16 +123,32 @@ export class PodCgroups {
   /** Removes the tree, when no pod is left in it: for a node that ends, not for one that restarts. */
   async removeTree(): Promise<void> {
     if ((await this.podUids()).length > 0) return;
-    await this.#cgroups.remove(cgroupPath(kubepodsCgroup(this.#config.cgroupRoot), this.#config.driver));
+    await this.#deps.cgroups.remove(cgroupPath(kubepodsCgroup(this.#config.cgroupRoot), this.#config.driver));
     this.#treeMade = undefined;
   }
 
   async #makeTree(): Promise<void> {
+    const { cgroups } = this.#deps;
     const { cgroupRoot, driver } = this.#config;
     const { burstable, bestEffort } = qosCgroupResources([]);
-    await this.#cgroups.apply(cgroupPath(kubepodsCgroup(cgroupRoot), driver), kubepodsResources(this.#config));
-    await this.#cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "Burstable"), driver), burstable);
-    await this.#cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "BestEffort"), driver), bestEffort);
+    await this.#enforce(cgroupPath(kubepodsCgroup(cgroupRoot), driver));
+    await cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "Burstable"), driver), burstable);
+    await cgroups.apply(cgroupPath(qosCgroup(cgroupRoot, "BestEffort"), driver), bestEffort);
+  }
+
+  /** Upstream's Events of the node; without enforcement there is nothing to tell, as the cgroup may have it all. */
+  async #enforce(path: string): Promise<void> {
+    const { cgroups, journal } = this.#deps;
+    const { enforced } = this.#config;
+    try {
+      await cgroups.apply(path, kubepodsResources(this.#config));
+      const message = "Updated Node Allocatable limit across pods";
+      if (enforced) journal.record({ kind: "note", what: "NodeAllocatableEnforced", message });
+    } catch (error) {
+      const message = `Failed to update Node Allocatable Limits "${path}": ${errorMessage(error)}`;
+      if (enforced) journal.record({ kind: "note", what: "FailedNodeAllocatableEnforcement", message });
+      throw error;
+    }
   }
 
   /** The class of burstable pods weighs as much as they ask for together. */
@@ -140,19 +160,19 @@ export class PodCgroups {
 
   async #applyBurstable(): Promise<void> {
     const path = cgroupPath(qosCgroup(this.#config.cgroupRoot, "Burstable"), this.#config.driver);
-    await this.#cgroups.apply(path, qosCgroupResources([...this.#burstable.values()]).burstable);
+    await this.#deps.cgroups.apply(path, qosCgroupResources([...this.#burstable.values()]).burstable);
   }
 
   async #remove(path: string): Promise<void> {
-    for (let tries = 1; await this.#cgroups.exists(path); tries++) {
-      for (const pid of await this.#cgroups.pids(path)) this.#processes.kill(pid, "SIGKILL");
+    for (let tries = 1; await this.#deps.cgroups.exists(path); tries++) {
+      for (const pid of await this.#deps.cgroups.pids(path)) this.#deps.processes.kill(pid, "SIGKILL");
       try {
-        await this.#cgroups.remove(path);
+        await this.#deps.cgroups.remove(path);
         return;
       } catch (error) {
         if (tries === removeTries) throw error;
-        this.#log.debug("a pod's cgroup is still in use", { path, error: errorMessage(error) });
-        await this.#clock.sleep("processes to leave a pod's cgroup", removePauseMs);
+        this.#deps.log.debug("a pod's cgroup is still in use", { path, error: errorMessage(error) });
+        await this.#deps.clock.sleep("processes to leave a pod's cgroup", removePauseMs);
       }
     }
   }

@@ -42,6 +42,7 @@ export const usualConfig: KubeletConfig = {
     podPidsLimit: -1,
     milliCpu: 4000n,
     memoryBytes: 8n << 30n,
+    enforced: true,
   },
   pleg: { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: 20, inspections: 8 },
   worker: {
