@@ -59,8 +59,8 @@ export const blindMutants: readonly Mutant[] = [
   {
     name: "stale-mark-lost",
     file: "src/pleg/pod-cache.ts",
-    from: "this.#stale.add(uid);",
-    to: "void uid;",
+    from: "this.#stale.set(uid, began);",
+    to: "void began;",
   },
   {
     name: "dead-sandbox-not-stopped",

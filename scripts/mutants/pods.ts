@@ -74,8 +74,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "removed-while-a-start-is-on-its-way",
     file: "src/pods/pod-worker.ts",
-    from: "if (this.#operations.count > 0) return;",
-    to: "",
+    from: "if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);",
+    to: "void waitUntilMs;",
   },
   {
     name: "removed-before-it-has-stopped",

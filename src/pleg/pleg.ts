@@ -199,7 +199,7 @@ export class Pleg {
   }
 
   #inspect(uid: PodUid, wanted: boolean): void {
-    this.#deps.cache.markStale(uid);
+    this.#deps.cache.markStale(uid, this.#observation);
     const running = this.#inspections.get(uid);
     if (running !== undefined) {
       running.again = true;
@@ -222,7 +222,6 @@ export class Pleg {
         inspection.wanted = false;
         using _place = await this.#places.acquire(signal);
         await this.#look(uid, wanted, signal);
-        if (inspection.again) this.#deps.cache.markStale(uid);
       } while (inspection.again && !signal.aborted);
     } catch (error) {
       if (!signal.aborted) this.#deps.log.error("inspecting a pod failed", { uid, error: errorMessage(error) });

@@ -41,12 +41,23 @@ describe("PodCache", () => {
   test("a listing makes unchanged pods fresh, but not one that is known to have changed", async () => {
     const { clock, cache } = setUp();
     cache.set(uid, testStatus([]), undefined, 5);
-    cache.markStale(uid);
+    cache.markStale(uid, 5);
     const newer = cache.getNewerThan(uid, 6, 60_000);
     cache.updateTime(7);
     cache.set(uid, status, undefined, 8);
     assert.equal(await newer, status);
     await clock.run(1000);
+  });
+
+  test("a look that was under way when the pod changed is no newer for a listing that began later", async () => {
+    const { clock, cache } = setUp();
+    cache.markStale(uid, 6);
+    const newer = cache.getNewerThan(uid, 6, 60_000);
+    cache.updateTime(7);
+    cache.set(uid, testStatus([]), undefined, 6);
+    await clock.run(1000);
+    cache.set(uid, status, undefined, 8);
+    assert.equal(await newer, status);
   });
 
   test("getNewerThan never waits forever: it names what it waited for", async () => {

@@ -31,8 +31,11 @@ export class PodCache {
   readonly #clock: Clock;
   readonly #pods = new Map<PodUid, Data>();
   readonly #subscribers = new Map<PodUid, Subscriber[]>();
-  /** Pods that are known to have changed since they were last inspected: a full listing says nothing about them. */
-  readonly #stale = new Set<PodUid>();
+  /**
+   * Pods that are known to have changed, with the last observation that had begun by then: only a later look at them says
+   * how they are, and a full listing says nothing about them.
+   */
+  readonly #stale = new Map<PodUid, Observation>();
   /** Every pod that is not stale is as it is here since this observation. */
   #allObserved: Observation = 0;
 
@@ -49,14 +52,17 @@ export class PodCache {
   set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
     const known = this.#pods.get(uid);
     if (known !== undefined && known.observed >= observed) return;
-    this.#stale.delete(uid);
+    if (observed > (this.#stale.get(uid) ?? 0)) this.#stale.delete(uid);
     this.#pods.set(uid, { status, error, observed });
     this.#notify(uid);
   }
 
-  /** Says that the pod has changed since its last inspection, so that listings do not make its entry look fresh. */
-  markStale(uid: PodUid): void {
-    this.#stale.add(uid);
+  /**
+   * Says that the pod has changed after observation `began` had begun, so that neither listings nor a look that is under
+   * way make its entry look fresh.
+   */
+  markStale(uid: PodUid, began: Observation): void {
+    this.#stale.set(uid, began);
   }
 
   /** Forgets a pod that is gone from the runtime and wanted by nobody. */

@@ -8,10 +8,14 @@ import type { OperationProgress, PodOperation, StartFailure } from "../runtime/p
 import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
 import { inPostStart } from "./post-start-hooks.ts";
 
+const calledOffPatienceMs = 10_000;
+
 interface Running {
   readonly operation: PodOperation;
   readonly controller: AbortController;
   readonly sinceMs: number;
+  /** Monotonic ms. */
+  calledOffMs: number | undefined;
   /** The sandbox is not there yet. */
   wholePod: boolean;
   /** Containers that it has not come to an end with. */
@@ -87,6 +91,7 @@ export class PodOperations {
       operation,
       controller: new AbortController(),
       sinceMs: this.#clock.monotonic(),
+      calledOffMs: undefined,
       wholePod: operation.wholePod,
       pending: new Set(operation.containers),
       before,
@@ -100,8 +105,25 @@ export class PodOperations {
    * may still be carried out.
    */
   abort(reason: Error): number {
-    for (const { controller } of this.#running) controller.abort(reason);
+    for (const running of this.#running) {
+      running.calledOffMs ??= this.#clock.monotonic();
+      running.controller.abort(reason);
+    }
     return this.#running.size;
+  }
+
+  /**
+   * Until when the stops of the pod wait for what was called off (monotonic ms); undefined: for nothing. A start that is
+   * on its way to the runtime may still start what has its place in their order; that doesn't keep them waiting for long,
+   * nor beyond the grace. What has stopped already is not over before.
+   */
+  calledOffUntil(hasStopped: boolean, killAtMs: number): number | undefined {
+    if (this.#running.size === 0) return undefined;
+    const nowMs = this.#clock.monotonic();
+    if (hasStopped) return nowMs + calledOffPatienceMs;
+    const calledOffMs = Math.max(...[...this.#running].map((running) => running.calledOffMs ?? 0));
+    const untilMs = Math.min(killAtMs, calledOffMs + calledOffPatienceMs);
+    return untilMs > nowMs ? untilMs : undefined;
   }
 
   /** Resolves when nothing is under way. */

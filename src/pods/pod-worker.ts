@@ -318,11 +318,11 @@ export class PodWorker {
   }
 
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
+    const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
+    if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);
     // Stopped at least once in any case: what ended by itself still has what it held.
     const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
     if (wasStopped && hasStopped(status)) {
-      // A start that was called off may still be on its way to the runtime; its end is looked at once more.
-      if (this.#operations.count > 0) return;
       this.#enter({ kind: "terminated", cause: state.cause, released: false });
       this.#schedule.by(0, state.cause);
       return;

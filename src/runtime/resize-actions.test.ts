@@ -83,15 +83,18 @@ test("nothing is resized while it is being done, before its next try, or when no
   assert.equal(decided(had, granted, { actuated: { containers: new Map(), pod: undefined } }), undefined);
 });
 
-test("what does not run, is being worked on or has something else decided about it is left alone", () => {
+test("what does not run or has something else decided about it is left alone, and all while one is worked on", () => {
   const pod: Pod = testPod({
     containers: [container("a", "2", "1Gi"), container("b", "2", "1Gi"), container("c", "2", "1Gi")],
   });
   const before = testPod({ containers: ["a", "b", "c"].map((name) => container(name, "1", "1Gi")) });
   const resize = { actuated: resourcesOf(before), underWay: false, retryAtMs: undefined, cause };
   const status = testStatus([testSandbox()], [...running.containers, testContainer({ name: "c", state: "exited" })]);
-  const decision = decideResize(pod, status, { nowMs: 0, busy: new Set(["a"]), resize }, new Set(["b"]));
-  assert.equal(decision, undefined);
+  const decide = (busy: string[], told: string[]): PodResize | undefined =>
+    decideResize(pod, status, { nowMs: 0, busy: new Set(busy), resize }, new Set(told));
+  assert.deepEqual(names(decide([], ["b"])), ["a"]);
+  assert.equal(decide([], ["a", "b"]), undefined);
+  assert.equal(decide(["b"], []), undefined);
   assert.equal(isResizing(pod, status, resize.actuated), true);
 });
 

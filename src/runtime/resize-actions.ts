@@ -104,13 +104,13 @@ export function decideResize(
 ): PodResize | undefined {
   const { resize: facts, nowMs, busy } = context;
   if (facts === undefined || facts.underWay || (facts.retryAtMs ?? 0) > nowMs) return undefined;
+  // One that is on its way to run has what it was given: its pod can't be given less before it is, too.
+  if (busy.size > 0) return undefined;
   const { cause, actuated } = facts;
   // Nothing is restarted for what nobody recorded.
   const restartsFor = (change: ContainerResize): boolean =>
     needsRestart(change) && actuated?.containers.has(change.container.name) === true;
-  const unmet = unequal(pod, status, actuated).filter(
-    ({ container: { name } }) => !busy.has(name) && !decided.has(name),
-  );
+  const unmet = unequal(pod, status, actuated).filter(({ container: { name } }) => !decided.has(name));
   if (unmet.length === 0 && !podLevelChanged(pod, actuated)) return undefined;
   const restarts = unmet.filter(restartsFor).map(({ container, running }) => ({
     kill: { container: running, cause, restarts: true },

@@ -10,6 +10,7 @@ import {
 } from "../ports/cri.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
+import { callDurationMs, isLook, refusedAfterMs } from "./call-durations.ts";
 import { containerItem, containerStatus, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import { eventStream } from "./event-stream.ts";
 import type { RegistryFaults } from "./images.ts";
@@ -26,6 +27,8 @@ export interface CriFaults extends RegistryFaults {
   readonly hang: number;
   /** Calls take so many times as long. */
   readonly slowness: number;
+  /** Those that only ask take so many times as long: what was asked for has happened before its look ends. */
+  readonly lookSlowness: number;
   readonly eventLost: number;
   readonly eventTwice: number;
   readonly eventDelayMaxMs: number;
@@ -40,6 +43,7 @@ export const noFaults: CriFaults = {
   failAfter: 0,
   hang: 0,
   slowness: 1,
+  lookSlowness: 1,
   eventLost: 0,
   eventTwice: 0,
   eventDelayMaxMs: 30,
@@ -55,17 +59,6 @@ export interface ConnectionWatcher {
   readonly onStep: () => boolean;
   readonly onFault: (kind: string) => void;
 }
-
-/** Typical durations of a real containerd, ms: from, to. */
-const durations: Readonly<Record<string, readonly [number, number]>> = {
-  runPodSandbox: [100, 300],
-  stopPodSandbox: [50, 300],
-  removePodSandbox: [10, 60],
-  createContainer: [10, 60],
-  startContainer: [40, 120],
-  removeContainer: [5, 30],
-};
-const quick: readonly [number, number] = [0.3, 2];
 
 const codes = [
   "Unavailable",
@@ -153,7 +146,7 @@ export class SimConnection {
       }
     };
     if (this.#world.down) {
-      this.#clock.timer(method, quick[0], () => unavailable("connection refused"));
+      this.#clock.timer(method, refusedAfterMs, () => unavailable("connection refused"));
       return await promise;
     }
     // A call that hangs ends at its own deadline, a moment after whoever watches over it as well.
@@ -178,13 +171,14 @@ export class SimConnection {
   }
 
   #durationMs(method: string): number {
-    const [from, to] = durations[method] ?? quick;
-    return (from + this.#random.uniform() * (to - from)) * this.#faults.slowness;
+    const { slowness, lookSlowness } = this.#faults;
+    const [from, to] = callDurationMs(method);
+    return (from + this.#random.uniform() * (to - from)) * slowness * (isLook(method) ? lookSlowness : 1);
   }
 
   #drawFate(): Fate {
-    const { failBefore, failAfter, hang, slowness } = this.#faults;
-    if (slowness > 1) this.#watcher.onFault("call slow");
+    const { failBefore, failAfter, hang, slowness, lookSlowness } = this.#faults;
+    if (slowness * lookSlowness > 1) this.#watcher.onFault("call slow");
     let fate: Fate = "fine";
     const draw = this.#random.uniform();
     if (draw < failBefore) fate = "failBefore";

@@ -151,3 +151,42 @@ test("a pod that goes while it waits for its name is said to be done with", asyn
   const told = node.entries.filter(({ pod }) => pod?.uid === "uid-2").map(({ what }) => what);
   assert.deepEqual(told, ["PodWaits", "PodTerminating", "PodFinished"]);
 });
+
+test("a sidecar stops after the container that was being started when its pod had to go", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const late = ends("late", 20_000, 1, { restartPolicy: "Always" });
+  using _watch = world.onChange(({ type, container }) => {
+    const isSecond =
+      type === "created" && container?.config.metadata?.name === "late" && scene.at("created late").length > 1;
+    // While the call that starts it is on its way.
+    if (isSecond) scene.clock.schedule("the pod to go", 20, () => node.remove("uid-1"));
+  });
+  const preStop = { sleep: { seconds: 3 } };
+  const sidecar = runs("side", { restartPolicy: "Always" });
+  node.add(podOf({ initContainers: [sidecar], containers: [runs("main", { lifecycle: { preStop } }), late] }));
+  await scene.pass(120_000);
+  const [began = Number.NaN] = scene.at("stopping side");
+  const ended = scene.at("exited late").at(-1) ?? Number.NaN;
+  assert.ok(ended <= began, `late ended at ${ended}, side stopped at ${began}`);
+});
+
+test("a pod that shrinks while the hook of a container goes on never has less than that has", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const postStart = { exec: { command: hookCommand({ kind: "postStart", exitCode: 0, durationMs: 5000 }) } };
+  const withCpu = (cpu: string) => {
+    const resources = { limits: { cpu }, requests: { cpu } };
+    return podOf({ containers: [runs("a", { resources }), runs("b", { resources, lifecycle: { postStart } })] });
+  };
+  node.add(withCpu("300m"));
+  await scene.pass(3000);
+  node.update(withCpu("100m"));
+  const quotaOfPod = (): bigint | number | undefined =>
+    [...node.cgroups.applied].find(([path]) => path.endsWith("/poduid-1"))?.[1].cpuQuotaMicroseconds;
+  await scene.pass(1000);
+  assert.equal(String(quotaOfPod()), "60000");
+  await scene.pass(30_000);
+  assert.equal(String(quotaOfPod()), "20000");
+  assert.equal(String(world.running("uid-1", "b")?.resources?.cpuQuota), "10000");
+});

@@ -214,7 +214,8 @@ export class SimNode {
 
   setFaults(): void {
     this.#everHung ||= this.#settings.faults.current.hang > 0;
-    this.#slowness = Math.max(this.#slowness, this.#settings.faults.current.slowness);
+    const { slowness, lookSlowness } = this.#settings.faults.current;
+    this.#slowness = Math.max(this.#slowness, slowness, lookSlowness);
     this.#incarnation?.connection.setFaults(this.#settings.faults.current);
     this.#incarnation?.api?.faultsChanged();
   }

@@ -35,7 +35,8 @@ function drawNodeSteps(random: SimRandom, subject: Subject | undefined): Step[] 
   });
   const drawKind = drawer<NodeStepKind>(kinds, { ...weights, ...subject?.weights }, random);
   // Some lives are hectic, some are long.
-  const pauseMs = random.pick([2000, 20_000, 20_000, 120_000]);
+  const drawnMs = random.pick([2000, 20_000, 20_000, 120_000]);
+  const pauseMs = subject?.pauseMs ?? drawnMs;
   let atMs = 0;
   return Array.from({ length: random.integer(4, 30) }, (_, index) => {
     atMs += random.integer(0, pauseMs);

@@ -5,7 +5,7 @@ import { healthCommand, healthPath, isSickAtTimes, parseHealth, type Sickness } 
 import type { SimRandom } from "../random.ts";
 
 /** Gives some of a pod's containers probes, some of them of servers that are sick now and then. */
-export function withProbes(pod: Pod, random: SimRandom): Pod {
+export function withProbes(pod: Pod, random: SimRandom, always: boolean): Pod {
   const { uid } = pod.metadata;
   const drawProbe = (name: string, type: ProbeType): Probe => ({
     ...drawTarget(healthPath(uid, name, type, random.chance(0.4) ? drawSickness(random) : undefined), type, random),
@@ -14,11 +14,12 @@ export function withProbes(pod: Pod, random: SimRandom): Pod {
     timeoutSeconds: random.integer(1, 5),
     successThreshold: type === "readiness" ? random.integer(1, 3) : 1,
     failureThreshold: random.integer(1, 4),
-    ...(type === "liveness" && random.chance(0.3) && { terminationGracePeriodSeconds: random.integer(1, 20) }),
+    ...(type === "liveness" &&
+      random.chance(always ? 0.7 : 0.3) && { terminationGracePeriodSeconds: random.integer(1, 20) }),
   });
   const probed = (container: Container): Container => {
     const probe = (type: ProbeType, likely: number): Probe | undefined =>
-      random.chance(likely) ? drawProbe(container.name, type) : undefined;
+      random.chance(always ? 3 * likely : likely) ? drawProbe(container.name, type) : undefined;
     const [startupProbe, livenessProbe, readinessProbe] = [
       probe("startup", 0.1),
       probe("liveness", 0.2),

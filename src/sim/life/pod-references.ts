@@ -1,13 +1,19 @@
 import type { Pod } from "../../api/pod.ts";
 import type { SimRandom } from "../random.ts";
 
-/** A pod of the API server: many have a token of their service account, as every pod of a real cluster; some a class. */
+/**
+ * A pod of the API server: many have a token of their service account, as every pod of a real cluster; some a class; a
+ * few were put on the wrong node, which turns them away.
+ */
 export function drawApiPod(pod: Pod, random: SimRandom): Pod {
   const hasToken = random.chance(0.4);
   const expirationSeconds = random.pick([600, 3607]);
   const hasClass = random.chance(0.1);
   const classed: Pod = hasClass ? { ...pod, spec: { ...pod.spec, runtimeClassName: "plain" } } : pod;
-  return hasToken ? withToken(classed, expirationSeconds) : classed;
+  const placed: Pod = random.chance(0.1)
+    ? { ...classed, spec: { ...classed.spec, nodeSelector: { "example.com/elsewhere": "true" } } }
+    : classed;
+  return hasToken ? withToken(placed, expirationSeconds) : placed;
 }
 
 function withToken(pod: Pod, expirationSeconds: number): Pod {

@@ -8,9 +8,9 @@ export function withResources(pod: Pod, random: SimRandom, always: boolean): Pod
   const mayRestart = pod.spec.restartPolicy !== "Never";
   const containers = pod.spec.containers.map((container) => {
     const requests = { cpu: `${random.integer(10, 500)}m`, memory: "64Mi" };
-    const resources = random.chance(0.5) ? { requests, limits: requests } : { requests };
+    const resources = random.chance(always ? 0.8 : 0.5) ? { requests, limits: requests } : { requests };
     const resourceName = random.pick(["cpu", "memory"]);
-    const restarts = random.chance(0.3) && mayRestart && container.restartPolicy === undefined;
+    const restarts = random.chance(always ? 0.5 : 0.3) && mayRestart && container.restartPolicy === undefined;
     return {
       ...container,
       resources,

@@ -33,7 +33,10 @@ export const podFeatures: readonly string[] = Object.keys(features);
 export interface PodWishes {
   /** Features that are left out. */
   readonly without: ReadonlySet<string>;
-  /** Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry, `crashing` ones end soon, `many` are three. */
+  /**
+   * Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry,
+   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `many` are three.
+   */
   readonly always: ReadonlySet<string>;
 }
 
@@ -71,8 +74,9 @@ function drawContainer(name: string, random: SimRandom, always: ReadonlySet<stri
   const ends = random.chance(always.has("lasting") ? 0.1 : 0.5);
   const soonMs = random.integer(0, 30_000);
   const afterMs = ends ? random.pick([0, soonMs, random.integer(0, 400_000)]) : undefined;
+  const lateMs = always.has("enduring") ? random.integer(640_000, 900_000) : undefined;
   const command = behaviourCommand({
-    exitAfterMs: always.has("crashing") ? soonMs : afterMs,
+    exitAfterMs: always.has("enduring") ? lateMs : always.has("crashing") ? soonMs : afterMs,
     exitCode: random.pick([0, 0, 1, 3]),
     deaf: random.chance(0.2),
     unstartable: random.chance(0.05),
@@ -81,7 +85,8 @@ function drawContainer(name: string, random: SimRandom, always: ReadonlySet<stri
   const needsNothing = always.has("lasting") && random.chance(0.8);
   const drawn = random.pick(["busybox", "busybox", "busybox", "busybox", "pulled:1", "large:1", "missing:1"]);
   const policy = random.pick(["IfNotPresent", "IfNotPresent", "Always", "Never"]);
-  const image = needsNothing ? "busybox" : drawn;
+  const isMissing = always.has("missing") && random.chance(0.5);
+  const image = isMissing ? "missing:1" : needsNothing ? "busybox" : drawn;
   const imagePullPolicy = needsNothing ? "IfNotPresent" : policy;
   const messages = random.chance(0.2) && ({ terminationMessagePolicy: "FallbackToLogsOnError" } as const);
   return { name, image, command, imagePullPolicy, ...messages };
@@ -140,8 +145,8 @@ function sleepWithin(seconds: number, graceSeconds: number): Handler {
 }
 
 /** Few ports, so that pods contend for them. */
-function withHostPorts(pod: Pod, random: SimRandom): Pod {
-  if (!random.chance(0.15)) return pod;
+function withHostPorts(pod: Pod, random: SimRandom, always: boolean): Pod {
+  if (!random.chance(always ? 0.6 : 0.15)) return pod;
   const containerPort = random.integer(8000, 8003);
   const ports = [{ containerPort, hostPort: containerPort }];
   const [first, ...others] = pod.spec.containers;

@@ -14,14 +14,16 @@ const workload = {
   /** As soon as it is being stopped for another reason, a deadline or its own end. */
   removeEndingPod: (stage, random) =>
     onPod(stage, random, ({ metadata: { uid } }) => {
+      const graceSeconds = random.pick([undefined, random.integer(1, 5)]);
       const look = (left: number): void => {
-        if (stage.node.isEnding(uid)) stage.unwant(uid);
+        if (stage.node.isEnding(uid)) stage.unwant(uid, graceSeconds);
         else if (left > 0) stage.clock.schedule("a pod to come to its end", 500, () => look(left - 1));
       };
       look(400);
     }),
-  /** As soon as the runtime has made something of it: a container, or its sandbox. */
-  removeStartingPod: (stage, random) =>
+  /** As soon as the runtime has made something of it: a container, or its sandbox; or a new one, before it has. */
+  removeStartingPod: (stage, random) => {
+    if (random.chance(0.5)) return removeSoonAfter(stage, random);
     onPod(stage, random, ({ metadata: { uid } }) => {
       const made = random.pick(["created", "created", "sandboxStarted"]);
       const afterMs = random.pick([0, random.integer(0, 300)]);
@@ -32,7 +34,8 @@ const workload = {
           if (stage.node.desired.has(uid)) stage.unwant(uid);
         });
       });
-    }),
+    });
+  },
   /** Another pod of the same name comes in the same breath, as when a manifest changes. */
   replacePod: (stage, random) =>
     onPod(stage, random, ({ metadata }) => {
@@ -79,20 +82,25 @@ const blows = {
   killNode: (stage, random) => {
     stage.strike("podwright killed");
     stage.node.kill();
+    if (random.chance(0.5)) nameInAnotherOrder(stage);
     stage.clock.schedule("podwright to be started again", random.integer(0, 5000), () => stage.node.start());
   },
   killNodeAtStep: ({ node }, random) => {
     node.killAfter(random.pick([random.integer(1, 20), random.integer(1, 400)]), random.integer(0, 5000));
   },
-  /** A pod goes while podwright is away, which finds it again on a runtime that answers badly. */
+  /** A pod goes, or gives way to another of its name, while podwright is away; it is found on a bad runtime. */
   leaveOrphan: (stage, random) => {
     stage.strike("podwright killed");
     stage.node.kill();
     const afterMs = random.integer(100, 3000);
     const [failBefore, hang] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.3])];
-    onPod(stage, random, ({ metadata }) => stage.unwant(metadata.uid));
+    const lookSlowness = random.pick([1, 100]);
+    onPod(stage, random, ({ metadata }) => {
+      stage.unwant(metadata.uid);
+      if (random.chance(0.5)) stage.want(stage.newPod(random, metadata.name));
+    });
     stage.clock.schedule("podwright to be started again", afterMs, () => {
-      stage.faults.begin({ failBefore, hang }, 20_000);
+      stage.faults.begin({ failBefore, hang, lookSlowness }, 20_000);
       stage.node.start();
     });
   },
@@ -154,7 +162,10 @@ const windows = {
   },
   hangingCalls: ({ faults }, random) =>
     faults.begin({ hang: random.pick([0.01, 0.1, 1]) }, random.integer(1000, 40_000)),
-  slowCalls: ({ faults }, random) => faults.begin({ slowness: random.integer(5, 100) }, random.integer(1000, 60_000)),
+  slowCalls: ({ faults }, random) => {
+    const slowness = random.integer(5, 100);
+    faults.begin(random.chance(0.5) ? { slowness } : { lookSlowness: slowness }, random.integer(1000, 60_000));
+  },
   lostEvents: ({ faults }, random) => {
     const [eventLost, eventTwice] = [random.uniform(), random.uniform() * 0.5];
     faults.begin(
@@ -239,6 +250,23 @@ function changeImageOf(stage: Stage, random: SimRandom, pod: Pod): void {
     index === chosen ? { ...container, image } : container,
   );
   stage.change({ ...pod, spec: { ...pod.spec, containers } });
+}
+
+/** Sources name what is wanted in any order. */
+function nameInAnotherOrder({ node, cluster }: Stage): void {
+  if (cluster !== undefined) return;
+  const pods = [...node.desired].toReversed();
+  node.desired.clear();
+  for (const [uid, pod] of pods) node.desired.set(uid, pod);
+}
+
+/** A pod that is wanted for a moment only: it goes while its sandbox is being made, or its first container. */
+function removeSoonAfter(stage: Stage, random: SimRandom): void {
+  const pod = stage.newPod(random);
+  stage.want(pod);
+  stage.clock.schedule("a pod to go while it starts", random.integer(0, 600), () => {
+    if (stage.node.desired.has(pod.metadata.uid)) stage.unwant(pod.metadata.uid);
+  });
 }
 
 function onPod({ node }: Stage, random: SimRandom, then: (pod: Pod) => void): void {

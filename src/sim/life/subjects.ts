@@ -11,15 +11,20 @@ export interface Subject extends NodeManner {
   readonly always: ReadonlySet<string>;
   /** Nothing goes wrong but what steps bring about. */
   readonly isQuiet?: boolean;
+  /** The longest pause between two steps; drawn where it is not given. */
+  readonly pauseMs?: number;
 }
 
+const resizes: Subject = {
+  name: "resizes",
+  weights: { resizePod: 60, killContainer: 6, removePod: 3, killNode: 6, slowCalls: 2 },
+  always: new Set(["resources", "lasting"]),
+  isTight: true,
+};
+
 const subjects: readonly Subject[] = [
-  {
-    name: "resizes",
-    weights: { resizePod: 60, killContainer: 6, removePod: 3, killNode: 2, slowCalls: 2 },
-    always: new Set(["resources", "lasting"]),
-    isTight: true,
-  },
+  resizes,
+  resizes,
   {
     name: "changes",
     weights: { changeImage: 30, failingUpdate: 20, changeObjects: 3, slowCalls: 3 },
@@ -53,10 +58,34 @@ const subjects: readonly Subject[] = [
     weights: { jumpClock: 30, killContainer: 10, removeContainer: 4, killNode: 2, slowCalls: 4 },
     always: new Set(["crashing"]),
   },
+  {
+    name: "long runs",
+    weights: { killContainer: 40, addPod: 10, killNode: 4, changeLabels: 4 },
+    always: new Set(["enduring", "always restarted"]),
+    isQuiet: true,
+    pauseMs: 200_000,
+  },
+  {
+    name: "a crowded node",
+    weights: { addPod: 40, replacePod: 10, removePod: 10, killNode: 12, killNodeAtStep: 4 },
+    always: new Set(["hostPorts", "lasting"]),
+    isTight: true,
+  },
+  {
+    name: "probes and a full disk",
+    weights: { addPod: 15, diskFull: 30, killNode: 10, removePod: 6, killContainer: 4 },
+    always: new Set(["probes", "lasting", "always restarted"]),
+    isQuiet: true,
+  },
+  {
+    name: "sandboxes",
+    weights: { addPod: 20, killSandbox: 60, noAddress: 10, failingCalls: 6 },
+    always: new Set(["missing"]),
+  },
 ];
 
 /** The subject of a seed's life; undefined: nothing comes more often than usual. */
 export function drawSubject(seed: number): Subject | undefined {
   const random = new SimRandom(seed ^ 0x5b_7ec7);
-  return random.chance(0.5) ? random.pickFrom(subjects) : undefined;
+  return random.chance(0.7) ? random.pickFrom(subjects) : undefined;
 }

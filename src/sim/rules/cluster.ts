@@ -158,6 +158,10 @@ class ClusterRules implements Rule {
     if (isBack && !this.#tampered.has(uid)) {
       this.#broken("phases go forwards", `${uid} went from ${from} to ${to} at the server`);
     }
+    const [why, stillWhy] = [before, after].map((stored) => statusOf(stored)["reason"]);
+    if (order[from] === 2 && why !== stillWhy) {
+      this.#broken("why it is over stays said", `${uid}: ${String(why)} became ${String(stillWhy)} at the server`);
+    }
   }
 
   /** Who waits for a pod's end must not be told of it early. */

@@ -4,10 +4,15 @@ import { attemptOf, nameOf, type SimContainer, type SimSandbox } from "../world-
 import { dataText } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-/** What podwright was told to have been made is not made again while it is there, and no sandbox before a dead one is given back. */
+/**
+ * What podwright was told to have been made is not made again while it is there, no sandbox is made before a dead one is
+ * given back, and each counts on from the last.
+ */
 export const made: RuleMaker = ({ world }, broken): Rule => {
   /** Sandboxes and containers that podwright was told of in its present life when it made them. */
   const known = new Set<string>();
+  /** The attempt of each pod's last sandbox, by UID. */
+  const attempts = new Map<string, number>();
   const sandboxesOf = (uid = ""): SimSandbox[] =>
     [...world.sandboxes.values()].filter(({ config }) => config.metadata?.uid === uid);
   const instancesOf = ({ pod, container }: SimEntry): SimContainer[] =>
@@ -32,6 +37,13 @@ export const made: RuleMaker = ({ world }, broken): Rule => {
   }
 
   return {
+    reborn: (uid) => void attempts.delete(uid),
+    change: ({ type, podUid: uid, sandbox }) => {
+      if (type !== "sandboxStarted" || sandbox === undefined) return;
+      const [before = -1, now] = [attempts.get(uid), attemptOf(sandbox)];
+      attempts.set(uid, now);
+      if (now <= before) broken("sandboxes are counted", `${uid} got sandbox ${now} after ${before}`);
+    },
     entry: (entry) => {
       const { kind, what, pod, result } = entry;
       if (what === lifeStarted) known.clear();

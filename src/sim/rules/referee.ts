@@ -110,6 +110,7 @@ export class Referee {
     for (const rule of this.#rules) rule.calm?.(true);
     await watchCalmRestart(this.#scene, (rule, detail) => this.broken(rule, detail), restart);
     for (const rule of this.#rules) rule.calm?.(false);
+    for (const problem of await this.disagreements()) this.broken("a restart changes nothing", problem);
   }
 
   #change(change: WorldChange): void {

@@ -28,12 +28,26 @@ interface Running {
 export class Resizes implements Rule {
   readonly #scene: Scene;
   readonly #broken: Break;
+  /** All that pods were to be, by UID, in order; and how many of these could have been granted. */
+  readonly #manifests = new Map<string, { readonly all: Pod[]; granted: number }>();
   /** Simulated ms at which something of the node was last given back. */
   #freedMs = Number.NEGATIVE_INFINITY;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
     this.#broken = broken;
+  }
+
+  changed(before: Pod | undefined, after: Pod): void {
+    const { uid } = after.metadata;
+    const known = this.#manifests.get(uid) ?? { all: [], granted: 1 };
+    if (before !== undefined && known.all.at(-1) !== before) known.all.push(before);
+    known.all.push(after);
+    this.#manifests.set(uid, known);
+  }
+
+  reborn(uid: string): void {
+    this.#manifests.delete(uid);
   }
 
   change({ type, podUid: uid, container, before }: WorldChange): void {
@@ -43,7 +57,11 @@ export class Resizes implements Rule {
   entry({ kind, what, pod, container, cause, atMs, result }: SimEntry): void {
     const uid = pod?.uid ?? "";
     if (what === "UpdatePodCgroup" && result === "done") this.#judgeAll(uid);
-    if (what === "ResizeStarted") this.#granted(uid);
+    if (what === "ResizeStarted") {
+      const known = this.#manifests.get(uid);
+      if (known !== undefined) known.granted = known.all.length;
+      this.#granted(uid);
+    }
     if (freeing.has(what)) this.#freedMs = atMs;
     if (kind !== "action" || what !== "StopContainer" || cause?.code !== "ResizeStarted") return;
     const spec = this.#scene.pods.get(uid)?.spec.containers.find(({ name }) => name === container);
@@ -77,8 +95,21 @@ export class Resizes implements Rule {
     };
     // What could not be written down is not known after a restart, and nothing is restarted for that.
     if (node.diskFaultMs >= 0) return;
+    if (!this.#mayHave(uid, instance)) this.#broken("resizes are granted first", `${where} got what was not granted`);
     const inPlace = resizable.find((name) => changed[name] && wants(name));
     if (inPlace !== undefined) this.#broken("a restart for a resize", `${where} got other ${inPlace} without one`);
+  }
+
+  /** By its CPU, of which hardly two manifests ask for the same. */
+  #mayHave(uid: string, instance: SimContainer): boolean {
+    const { all, granted } = this.#manifests.get(uid) ?? { all: [], granted: 0 };
+    // In a cluster it is heard of here after podwright has acted.
+    if (this.#scene.node.cluster !== undefined || granted >= all.length) return true;
+    const known = all.slice(0, granted).map((pod) => {
+      const spec = pod.spec.containers.find(({ name }) => name === nameOf(instance));
+      return sharesOf(parseQuantity(spec?.resources?.requests?.["cpu"] ?? "0"));
+    });
+    return known.includes(instance.resources?.cpuShares ?? 0n);
   }
 
   #judgeAll(uid: string): void {
@@ -160,6 +191,10 @@ function requestOf(pod: Pod, name: string): Quantity {
   return podRequests(pod).get(name) ?? zeroQuantity;
 }
 
+function sharesOf(cpu: Quantity): bigint {
+  return (cpu.milliValue() * 1024n) / 1000n;
+}
+
 /** By the formulas of the kernel's interface, without those of podwright. */
 function containerProblems(uid: string, { container, instance }: Running): string[] {
   const { requests, limits } = container.resources ?? {};
@@ -170,7 +205,7 @@ function containerProblems(uid: string, { container, instance }: Running): strin
   const cpuLimit = limits?.["cpu"];
   const memory = limits?.["memory"];
   return [
-    ...(cpu === undefined ? [] : problem("shares", has?.cpuShares, (parseQuantity(cpu).milliValue() * 1024n) / 1000n)),
+    ...(cpu === undefined ? [] : problem("shares", has?.cpuShares, sharesOf(parseQuantity(cpu)))),
     ...(cpuLimit === undefined ? [] : problem("quota", has?.cpuQuota, parseQuantity(cpuLimit).milliValue() * 100n)),
     ...(memory === undefined ? [] : problem("memory", has?.memoryLimitInBytes, parseQuantity(memory).value())),
   ];

@@ -1,4 +1,5 @@
 import { nameOf, type SimContainer } from "../world-model.ts";
+import { idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** The longest back-off, after which everything is stopped without a grace and removed. */
@@ -28,6 +29,17 @@ export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule
       }) === true
     );
   };
+  /** A crash half-way must not forget that it was asked for. */
+  function removes(uid: string, id: string): void {
+    const { by, before } = asked.get(uid) ?? {};
+    if (by?.id !== id || before === undefined) return;
+    const names = new Set(pods.get(uid)?.spec.containers.map(({ name }) => name));
+    const left = [...world.containers.values()].find((other) => {
+      return other.id !== id && before.has(other.id) && names.has(nameOf(other)) && !asks(uid, other);
+    });
+    if (left !== undefined) broken("the one that asks goes last", `${uid}: ${nameOf(by)} goes before ${nameOf(left)}`);
+  }
+
   return {
     reborn: (uid) => void asked.delete(uid),
     tampered: (uid) => void asked.delete(uid),
@@ -37,8 +49,10 @@ export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule
       if (type !== "exited" || container === undefined || !asks(uid, container)) return;
       asked.set(uid, { by: container, atMs: clock.nowMs, before: new Set(idsOf(uid)) });
     },
-    entry: ({ what, pod }) => {
-      if (what === "PodTerminating") asked.delete(pod?.uid ?? "");
+    entry: (entry) => {
+      const uid = entry.pod?.uid ?? "";
+      if (entry.what === "PodTerminating") asked.delete(uid);
+      if (entry.kind === "action" && entry.what === "RemoveContainer") removes(uid, idOf(entry));
     },
     atRest: () => {
       for (const [uid, { by, atMs, before }] of asked) {

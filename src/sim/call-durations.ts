@@ -1,0 +1,24 @@
+/** Typical durations of a real containerd's calls, ms: from, to. */
+const durations: Readonly<Record<string, readonly [number, number]>> = {
+  runPodSandbox: [100, 300],
+  stopPodSandbox: [50, 300],
+  removePodSandbox: [10, 60],
+  createContainer: [10, 60],
+  startContainer: [40, 120],
+  removeContainer: [5, 30],
+};
+const quick: readonly [number, number] = [0.3, 2];
+const looks: ReadonlySet<string> = new Set(["listPodSandbox", "listContainers", "podSandboxStatus", "containerStatus"]);
+
+/** Until a runtime that is not there refuses a call, ms. */
+export const refusedAfterMs = quick[0];
+
+/** How long a call takes at least and at most, ms. */
+export function callDurationMs(method: string): readonly [number, number] {
+  return durations[method] ?? quick;
+}
+
+/** True for calls that only say what there is of pods. */
+export function isLook(method: string): boolean {
+  return looks.has(method);
+}
