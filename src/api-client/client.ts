@@ -48,6 +48,13 @@ const longestPauseMs = 60_000;
 /** The longest answer: a page of a list, each object of which the server bounds to some MiB. */
 const longestAnswerBytes = 256 * 1024 * 1024;
 
+export interface ApiClientDependencies {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  /** Told how long each request waited for its turn. */
+  readonly waited?: (method: KubeRequest["method"], durationMs: number) => void;
+}
+
 /**
  * Requests to the API server, with the limits of the configuration. Statuses go before what is read. A pause that the
  * server asks for (Retry-After) holds up the lane; nothing is sent twice here, as every caller looks again by itself.
@@ -56,10 +63,12 @@ export class ApiClient {
   readonly #transport: KubeTransport;
   readonly #clock: Clock;
   readonly #heartbeatTimeoutMs: number;
+  readonly #waited: ApiClientDependencies["waited"];
   readonly #limiters: Readonly<Record<KubeLane, RateLimiter>>;
 
-  constructor(deps: { readonly transport: KubeTransport; readonly clock: Clock }, limits: ApiClientLimits) {
+  constructor(deps: ApiClientDependencies, limits: ApiClientLimits) {
     const { clock, transport } = deps;
+    this.#waited = deps.waited;
     this.#transport = transport;
     this.#clock = clock;
     this.#heartbeatTimeoutMs = limits.heartbeatTimeoutMs;
@@ -106,7 +115,7 @@ export class ApiClient {
   async watch(call: ApiCall<ApiObject>): Promise<AsyncIterable<Uint8Array>> {
     const request = this.#request(call, "GET", undefined, undefined);
     const what = describe(request);
-    await this.#limiters[call.lane].acquire(call.signal);
+    await this.#turn(call, request.method, "later");
     const controller = new AbortController();
     const response = await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline) => {
       // Until the head has come; then the stream lives as long as the caller wants.
@@ -130,13 +139,23 @@ export class ApiClient {
     const { lane, signal } = call;
     const request = this.#request(call, method, body, contentType);
     const what = describe(request);
-    await this.#limiters[lane].acquire(signal, lane === "status" ? "first" : "later");
+    await this.#turn(call, method, lane === "status" ? "first" : "later");
     const limitMs = lane === "heartbeats" ? this.#heartbeatTimeoutMs : requestTimeoutMs;
     return await withDeadline(this.#clock, what, limitMs, signal, async (deadline) => {
       const response = await this.#transport.send({ ...request, signal: deadline });
       if (response.status >= 400) throw await this.#failure(lane, what, response);
       return parseAnswer(what, await readText(what, response));
     });
+  }
+
+  async #turn(
+    { lane, signal }: ApiCall<ApiObject>,
+    method: KubeRequest["method"],
+    turn: "first" | "later",
+  ): Promise<void> {
+    const beganMs = this.#clock.monotonic();
+    await this.#limiters[lane].acquire(signal, turn);
+    this.#waited?.(method, this.#clock.monotonic() - beganMs);
   }
 
   #request(

@@ -35,5 +35,5 @@ test("a name of several namespaces is ambiguous, and one of none is unknown", ()
   fails("worker", /several pods are called worker: tools\/worker, default\/worker; name one with its namespace/);
   fails("wbe", /there is no pod "wbe"; did you mean web\?/);
   fails("other/web", /there is no pod "other\/web"/);
-  fails("zzzzzzzz", /'podwright ps' lists the pods/);
+  fails("zzzzzzzz", /there are: tools\/worker, web, worker/);
 });

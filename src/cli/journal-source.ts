@@ -4,10 +4,9 @@ import { incarnations } from "../journal/explain.ts";
 import { defaultJournalLimits } from "../journal/journal.ts";
 import { SegmentLog } from "../journal/segments.ts";
 import { FileError } from "../ports/files.ts";
-import { didYouMean } from "../sources/suggest.ts";
+import { noSuchPod } from "../server/pod-selector.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
-import { podLabel } from "./pod-text.ts";
 
 /** The journal as a running engine has it, or as the last one left it on disk. */
 export interface JournalSnapshot {
@@ -68,7 +67,7 @@ export function selectPod(entries: readonly JournalEntry[], selector: string): P
   const name = selector.slice(slash + 1);
   const wanted = slash < 0 ? { name } : { namespace: selector.slice(0, slash), name };
   const [newest] = incarnations(entries, wanted);
-  if (newest === undefined) throw unknownPod(selector, pods);
+  if (newest === undefined) throw noSuchPod(selector, pods);
   const namespaces = new Set(pods.filter((pod) => pod.name === name).map((pod) => pod.namespace));
   if (slash < 0 && namespaces.size > 1) {
     const names = [...namespaces].map((namespace) => `${namespace}/${name}`).join(", ");
@@ -77,11 +76,4 @@ export function selectPod(entries: readonly JournalEntry[], selector: string): P
     });
   }
   return { namespace: newest.pod.namespace, name };
-}
-
-function unknownPod(selector: string, pods: readonly PodRef[]): PodwrightError {
-  const labels = pods.map(podLabel);
-  const near = didYouMean(selector, labels);
-  const remedy = near === undefined ? "'podwright ps' lists the pods" : `did you mean ${near}?`;
-  return new PodwrightError(ExitCode.badInput, `there is no pod ${JSON.stringify(selector)}`, { remedy });
 }

@@ -36,11 +36,10 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
   const transport = nodeTransport(ports, parts.credentials);
   const updatePeriodMs = milliseconds(configuration.nodeStatusUpdateFrequency);
   const leaseDurationSeconds = configuration.nodeLeaseDurationSeconds;
+  const { host } = new URL(parts.credentials.access.server);
+  const { client: requests } = parts.metrics;
   const client = new ApiClient(
-    {
-      transport: parts.metrics.client.measured(transport, new URL(parts.credentials.access.server).host),
-      clock: ports.clock,
-    },
+    { transport: requests.measured(transport, host), clock: ports.clock, waited: requests.waited(host) },
     {
       requests: { perSecond: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
       events: { perSecond: configuration.eventRecordQPS, burst: configuration.eventBurst },

@@ -2,7 +2,7 @@ import { readLog } from "../logs/reader.ts";
 import { FileError } from "../ports/files.ts";
 import type { PodView } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
-import { podLabel } from "./pod-text.ts";
+import { podLabel } from "../server/pod-selector.ts";
 import { terminalText } from "./safe-text.ts";
 
 const LINES = 10;

@@ -1,13 +1,9 @@
 import type { ContainerView, PodView } from "../server/engine.ts";
+import { podLabel } from "../server/pod-selector.ts";
 import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
 import { formatAge, formatTable } from "./format.ts";
 import { printable } from "../journal/text.ts";
 import type { Painter } from "./terminal.ts";
-
-/** `web`, or `tools/web` outside the namespace default. */
-export function podLabel(pod: { readonly namespace: string; readonly name: string }): string {
-  return pod.namespace === "default" || pod.namespace === "" ? pod.name : `${pod.namespace}/${pod.name}`;
-}
 
 /** The table of `podwright ps`. */
 export function podTable(pods: readonly PodView[], wide: boolean, now: number, paint: Painter): string[] {

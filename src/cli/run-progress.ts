@@ -1,8 +1,9 @@
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration, printable } from "../journal/text.ts";
 import type { PodView } from "../server/engine.ts";
+import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
-import { addressLines, notReadyLines, podLabel } from "./pod-text.ts";
+import { addressLines, notReadyLines } from "./pod-text.ts";
 import type { Painter } from "./terminal.ts";
 
 /** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */

@@ -3,7 +3,7 @@ import type { Health, PodView } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { formatDuration } from "../journal/text.ts";
-import { podLabel } from "./pod-text.ts";
+import { podLabel } from "../server/pod-selector.ts";
 
 const POLL_MS = 200;
 

@@ -16,6 +16,7 @@ import type {
   PodSelector,
   PodView,
 } from "../server/engine.ts";
+import { noSuchPod } from "../server/pod-selector.ts";
 import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
@@ -173,7 +174,7 @@ export class NodeEngine implements Engine {
       [...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]),
     );
     const found = [...refs.values()].filter((ref) => selects(selector, ref));
-    if (found.length === 0) throw noSuchPod(selector, this.pods());
+    if (found.length === 0) throw noSuchPod(selector, [...refs.values()]);
     return found;
   }
 
@@ -215,13 +216,6 @@ function journalFilter({ uid, sinceSeq }: { readonly uid?: string; readonly sinc
 
 function selects(selector: PodSelector, { namespace, name, uid }: PodRef): boolean {
   return selector === uid || selector === name || selector === `${namespace}/${name}`;
-}
-
-function noSuchPod(selector: string, pods: readonly PodView[]): PodwrightError {
-  const names = pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
-  return new PodwrightError(ExitCode.badInput, `there is no pod ${selector}`, {
-    remedy: names === "" ? "no pod runs here" : `these are: ${names}`,
-  });
 }
 
 function ambiguous(selector: string, pods: readonly PodView[]): PodwrightError {

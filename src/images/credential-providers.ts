@@ -162,7 +162,14 @@ export class CredentialProviders {
     const { processes, journal, clock } = this.#deps;
     const { name, args, env } = provider;
     const message = `asking credential provider ${name} for ${repository}`;
-    const action = { what: "AskCredentialProvider", message, pod, cause, data: { provider: name } };
+    const action = {
+      what: "AskCredentialProvider",
+      message,
+      pod,
+      cause,
+      data: { provider: name },
+      told: { provider: name },
+    };
     return await perform(journal, clock, action, async () => {
       const stdin = pluginRequest(provider, repository, identity);
       const options = { stdin, environment: env, timeoutMs: pluginLimitMs, signal };

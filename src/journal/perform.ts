@@ -4,7 +4,11 @@ import { isCriError } from "../ports/cri.ts";
 import type { Cause, JournalInput, Recorder } from "./entry.ts";
 
 /** An action before it is done: everything of its journal entry but the kind. */
-export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "durationMs"> & { readonly cause: Cause };
+export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "durationMs"> & {
+  readonly cause: Cause;
+  /** Goes into the data of the outcome, however that is. */
+  readonly told?: NonNullable<JournalInput["data"]>;
+};
 
 /**
  * Does `work` as an action of the journal: first the action with its cause, then its outcome with the time it took. A
@@ -14,7 +18,7 @@ export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "duratio
 export async function perform<T>(
   journal: Recorder,
   clock: Clock,
-  action: ActionInput,
+  { told, ...action }: ActionInput,
   work: () => Promise<T>,
   details: (value: T) => NonNullable<JournalInput["data"]> = () => ({}),
 ): Promise<T> {
@@ -23,8 +27,9 @@ export async function perform<T>(
   const outcome = (
     result: "done" | "failed" | "unknown",
     message: string,
-    data: NonNullable<JournalInput["data"]> = {},
+    found: NonNullable<JournalInput["data"]> = {},
   ): void => {
+    const data = { ...told, ...found };
     journal.record({
       kind: "outcome",
       what: action.what,

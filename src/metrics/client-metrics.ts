@@ -1,4 +1,4 @@
-import type { KubeTransport } from "../ports/kube-api.ts";
+import type { KubeRequest, KubeTransport } from "../ports/kube-api.ts";
 import { clientBounds, sizeBounds } from "./buckets.ts";
 import type { Registry } from "./registry.ts";
 
@@ -8,6 +8,8 @@ export class ClientMetrics {
   readonly #requests;
   readonly #seconds;
   readonly #sizes;
+  readonly #answerSizes;
+  readonly #waits;
 
   constructor(registry: Registry, clock: { monotonic(): number }) {
     this.#clock = clock;
@@ -29,6 +31,23 @@ export class ClientMetrics {
       labels,
       sizeBounds,
     );
+    this.#answerSizes = registry.histogram(
+      "rest_client_response_size_bytes",
+      "Bytes of the API server's answers, but for watches",
+      labels,
+      sizeBounds,
+    );
+    this.#waits = registry.histogram(
+      "rest_client_rate_limiter_duration_seconds",
+      "Time that requests wait for their turn within kubeAPIQPS and eventRecordQPS",
+      labels,
+      clientBounds,
+    );
+  }
+
+  /** Is told how long requests wait for their turn. @param host of the API server */
+  waited(host: string): (method: KubeRequest["method"], durationMs: number) => void {
+    return (method, durationMs) => this.#waits.observe([host, method], durationMs / 1000);
   }
 
   /** Counts what goes through a transport. @param host of the API server: `127.0.0.1:6443` */
@@ -40,7 +59,9 @@ export class ClientMetrics {
         try {
           const response = await transport.send(request);
           code = `${response.status}`;
-          return response;
+          if (isWatch(request)) return response;
+          const told = (bytes: number): void => this.#answerSizes.observe([host, request.method], bytes);
+          return { ...response, body: weighed(response.body, told) };
         } finally {
           this.#requests.add([code, host, request.method]);
           this.#seconds.observe([host, request.method], (this.#clock.monotonic() - beganMs) / 1000);
@@ -49,4 +70,18 @@ export class ClientMetrics {
       },
     };
   }
+}
+
+function isWatch({ path }: KubeRequest): boolean {
+  return /[?&]watch=(?:1|true)\b/u.test(path);
+}
+
+/** The same, and tells in the end how many bytes there were. */
+async function* weighed(body: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  told(bytes);
 }

@@ -101,12 +101,23 @@ export class EntryMetrics {
       case "PatchPodStatus":
         if (!failed) this.#pods.statusSeconds.observe([], seconds);
         break;
+      case "AskCredentialProvider":
+        this.#asked(entry, seconds, failed);
+        break;
       case "MountVolume":
       case "UpdateVolume":
         this.#volume(entry, seconds, failed);
         break;
       default:
     }
+  }
+
+  /** A plugin that was asked for credentials. */
+  #asked({ data = {} }: JournalInput, seconds: number, failed: boolean): void {
+    const { provider } = data;
+    if (typeof provider !== "string") return;
+    this.#others.pluginSeconds.observe([provider], seconds);
+    if (failed) this.#others.pluginErrors.add([provider]);
   }
 
   #startFailed(type: ContainerType, code: string): void {
@@ -149,11 +160,13 @@ export class EntryMetrics {
   }
 
   #decision(entry: JournalInput): void {
-    const { what, pod, container, cause } = entry;
+    const { what, pod, container, cause, data = {} } = entry;
     if (what === "ImagePresent") this.#containers.ensured.add([this.#policy(pod?.uid, container), "true", "false"]);
     const code = container === undefined ? undefined : startFailures[what];
     if (code !== undefined) this.#startFailed(this.#containerType(entry), code);
     if (what === "PodTerminating" && cause?.code === "OrphanedPod") this.#pods.orphans.add([]);
+    const { resource } = data;
+    if (what === "Preempting" && typeof resource === "string") this.#pods.preemptions.add([resource]);
     const isPods = container === undefined && pod !== undefined;
     if (isPods && isRejection(what) && cause !== undefined) this.#pods.rejections.add([what]);
   }
@@ -253,6 +266,9 @@ function podInstruments(registry: Registry) {
       "runtime_handler",
     ]),
     orphans: registry.counter("kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and nobody wanted", []),
+    preemptions: registry.counter("kubelet_preemptions", "Pods that had to make room for critical ones", [
+      "preemption_signal",
+    ]),
     rejections: registry.counter("kubelet_admission_rejections_total", "Pods that the node refused", ["reason"]),
     statusSeconds: registry.histogram(
       "kubelet_pod_status_sync_duration_seconds",
@@ -285,6 +301,17 @@ function otherInstruments(registry: Registry) {
       "kubelet_lifecycle_handler_http_fallbacks_total",
       "Hooks that asked by HTTP what was meant for HTTPS",
       [],
+    ),
+    pluginSeconds: registry.histogram(
+      "kubelet_credential_provider_plugin_duration",
+      "Seconds that plugins take for credentials",
+      ["plugin_name"],
+      defaultBounds,
+    ),
+    pluginErrors: registry.counter(
+      "kubelet_credential_provider_plugin_errors_total",
+      "Plugins that gave no credentials",
+      ["plugin_name"],
     ),
     storageSeconds: registry.histogram(
       "storage_operation_duration_seconds",

@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
-import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { Admission, Holder } from "./admission.ts";
@@ -104,7 +104,7 @@ export class AdmissionDesk {
       case "preempt":
         this.#wait(change, admission.lacks, waiting);
     }
-    if (admission.kind === "preempt") this.#preempt(change, admission.victims);
+    if (admission.kind === "preempt") this.#preempt(change, admission);
   }
 
   /** The scheduler may know labels that this node has yet to hear of: it is asked for once before a pod is refused. */
@@ -135,7 +135,10 @@ export class AdmissionDesk {
   }
 
   /** As upstream, with the grace of each; the pod that comes in their place waits for their end. */
-  #preempt({ pod, cause }: PodChange, victims: readonly Pod[]): void {
+  #preempt(
+    { pod, cause }: PodChange,
+    { victims, resource }: { readonly victims: readonly Pod[]; readonly resource: string },
+  ): void {
     for (const victim of victims) {
       const { namespace, name } = pod.metadata;
       const because: Cause = {
@@ -144,14 +147,21 @@ export class AdmissionDesk {
         because: cause,
       };
       const { reason, message } = preempting;
-      const entry = this.#record(reason, victim, message, because);
+      const entry = this.#record(reason, victim, message, because, { resource });
       const worker = this.#deps.workers.get(podUid(victim.metadata.uid));
       worker?.terminate({ code: reason, message, entry, because }, gracePeriodSeconds(victim));
     }
   }
 
-  #record(what: string, pod: Pod, message: string, cause: Cause): number {
-    return this.#deps.journal.record({ kind: "decision", what, message, pod: podRef(pod), cause });
+  #record(what: string, pod: Pod, message: string, cause: Cause, data?: JournalInput["data"]): number {
+    return this.#deps.journal.record({
+      kind: "decision",
+      what,
+      message,
+      pod: podRef(pod),
+      cause,
+      ...(data && { data }),
+    });
   }
 
   /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */

@@ -55,8 +55,8 @@ export type Admission =
   | { readonly kind: "reject"; readonly rejection: Rejection }
   /** Pods that are being stopped have what it needs. */
   | { readonly kind: "wait"; readonly for: readonly Pod[]; readonly lacks: string }
-  /** These have to go first. */
-  | { readonly kind: "preempt"; readonly victims: readonly Pod[]; readonly lacks: string };
+  /** These have to go first. resource: what there is too little of, the first of all. */
+  | { readonly kind: "preempt"; readonly victims: readonly Pod[]; readonly lacks: string; readonly resource: string };
 
 /**
  * Decides whether a pod may run beside those that hold something of the node, in the order of upstream's admission
@@ -91,7 +91,7 @@ function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]
     return [{ name: failure.name, amount: failure.requested - (failure.capacity - failure.used) }];
   });
   const victims = podsToPreempt(pod, others, requirements);
-  if (victims !== undefined) return { kind: "preempt", victims, lacks: textOf(first) };
+  if (victims !== undefined) return { kind: "preempt", victims, lacks: textOf(first), resource: first.name };
   const listed = requirements.map(({ name, amount }) => `(res: ${name}, q: ${amount}), `).join("");
   return reject(
     "UnexpectedAdmissionError",

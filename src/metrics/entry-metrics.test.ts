@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { NodeMetrics } from "./node-metrics.ts";
+
+/** Series of a family after these entries, as `<labels> <value>`; of histograms the number of observations. */
+function counted(name: string, entries: readonly Partial<JournalInput>[]): string[] {
+  const metrics = new NodeMetrics(new ManualClock());
+  const pod = { namespace: "ns", name: "web", uid: "u" };
+  for (const entry of entries) metrics.recorded({ kind: "outcome", what: "", message: "", pod, ...entry });
+  const family = metrics.registry.families().find((each) => each.name === name);
+  assert.ok(family, name);
+  if (family.type === "histogram") {
+    return family.samples.map(({ labels, buckets }) => `${labels.join(",")} ${buckets.reduce((a, b) => a + b, 0)}`);
+  }
+  return family.samples.map(({ labels, value }) => `${labels.join(",")} ${value}`);
+}
+
+test("pods that make room for critical ones are counted by what there was too little of", () => {
+  const preempting = (resource: string): Partial<JournalInput> => {
+    return { kind: "decision", what: "Preempting", cause: { code: "CriticalPod", message: "" }, data: { resource } };
+  };
+  const entries = [preempting("cpu"), preempting("pods"), preempting("cpu")];
+  assert.deepEqual(counted("kubelet_preemptions", entries), ["cpu 2", "pods 1"]);
+});
+
+test("runs of credential plugins are counted by plugin, and which of them failed", () => {
+  const asked = (provider: string, result: "done" | "failed"): Partial<JournalInput> => {
+    return { what: "AskCredentialProvider", result, durationMs: 20, data: { provider } };
+  };
+  const entries = [asked("ecr", "done"), asked("acr", "failed"), asked("ecr", "failed"), asked("ecr", "done")];
+  assert.deepEqual(counted("kubelet_credential_provider_plugin_duration", entries), ["ecr 3", "acr 1"]);
+  assert.deepEqual(counted("kubelet_credential_provider_plugin_errors_total", entries), ["acr 1", "ecr 1"]);
+});
