@@ -110,4 +110,22 @@ export const managerMutants: readonly Mutant[] = [
     from: "this.#pods = new Map([...decodeCheckpoint(text), ...this.#pods]);",
     to: "decodeCheckpoint(text);",
   },
+  {
+    name: "mirror-pod-deleted-unread",
+    file: "src/pods/mirror-pods.ts",
+    from: "const cause = pod === undefined && !sourcesReady ? undefined : wrong(mirror, pod, refused);",
+    to: "const cause = wrong(mirror, pod, refused);",
+  },
+  {
+    name: "orphans-before-manifests-are-read",
+    file: "src/pods/sync-loop.ts",
+    from: "if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;",
+    to: "if (pleg.lastRelistMs === undefined) return;",
+  },
+  {
+    name: "static-pod-ends-a-look-late",
+    file: "src/status/transitions.ts",
+    from: 'return phase === "Pending" ? ended.phase : phase;',
+    to: "return phase.length > 0 ? ended.phase : phase;",
+  },
 ];

@@ -109,3 +109,14 @@ test("a pod that has ended keeps its phase, and so does a static one", () => {
   const fixed = podWith({ containers: [] }, { annotations: { "kubernetes.io/config.source": "file" } });
   assert.equal(terminatedStatus(fixed, { phase: "Running" }).phase, "Running");
 });
+
+test("a static pod has ended as soon as its last container is taken to have", () => {
+  const pod = podWith(
+    { containers: [{ name: "a" }, { name: "b" }], restartPolicy: "Never" },
+    { annotations: { "kubernetes.io/config.source": "file" } },
+  );
+  const pending = { ...podStatus([status("a", ended(0)), status("b", waiting)]), phase: "Pending" } as const;
+  assert.equal(terminatedStatus(pod, pending).phase, "Failed");
+  const always = { ...pod, spec: { ...pod.spec, restartPolicy: "Always" } } as const;
+  assert.equal(terminatedStatus(always, pending).phase, "Running");
+});

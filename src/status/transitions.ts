@@ -2,10 +2,10 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import { neverRestarts, restartsAfter } from "../api/restart-policy.ts";
-import type { ContainerStatus, PodStatus } from "../api/status.ts";
+import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
 import { unknownEnd } from "./container-statuses.ts";
-import { isTerminalPhase } from "./phase.ts";
+import { getPhase, isTerminalPhase } from "./phase.ts";
 import { mayRestartAll } from "./restarting.ts";
 
 /**
@@ -51,9 +51,8 @@ function resizes({ resizePolicy }: Container): boolean {
 export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const init = status.initContainerStatuses ?? [];
   const lastBegun = init.findLastIndex(hasBegun);
-  return {
+  const ended: PodStatus = {
     ...status,
-    phase: isTerminalPhase(status.phase) || isStaticPod(pod) ? status.phase : "Failed",
     // Those that never had their turn keep waiting; if none had, it was the first one's.
     ...(init.length > 0 && {
       initContainerStatuses: init.map((each, index) => (index <= Math.max(lastBegun, 0) ? withEnd(each) : each)),
@@ -62,6 +61,15 @@ export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
       containerStatuses: wasInitialized(pod, status) ? status.containerStatuses.map(withEnd) : status.containerStatuses,
     }),
   };
+  return { ...ended, phase: isTerminalPhase(status.phase) ? status.phase : lastPhase(pod, ended) };
+}
+
+/** A static pod has ended only if its containers say so. They say it at once: an earlier life may have told it already. */
+function lastPhase(pod: Pod, ended: PodStatus): PodPhase {
+  if (!isStaticPod(pod)) return "Failed";
+  const statuses = [...(ended.initContainerStatuses ?? []), ...(ended.containerStatuses ?? [])];
+  const phase = getPhase(pod, { statuses, podIsTerminal: true, initialized: false });
+  return phase === "Pending" ? ended.phase : phase;
 }
 
 function withEnd(status: ContainerStatus): ContainerStatus {

@@ -1,9 +1,9 @@
 import type { PodUpdate } from "../../sources/source.ts";
-import type { ApiFaults } from "../api-server/faults.ts";
 import type { SimClock } from "../clock.ts";
 import { SimRandom } from "../random.ts";
 import type { Referee } from "../rules/referee.ts";
 import { asStatic, SimCluster } from "./cluster.ts";
+import type { Faults } from "./faults.ts";
 import type { SimNode } from "./node.ts";
 import { drawApiPod, withoutReferences } from "./pod-references.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
@@ -19,14 +19,16 @@ export function drawCluster(seed: number, clock: SimClock): SimCluster {
   return new SimCluster({ clock, skewMs, streamsLists, pageSize }, random.fork());
 }
 
-/** What is never quite right between node and API server in the life of a seed. */
-export function clusterBase(seed: number): Partial<ApiFaults> {
+/** What is never quite right between the node, its manifests and the API server in the life of a seed. */
+export function clusterBase(seed: number): Partial<Faults> {
   const random = new SimRandom(seed ^ 0x00fa_0175);
-  if (random.chance(0.5)) return {};
+  const manifestDelayMaxMs = random.chance(0.3) ? 20_000 : 0;
+  if (random.chance(0.5)) return { manifestDelayMaxMs };
   const upTo = (most: number): number => random.uniform() * most;
   const forgets = random.chance(0.3) ? 0.2 : 0;
   return {
     ...{ apiDelayMaxMs: upTo(90), apiFails: upTo(0.05), apiLies: upTo(0.05), apiBusy: upTo(0.02) },
+    manifestDelayMaxMs,
     apiConflicts: upTo(0.02),
     ...{ apiCuts: upTo(0.05), apiForgets: forgets },
   };

@@ -7,9 +7,11 @@ import type { SimClock } from "../clock.ts";
 export interface Faults extends CriFaults, MachineFaults, ApiFaults {
   /** Probability that a container ends within a moment of being started, told to stop, or run a hook in. */
   readonly worstMoments: number;
+  /** Manifests are read up to so much later, at a start and in a cluster also when they change. */
+  readonly manifestDelayMaxMs: number;
 }
 
-export const allIsWell: Faults = { ...noFaults, ...soundMachine, ...soundApi, worstMoments: 0 };
+export const allIsWell: Faults = { ...noFaults, ...soundMachine, ...soundApi, worstMoments: 0, manifestDelayMaxMs: 0 };
 
 /** What goes wrong at this moment: a base, and faults that begin and end. Of two at a time the later one counts. */
 export class FaultWindows {

@@ -8,6 +8,7 @@ import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Container } from "../../api/container.ts";
 import { CriError } from "../../ports/cri.ts";
 import { hookCommand } from "../behaviour.ts";
+import { asStatic } from "./cluster.ts";
 
 const withPort = (container: Container): Container => ({
   ...container,
@@ -189,4 +190,19 @@ test("a pod that shrinks while the hook of a container goes on never has less th
   await scene.pass(30_000);
   assert.equal(String(quotaOfPod()), "20000");
   assert.equal(String(world.running("uid-1", "b")?.resources?.cpuQuota), "10000");
+});
+
+test("a static pod that has failed is not pending again after a restart", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const containers = [ends("ended", 1000, 3), runs("never", { image: "missing:1" })];
+  node.add(asStatic(podOf({ restartPolicy: "Never", containers })));
+  await scene.pass(30_000);
+  for (const { id } of world.sandboxes.values()) world.stopSandbox(id);
+  await scene.pass(30_000);
+  node.kill();
+  node.start();
+  await scene.pass(30_000);
+  const phases = scene.entries("PodPhaseChanged").map(({ data }) => data?.["to"]);
+  assert.deepEqual(phases, ["Pending", "Failed", "Failed"]);
 });

@@ -49,6 +49,8 @@ const settleMs = 20 * 60_000;
 /** And then it has to stay so. */
 const restMs = 3 * 60_000;
 const lookMs = 10_000;
+/** Also then manifests may be read late, which is nothing to disturb what runs. */
+const lateManifestsMs = 20_000;
 /** How long podwright, started again while all is well, is watched. */
 const calmRestartMs = 90_000;
 
@@ -138,7 +140,8 @@ class Life {
 
   /** Faults end; then everything has to come to be as wanted, and to stay so. */
   async #calm(): Promise<void> {
-    this.#faults.end({ noEvents: this.#random.chance(0.3) });
+    const manifestDelayMaxMs = this.#random.chance(0.3) ? lateManifestsMs : 0;
+    this.#faults.end({ noEvents: this.#random.chance(0.3), manifestDelayMaxMs });
     if (this.#world.down) this.#world.comeUp(() => false);
     if (this.#cluster?.server.down !== undefined) this.#cluster.server.comeUp(true);
     this.#node.killAfter(0, 0);

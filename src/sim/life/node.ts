@@ -1,11 +1,11 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
-import { type JournalEntry, type JournalInput, lifeStarted, type Recorder } from "../../journal/entry.ts";
-import { buildNode } from "../../engine/node-parts.ts";
-import { Kubelet, type KnownPod, type KubeletConfig, type KubeletDependencies } from "../../kubelet.ts";
+import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
+import type { KnownPod, KubeletConfig } from "../../kubelet.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
@@ -20,26 +20,16 @@ import { SimPressure } from "../pressure.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
 import { SimVolumeFiles } from "../volume-files.ts";
-import { simClusterSetup } from "./cluster-setup.ts";
+import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
+import { ManifestReader } from "./manifest-reader.ts";
 import { usualConfig } from "./node-config.ts";
 import { SimObjects } from "./objects.ts";
-import { SimFollowers } from "./sim-journal.ts";
 
 /** A journal entry of a simulated life: with the simulated time at which it was written. */
 export interface SimEntry extends JournalEntry {
   readonly atMs: number;
-}
-
-/** A kubelet with what is around it: nothing, or its place in a cluster. */
-interface Built {
-  readonly kubelet: Kubelet;
-  readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Undefined: the node stands alone, and what is wanted is told to the kubelet itself. */
-  readonly deliverStatics?: () => void;
-  readonly api?: SimKubeConnection;
-  readonly followers?: SimFollowers;
 }
 
 interface Incarnation extends Built {
@@ -47,6 +37,7 @@ interface Incarnation extends Built {
   readonly clock: IncarnationClock;
   readonly gate: Gate;
   readonly controller: AbortController;
+  readonly manifests: ManifestReader;
 }
 
 /** Without what may be left out all is well, and nobody watches. */
@@ -147,9 +138,8 @@ export class SimNode {
     this.#startedMs = this.#settings.clock.nowMs;
     this.#fuse = 0;
     this.#record({ kind: "note", what: lifeStarted, message: "a life begins" });
-    if (incarnation.deliverStatics !== undefined) incarnation.deliverStatics();
-    else for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestFound", "wanted at the start");
-    const { run, controller, gate } = incarnation;
+    const { run, controller, gate, manifests } = incarnation;
+    manifests.read();
     run(controller.signal).catch((error: unknown) => {
       if (gate.alive && !controller.signal.aborted) this.#crashed(error);
     });
@@ -222,7 +212,7 @@ export class SimNode {
 
   /** The manifests of static pods have changed. */
   staticsChanged(): void {
-    this.#incarnation?.deliverStatics?.();
+    if (this.#incarnation?.deliverStatics !== undefined) this.#incarnation.manifests.read();
   }
 
   add(pod: Pod): void {
@@ -275,9 +265,9 @@ export class SimNode {
     return this.cluster?.server.down === undefined ? this.#apiTroubleMs : this.#settings.clock.nowMs;
   }
 
-  /** Whether {@link pods} has what earlier lives left behind. */
+  /** Whether {@link pods} has what earlier lives left behind, and what is wanted by manifests. */
   get knowsAllPods(): boolean {
-    return this.#incarnation?.kubelet.knowsAllPods() ?? false;
+    return this.#incarnation?.manifests.isRead === true && this.#incarnation.kubelet.knowsAllPods();
   }
 
   #since(ms: number): number {
@@ -286,7 +276,7 @@ export class SimNode {
   }
 
   #build(): Incarnation {
-    const { world, files, random, faults, onFault } = this.#settings;
+    const { world, files, random, faults, config, cluster, onFault, onUpdate } = this.#settings;
     const clock = this.#settings.clock.incarnation();
     const gateRandom = random.fork();
     const onStep = (): void => this.#step();
@@ -294,7 +284,10 @@ export class SimNode {
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
     const guarded = gate.through(files, "files", ["watch"]);
-    const deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady"> = {
+    const surroundings: Surroundings = {
+      config,
+      record: (entry) => (gate.alive ? this.#record(entry) : 0),
+      objects: this.objects,
       ports: {
         clock,
         random: random.fork(),
@@ -314,34 +307,29 @@ export class SimNode {
       pressure: this.pressure,
       recorder: this.#settings.recorder,
     };
-    const record = (entry: JournalInput): number => (gate.alive ? this.#record(entry) : 0);
-    const { cluster } = this.#settings;
-    const built = cluster === undefined ? this.#alone(deps, record) : this.#inCluster(cluster, deps, record, gate);
-    return { ...built, connection, clock, gate, controller: new AbortController() };
+    const built: Built =
+      cluster === undefined
+        ? buildAlone(surroundings, () => manifests.isRead)
+        : buildInCluster(surroundings, { cluster, api: this.#api(cluster, clock, gate), onUpdate });
+    const manifests = new ManifestReader({
+      clock: this.#settings.clock,
+      delayMs: () => this.#manifestDelayMs(),
+      isAlive: () => gate.alive,
+      deliver: built.deliverStatics ?? (() => this.#deliverAll()),
+    });
+    return { ...built, connection, clock, gate, controller: new AbortController(), manifests };
   }
 
-  #alone(deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady">, record: Recorder["record"]): Built {
-    const known = { journal: { record }, objects: this.objects, sourcesReady: () => true };
-    const kubelet = new Kubelet({ ...deps, ...known }, this.#settings.config, () => {});
-    return { kubelet, run: (signal) => kubelet.run(signal) };
-  }
-
-  #inCluster(
-    cluster: SimCluster,
-    deps: Omit<KubeletDependencies, "journal" | "objects" | "sourcesReady">,
-    record: Recorder["record"],
-    gate: Gate,
-  ): Built {
-    const { config, faults, random, onRequest, onUpdate } = this.#settings;
+  /** The way of one life to the API server. */
+  #api({ server, seen }: SimCluster, clock: Clock, gate: Gate): SimKubeConnection {
+    const { faults, random, onRequest } = this.#settings;
     const onFault = (kind: string): void => {
       this.#apiTroubleMs = this.#settings.clock.nowMs;
       this.#settings.onFault(kind);
     };
-    const { clock } = deps.ports;
-    const { server, seen } = cluster;
     const onStep = (): boolean => gate.step();
     const hooks = { onStep, onFault, onRequest };
-    const api = new SimKubeConnection({
+    return new SimKubeConnection({
       server,
       clock,
       seen,
@@ -349,20 +337,18 @@ export class SimNode {
       faults: () => faults.current,
       ...hooks,
     });
-    const followers = new SimFollowers();
-    const journal = {
-      record,
-      follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal),
-    };
-    const { kubelet, run, deliver } = buildNode(
-      { ...deps, journal, onPodGone: () => {}, onUpdate },
-      { config, sources: ["file"], objects: this.objects, cluster: simClusterSetup(api, clock) },
-    );
-    const deliverStatics = (): void => {
-      const pods = cluster.statics().map((pod) => ({ pod, place: `manifest of ${pod.metadata.name}` }));
-      deliver("file", { pods, complete: true });
-    };
-    return { kubelet, run, deliverStatics, api, followers };
+  }
+
+  #manifestDelayMs(): number {
+    const { faults, random, onFault } = this.#settings;
+    const { manifestDelayMaxMs } = faults.current;
+    if (manifestDelayMaxMs === 0) return 0;
+    onFault("manifests late");
+    return random.uniform() * manifestDelayMaxMs;
+  }
+
+  #deliverAll(): void {
+    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestFound", "wanted at the start");
   }
 
   #step(): void {
@@ -385,8 +371,10 @@ export class SimNode {
   }
 
   #handle(op: PodChange["op"], pod: Pod, code: string, message: string, graceSeconds?: number): void {
+    // What has not been read yet is read with all the rest.
+    if (this.#incarnation?.manifests.isRead !== true) return;
     const grace = graceSeconds === undefined ? {} : { graceSeconds };
-    this.#incarnation?.kubelet.handle({ op, pod, cause: { code, message }, ...grace });
+    this.#incarnation.kubelet.handle({ op, pod, cause: { code, message }, ...grace });
   }
 
   #record(input: JournalInput): number {

@@ -104,6 +104,17 @@ const blows = {
       stage.node.start();
     });
   },
+  /** Podwright is started again, and its manifests are read a while after everything else was said to it. */
+  lateManifests: (stage, random) => {
+    stage.strike("podwright killed");
+    stage.node.kill();
+    const manifestDelayMaxMs = random.pick([2000, 20_000, 120_000]);
+    const forMs = random.integer(1000, 180_000);
+    stage.clock.schedule("podwright to be started again", random.integer(0, 5000), () => {
+      stage.faults.begin({ manifestDelayMaxMs }, forMs);
+      stage.node.start();
+    });
+  },
   restartRuntime: (stage, random) => {
     const { world, clock } = stage;
     if (world.down) return;
@@ -216,6 +227,7 @@ export const weights: Readonly<Record<NodeStepKind, number>> = {
   killNode: 5,
   killNodeAtStep: 6,
   leaveOrphan: 0.1,
+  lateManifests: 2,
   restartRuntime: 3,
   cutEvents: 1,
   killContainer: 4,

@@ -12,6 +12,7 @@ import { pace } from "./pace.ts";
 import { logs } from "./logs.ts";
 import { made } from "./made.ts";
 import { messages } from "./messages.ts";
+import { mirrorPods } from "./mirror-pods.ts";
 import { names } from "./names.ts";
 import { ports } from "./ports.ts";
 import { ProbeRules } from "./probes.ts";
@@ -50,6 +51,7 @@ export const rules: readonly RuleMaker[] = [
   journal,
   pace,
   inCluster,
+  mirrorPods,
   reaction,
   changes,
   messages,

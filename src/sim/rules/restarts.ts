@@ -1,6 +1,7 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import { isRejection } from "../../pods/admission.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { whereOf } from "./entry-data.ts";
@@ -51,6 +52,8 @@ export class Restarts implements Rule {
   readonly #starts = new WeakMap<SimContainer, Pick<Exit, "life" | "wallOffsetMs">>();
   /** Pods of which one container has started all over: from then on none needs a reason of its own. */
   readonly #startedOver = new Set<string>();
+  /** Pods that the node has turned away, or that made room for a critical one. */
+  readonly #over = new Set<string>();
   /** What containers were first given, by `uid/name`. */
   readonly #resources = new Map<string, string>();
 
@@ -71,21 +74,31 @@ export class Restarts implements Rule {
     const { kind, what } = entry;
     if (what === lifeStarted) this.#keepRemembered();
     if (what === "BackOff") this.#waits(entry);
-    // A pod that makes room for a critical one is over.
-    if (what === "Preempting") this.reborn(entry.pod?.uid ?? "");
+    if (isRejection(what) || what === "Preempting") this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
     const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
     if (last !== undefined && isTry && entry.container !== undefined) last.tried = true;
   }
 
   reborn(uid: string): void {
+    this.#over.delete(uid);
+    this.#forget(uid);
+  }
+
+  /** What the node turns away, or takes room from, is over. */
+  #end(uid: string): void {
+    this.#over.add(uid);
+    this.#forget(uid);
+  }
+
+  #forget(uid: string): void {
     for (const known of [this.#lastExit, this.#backOffs]) {
       for (const key of [...known.keys()]) if (key.startsWith(`${uid}/`)) known.delete(key);
     }
   }
 
   tampered(uid: string): void {
-    this.reborn(uid);
+    this.#forget(uid);
   }
 
   /** What may run again and does not, although the longest back-off is over. */
@@ -95,7 +108,7 @@ export class Restarts implements Rule {
       const [uid = "", name = ""] = key.split("/");
       const pod = node.desired.get(uid);
       const isRecent = clock.nowMs - atMs < longestDelayMs + startMs;
-      if (isRecent || pod === undefined || !world.containers.has(container.id)) return [];
+      if (isRecent || pod === undefined || this.#over.has(uid) || !world.containers.has(container.id)) return [];
       if (world.running(uid, name) !== undefined || !mayAlwaysRestart(pod, name)) return [];
       return [`${key} ended ${Math.round((clock.nowMs - atMs) / 1000)} s ago and was not restarted`];
     });

@@ -47,14 +47,18 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
       ),
     atRest: () => {
       const resized = new Set<string | undefined>();
+      // A token that expires soon is renewed, and shown in the volume where it stands.
+      const renewed = new Set<string | undefined>();
       for (const { what, pod, atMs } of node.entries) {
         if (what === "ResizeStarted" && atMs > clock.nowMs - quietMs - 60_000) resized.add(pod?.uid);
+        if (what === "RequestToken" && atMs > clock.nowMs - quietMs - 60_000) renewed.add(pod?.uid);
       }
       const steady = new Set([...node.desired.values()].filter(isSteady).map(({ metadata }) => metadata.uid));
       for (const { kind, what, pod, message, atMs } of node.entries.toReversed()) {
         if (atMs < clock.nowMs - quietMs) break;
         const isAbout = pod !== undefined && steady.has(pod.uid) && !resized.has(pod.uid);
         if (kind !== "action" || !isAbout || !felt.has(what)) continue;
+        if (what === "UpdateVolume" && renewed.has(pod.uid)) continue;
         broken("what runs is left alone", `${what} of ${pod.uid}: ${message}`);
         break;
       }

@@ -1,0 +1,55 @@
+import { buildNode } from "../../engine/node-parts.ts";
+import type { Recorder } from "../../journal/entry.ts";
+import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../../kubelet.ts";
+import type { ObjectLookup } from "../../runtime/environment.ts";
+import type { PodUpdate } from "../../sources/source.ts";
+import type { SimKubeConnection } from "../api-server/connection.ts";
+import { simClusterSetup } from "./cluster-setup.ts";
+import type { SimCluster } from "./cluster.ts";
+import { SimFollowers } from "./sim-journal.ts";
+
+/** What one life of podwright reaches the simulated machine by. */
+export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sourcesReady"> {
+  readonly record: Recorder["record"];
+  readonly config: KubeletConfig;
+  readonly objects: ObjectLookup;
+}
+
+/** A kubelet with what is around it: nothing, or its place in a cluster. */
+export interface Built {
+  readonly kubelet: Kubelet;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  /** Undefined: the node stands alone, and what is wanted is told to the kubelet itself. */
+  readonly deliverStatics?: () => void;
+  readonly api?: SimKubeConnection;
+  readonly followers?: SimFollowers;
+}
+
+/** @param sourcesReady whether all manifests have been read */
+export function buildAlone({ record, config, ...deps }: Surroundings, sourcesReady: () => boolean): Built {
+  const kubelet = new Kubelet({ ...deps, journal: { record }, sourcesReady }, config, () => {});
+  return { kubelet, run: (signal) => kubelet.run(signal) };
+}
+
+export interface ClusterPlace {
+  readonly cluster: SimCluster;
+  readonly api: SimKubeConnection;
+  readonly onUpdate: (update: PodUpdate) => void;
+}
+
+export function buildInCluster(
+  { record, config, objects, ...deps }: Surroundings,
+  { cluster, api, onUpdate }: ClusterPlace,
+): Built {
+  const followers = new SimFollowers();
+  const journal = { record, follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal) };
+  const { kubelet, run, deliver } = buildNode(
+    { ...deps, journal, onPodGone: () => {}, onUpdate },
+    { config, sources: ["file"], objects, cluster: simClusterSetup(api, deps.ports.clock) },
+  );
+  const deliverStatics = (): void => {
+    const pods = cluster.statics().map((pod) => ({ pod, place: `manifest of ${pod.metadata.name}` }));
+    deliver("file", { pods, complete: true });
+  };
+  return { kubelet, run, deliverStatics, api, followers };
+}

@@ -1,0 +1,38 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import { isDeleted, isMirror } from "../life/cluster.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+const mirrorOf = "kubernetes.io/config.mirror";
+
+/**
+ * The picture of a static pod that is wanted stays, also while the manifests are read late: podwright deletes it only
+ * when it knows of a reason. Judged as podwright decides it, since until it is done what is wanted may have changed.
+ */
+export const mirrorPods: RuleMaker = ({ node }, broken): Rule => {
+  const { cluster } = node;
+  if (cluster === undefined) return {};
+  /** Static pods whose manifests podwright has seen go in this life and not come back. */
+  const gone = new Set<string>();
+  /** Mirror pods that show an earlier life of their pod, which the server does not let go on. */
+  const refused = new Set<string>();
+  cluster.server.onServed(({ code, before }) => {
+    if (code === 422 && before !== undefined && isMirror(before)) refused.add(before.value.metadata.uid);
+  });
+  return {
+    entry: ({ kind, what, pod, cause }) => {
+      const uid = pod?.uid ?? "";
+      if (what === lifeStarted) gone.clear();
+      if (what === "PodRemoved") gone.add(uid);
+      if (what === "PodAdded") gone.delete(uid);
+      if (kind !== "action" || what !== "DeleteMirrorPod" || refused.has(uid)) return;
+      const mirror = cluster.mirrors().find(({ value }) => value.metadata.uid === uid);
+      if (mirror === undefined || isDeleted(mirror)) return;
+      const { name, annotations } = mirror.value.metadata;
+      const wanted = cluster.statics().filter(({ metadata }) => metadata.name === name);
+      // Of two static pods of one name the picture is of one alone.
+      const isRight = wanted.length === 1 && wanted[0]?.metadata.uid === annotations?.[mirrorOf];
+      if (!isRight || gone.has(String(annotations?.[mirrorOf]))) return;
+      broken("a right mirror pod stays", `${name}'s is deleted: ${cause?.message}`);
+    },
+  };
+};
