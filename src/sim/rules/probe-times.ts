@@ -1,6 +1,7 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
+import { idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** A command that was on its way is asked a moment later. */
@@ -13,6 +14,8 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
   const endingMs = new Map<string, number>();
   /** How far the wall clock was off when containers started, by id: the runtime dates starts by it. */
   const offsets = new Map<string, number>();
+  /** Containers that podwright has told of: until then it asks the one before, at an address that both have. */
+  const told = new Set<string>();
   const wallOffsetMs = (): number => clock.wallMs - clock.nowMs;
 
   function probed({ podUid: uid, container, probe }: WorldChange): void {
@@ -27,7 +30,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     const { initContainers = [], containers = [] } = pods.get(uid)?.spec ?? {};
     const own = [...initContainers, ...containers].find(({ name }) => name === nameOf(container));
     const spec = own && probeOf(own, probe.type);
-    if (spec === undefined || offsets.get(container.id) !== wallOffsetMs()) return;
+    if (spec === undefined || !told.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
     const earlyMs = container.startedMs + probeTimes(spec).initialDelayMs - clock.nowMs;
     if (earlyMs > roundingMs) broken("initial delay", `${where} was probed for ${probe.type} ${earlyMs} ms early`);
   }
@@ -39,7 +42,9 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
       if (type === "started" && container !== undefined) offsets.set(container.id, wallOffsetMs());
       if (type === "probed") probed(change);
     },
-    entry: ({ what, pod, atMs }) => {
+    entry: (entry) => {
+      const { what, pod, atMs } = entry;
+      if (what === "ContainerStarted") told.add(idOf(entry));
       if (what === lifeStarted) endingMs.clear();
       const uid = pod?.uid ?? "";
       if (what === "PodTerminating" && !endingMs.has(uid)) endingMs.set(uid, atMs);

@@ -29,6 +29,8 @@ export class ProbeRules implements Rule {
   readonly #history = new Map<string, Sent[]>();
   /** Instances that are being stopped: of them nothing is asked any more. */
   readonly #stopping = new Set<string>();
+  /** Instances that podwright has seen: until then it asks the one before, at an address that both have. */
+  readonly #seen = new Set<string>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
 
@@ -41,10 +43,12 @@ export class ProbeRules implements Rule {
     if (type !== "probed" || container === undefined || probe === undefined) return;
     const spec = this.#containerOf(uid, nameOf(container));
     const { clock, node } = this.#scene;
-    if (spec !== undefined) this.#sent(container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
+    if (spec === undefined || !this.#seen.has(container.id)) return;
+    this.#sent(container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
   }
 
   entry(entry: SimEntry): void {
+    if (entry.what === "ContainerStarted") this.#seen.add(idOf(entry));
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
     if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {
