@@ -5,7 +5,7 @@
  *   cluster.ts [--pods 1,10,50,100] [--rounds 3] [--rest 20,50,100,250] [--dead 5000] [--kubelet PATH] [--containerd PATH] [--json]
  *
  * The API server is the one for tests: it answers at once, so that the kubelet's own time shows. `--kubelet` measures
- * another kubelet in podwright's place.
+ * another kubelet in podwright's place; it is stopped while the floor's pods are there, which it would end.
  */
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
@@ -45,7 +45,11 @@ function newNames(prefix: string, count: number): string[] {
 }
 
 /** Ready is what Running is: nothing is probed. */
-async function runFloor(floor: Floor, count: number): Promise<Round> {
+async function runFloor(cluster: BenchCluster, floor: Floor, count: number): Promise<Round> {
+  return await cluster.besideFloor(() => runFloorAlone(floor, count));
+}
+
+async function runFloorAlone(floor: Floor, count: number): Promise<Round> {
   const pods = await floor.prepare(newNames("floor", count));
   const [started, gone]: [number[], number[]] = [[], []];
   let began = performance.now();
@@ -79,7 +83,7 @@ async function runKubelet(cluster: BenchCluster, count: number): Promise<Round> 
 async function measure(cluster: BenchCluster, floor: Floor, pods: number, rounds: number): Promise<Outcome> {
   const outcome = { pods, floor: [] as Round[], kubelet: [] as Round[] };
   const turns = [
-    async () => void outcome.floor.push(await runFloor(floor, pods)),
+    async () => void outcome.floor.push(await runFloor(cluster, floor, pods)),
     async () => void outcome.kubelet.push(await runKubelet(cluster, pods)),
   ];
   for (let round = 0; round < rounds; round++) {
@@ -149,7 +153,7 @@ async function main(): Promise<void> {
   const load = loadavg()[0] ?? 0;
   await using cluster = await BenchCluster.start(options, own.kubelet);
   const floor = await Floor.open(cluster);
-  await runFloor(floor, 4);
+  await runFloor(cluster, floor, 4);
   await runKubelet(cluster, 4);
   const outcomes: Outcome[] = [];
   for (const pods of options.pods) outcomes.push(await measure(cluster, floor, pods, options.rounds));

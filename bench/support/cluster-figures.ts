@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Cri } from "../../src/ports/cri.ts";
 import { Label } from "../../src/runtime/labels.ts";
 import type { BenchCluster } from "./cluster.ts";
 import { hasCondition } from "./cluster.ts";
@@ -37,26 +38,33 @@ export async function measureRestarts(
   const times: RestartFigures = { floor: [], kubelet: [], shown: [] };
   cluster.create(names, { restartPolicy: "Always" });
   await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
-  const floorPods = await floor.prepare(names.map((name) => `floor-${name}`));
-  const watching = new AbortController();
-  const restarter = new Restarter(cluster.cri, floor);
-  await floor.startAll(floorPods, 2, () => {});
-  const watched = watchExits(cluster.cri, watching.signal, (id) => restarter.exited(id));
-  for (const [index, name] of names.entries()) {
+  for (const name of names) {
     await sleep(pauseMs);
     const { started, shown } = await restartByKubelet(cluster, name);
     times.kubelet.push(started);
     times.shown.push(shown);
+  }
+  cluster.delete(names);
+  await cluster.times(names, (pod) => pod === undefined);
+  times.floor.push(...(await cluster.besideFloor(() => restartsByFloor(cluster.cri, floor, names))));
+  progress(`${names.length} restarts`);
+  return times;
+}
+
+async function restartsByFloor(cri: Cri, floor: Floor, names: readonly string[]): Promise<number[]> {
+  const pods = await floor.prepare(names.map((name) => `floor-${name}`));
+  await floor.startAll(pods, 2, () => {});
+  const watching = new AbortController();
+  const restarter = new Restarter(cri, floor);
+  const watched = watchExits(cri, watching.signal, (id) => restarter.exited(id));
+  const times: number[] = [];
+  for (const pod of pods) {
     await sleep(pauseMs);
-    const pod = floorPods[index];
-    if (pod !== undefined) times.floor.push(await restarter.restart(pod));
+    times.push(await restarter.restart(pod));
   }
   watching.abort();
   await watched;
-  await floor.remove(floorPods);
-  cluster.delete(names);
-  await cluster.times(names, (pod) => pod === undefined);
-  progress(`${names.length} restarts`);
+  await floor.remove(pods);
   return times;
 }
 

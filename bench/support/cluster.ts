@@ -39,12 +39,19 @@ export class BenchCluster implements AsyncDisposable {
   readonly layout: RuntimeLayout;
   readonly cri: Cri & Disposable;
   readonly #kubelet: ChildProcess;
+  /** The kubelet ends pods that it does not know, and the floor's are such. */
+  readonly #jealous: boolean;
 
-  private constructor(server: TestApiServer, layout: RuntimeLayout, cri: Cri & Disposable, kubelet: ChildProcess) {
+  private constructor(
+    { server, layout, cri }: Pick<BenchCluster, "server" | "layout" | "cri">,
+    kubelet: ChildProcess,
+    jealous: boolean,
+  ) {
     this.server = server;
     this.layout = layout;
     this.cri = cri;
     this.#kubelet = kubelet;
+    this.#jealous = jealous;
   }
 
   /** @param kubelet program of another kubelet; undefined: podwright's */
@@ -54,7 +61,7 @@ export class BenchCluster implements AsyncDisposable {
     await startContainerd(layout, options);
     const cri = connectCri(layout.containerd.endpoint);
     const child = await startKubelet(server, layout, options, kubelet);
-    const cluster = new BenchCluster(server, layout, cri, child);
+    const cluster = new BenchCluster({ server, layout, cri }, child, kubelet !== undefined);
     process.once("SIGINT", () => void cluster[Symbol.asyncDispose]().finally(() => process.exit(130)));
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
@@ -69,6 +76,17 @@ export class BenchCluster implements AsyncDisposable {
 
   get pid(): number {
     return this.#kubelet.pid ?? 0;
+  }
+
+  /** While the floor's pods are there. podwright leaves them alone, as they have none of the labels of pods; others sleep. */
+  async besideFloor<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#jealous) return await work();
+    process.kill(this.pid, "SIGSTOP");
+    try {
+      return await work();
+    } finally {
+      process.kill(this.pid, "SIGCONT");
+    }
   }
 
   async usage(): Promise<Usage> {
