@@ -47,6 +47,7 @@ class World {
     workers: {
       list: () => [...this.workers.values()] as unknown as PodWorker[],
       get: (uid) => this.workers.get(uid) as unknown as PodWorker | undefined,
+      returning: () => undefined,
     },
     journal: this.journal,
     granted: (pod) => pod,

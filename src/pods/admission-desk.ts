@@ -11,7 +11,7 @@ import { preempting } from "./preemption.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface AdmissionDeskDependencies {
-  readonly workers: Pick<PodWorkers, "list" | "get">;
+  readonly workers: Pick<PodWorkers, "list" | "get" | "returning">;
   readonly journal: Recorder;
   /** The pod with the resources that it was granted. */
   readonly granted: (pod: Pod) => Pod;
@@ -169,6 +169,9 @@ export class AdmissionDesk {
     const { workers, granted } = this.#deps;
     const held = workers.list().flatMap((worker): Holder[] => {
       const { pod } = worker;
+      // One that comes back has been let in before, and keeps its part.
+      const returning = workers.returning(worker.uid);
+      if (returning !== undefined) return [{ pod: granted(returning), ending: false }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
     const promised = earlier.map(({ change }) => ({ pod: change.pod, ending: false }));

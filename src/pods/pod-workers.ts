@@ -45,6 +45,11 @@ export class PodWorkers {
     return [...this.#workers.values()];
   }
 
+  /** The pod that comes back under this UID as soon as the one that is still ending is finished. */
+  returning(uid: PodUid): Pod | undefined {
+    return this.#returning.get(uid)?.pod;
+  }
+
   /** What each worker would do at its next step; one that waits for its name does nothing. */
   async plans(): Promise<WorkerPlan[]> {
     const plan = async (worker: PodWorker): Promise<WorkerPlan> => {

@@ -22,3 +22,11 @@ export function callDurationMs(method: string): readonly [number, number] {
 export function isLook(method: string): boolean {
   return looks.has(method);
 }
+
+/** So many times as long as usual a call takes. */
+export function slownessOf(
+  method: string,
+  { slowness, lookSlowness }: { readonly slowness: number; readonly lookSlowness: number },
+): number {
+  return isLook(method) ? Math.max(slowness, lookSlowness) : slowness;
+}

@@ -10,7 +10,7 @@ import {
 } from "../ports/cri.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
-import { callDurationMs, isLook, refusedAfterMs } from "./call-durations.ts";
+import { callDurationMs, isLook, refusedAfterMs, slownessOf } from "./call-durations.ts";
 import { containerItem, containerStatus, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import { eventStream } from "./event-stream.ts";
 import type { RegistryFaults } from "./images.ts";
@@ -140,7 +140,7 @@ export class SimConnection {
         const value = await work(() => gone || !this.#alive);
         if (!this.#alive || !this.#watcher.onStep() || fate === "hangAfter") return;
         if (fate === "failAfter") reject(this.#failure(method));
-        else resolve(value);
+        else this.#answer(method, durationMs, () => resolve(value));
       } catch (error) {
         if (this.#alive) reject(error);
       }
@@ -165,20 +165,25 @@ export class SimConnection {
     return await promise;
   }
 
+  /** Of a slow look the answer takes as long again: it shows what was, not what is when it comes. */
+  #answer(method: string, durationMs: number, tell: () => void): void {
+    if (this.#faults.lookSlowness === 1 || !isLook(method)) return tell();
+    this.#clock.timer(`the answer of ${method}`, durationMs, tell);
+  }
+
   #expire(method: string, timeoutMs: number, reject: (error: CriError) => void): Disposable {
     const error = new CriError("DeadlineExceeded", method, `${method}: deadline exceeded`);
     return this.#clock.timer(`the deadline of ${method}`, timeoutMs + 1, () => reject(error));
   }
 
   #durationMs(method: string): number {
-    const { slowness, lookSlowness } = this.#faults;
     const [from, to] = callDurationMs(method);
-    return (from + this.#random.uniform() * (to - from)) * slowness * (isLook(method) ? lookSlowness : 1);
+    return (from + this.#random.uniform() * (to - from)) * slownessOf(method, this.#faults);
   }
 
   #drawFate(): Fate {
     const { failBefore, failAfter, hang, slowness, lookSlowness } = this.#faults;
-    if (slowness * lookSlowness > 1) this.#watcher.onFault("call slow");
+    if (Math.max(slowness, lookSlowness) > 1) this.#watcher.onFault("call slow");
     let fate: Fate = "fine";
     const draw = this.#random.uniform();
     if (draw < failBefore) fate = "failBefore";

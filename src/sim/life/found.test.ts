@@ -206,3 +206,18 @@ test("a static pod that has failed is not pending again after a restart", async 
   const phases = scene.entries("PodPhaseChanged").map(({ data }) => data?.["to"]);
   assert.deepEqual(phases, ["Pending", "Failed", "Failed"]);
 });
+
+test("a pod that comes back under its UID keeps its host port from one that came while it was ending", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const first = podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first");
+  node.add(first);
+  await scene.pass(5000);
+  node.remove("uid-1");
+  node.add(podOf({ containers: [withPort(runs("c"))] }, "uid-2", "second"));
+  node.add(first);
+  await scene.pass(60_000);
+  assert.notEqual(world.running("uid-1", "c"), undefined);
+  assert.equal(world.running("uid-2", "c"), undefined);
+  assert.equal(scene.status("uid-2")?.reason, "NodePorts");
+});

@@ -58,6 +58,19 @@ function drawSickness(random: SimRandom): Sickness {
   };
 }
 
+/** The pod without probes of what is sick at times. */
+export function withoutSickness(pod: Pod): Pod {
+  const well = ({ startupProbe, livenessProbe, readinessProbe, ...container }: Container): Container => ({
+    ...container,
+    ...(startupProbe && !mayFail(startupProbe) && { startupProbe }),
+    ...(livenessProbe && !mayFail(livenessProbe) && { livenessProbe }),
+    ...(readinessProbe && !mayFail(readinessProbe) && { readinessProbe }),
+  });
+  const { initContainers, containers } = pod.spec;
+  const init = initContainers && { initContainers: initContainers.map(well) };
+  return { ...pod, spec: { ...pod.spec, ...init, containers: containers.map(well) } };
+}
+
 /** True when a probe may get the container killed, now and then. */
 export function mayBeKilled({ livenessProbe, startupProbe }: Container): boolean {
   return [livenessProbe, startupProbe].some((probe) => probe !== undefined && mayFail(probe));

@@ -3,7 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import type { SimRandom } from "../random.ts";
-import { withProbes } from "./pod-probes.ts";
+import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
 
@@ -15,8 +15,8 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
   hooks: withHooks,
   volumes: withVolumes,
   probes: withProbes,
-  deadline: (pod, random) =>
-    random.chance(0.1) ? withSpec(pod, { activeDeadlineSeconds: random.integer(1, 200) }) : pod,
+  deadline: (pod, random, always) =>
+    random.chance(always ? 0.4 : 0.1) ? withSpec(pod, { activeDeadlineSeconds: random.integer(1, 200) }) : pod,
   hostNetwork: (pod, random) => (random.chance(0.1) ? withSpec(pod, { hostNetwork: true }) : pod),
   hostUsers: (pod, random) =>
     random.chance(0.2) && pod.spec.hostNetwork !== true ? withSpec(pod, { hostUsers: false }) : pod,
@@ -24,6 +24,7 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
   rules: withRestartRules,
   environment: withEnvironment,
   resources: withResources,
+  health: (pod, _random, always) => (always ? withoutSickness(pod) : pod),
 };
 
 /** Names of the features, for who wants pods without some of them. */
@@ -35,7 +36,7 @@ export interface PodWishes {
   readonly without: ReadonlySet<string>;
   /**
    * Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry,
-   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `many` are three.
+   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `steady` ones run and are well, `many` are three.
    */
   readonly always: ReadonlySet<string>;
 }
@@ -71,7 +72,8 @@ export function drawPod(name: string, uid: string, random: SimRandom, { without,
 }
 
 function drawContainer(name: string, random: SimRandom, always: ReadonlySet<string>): Container {
-  const ends = random.chance(always.has("lasting") ? 0.1 : 0.5);
+  const isSteady = always.has("steady");
+  const ends = random.chance(always.has("lasting") ? 0.1 : 0.5) && !isSteady;
   const soonMs = random.integer(0, 30_000);
   const afterMs = ends ? random.pick([0, soonMs, random.integer(0, 400_000)]) : undefined;
   const lateMs = always.has("enduring") ? random.integer(640_000, 900_000) : undefined;
@@ -79,10 +81,10 @@ function drawContainer(name: string, random: SimRandom, always: ReadonlySet<stri
     exitAfterMs: always.has("enduring") ? lateMs : always.has("crashing") ? soonMs : afterMs,
     exitCode: random.pick([0, 0, 1, 3]),
     deaf: random.chance(0.2),
-    unstartable: random.chance(0.05),
+    unstartable: random.chance(0.05) && !isSteady,
     chatty: random.chance(0.1),
   });
-  const needsNothing = always.has("lasting") && random.chance(0.8);
+  const needsNothing = isSteady || (always.has("lasting") && random.chance(0.8));
   const drawn = random.pick(["busybox", "busybox", "busybox", "busybox", "pulled:1", "large:1", "missing:1"]);
   const policy = random.pick(["IfNotPresent", "IfNotPresent", "Always", "Never"]);
   const isMissing = always.has("missing") && random.chance(0.5);
@@ -100,10 +102,10 @@ function withContainers(pod: Pod, change: (container: Container) => Container): 
   return withSpec(pod, { containers: pod.spec.containers.map(change) });
 }
 
-function withInitContainers(pod: Pod, random: SimRandom): Pod {
-  if (!random.chance(0.35)) return pod;
+function withInitContainers(pod: Pod, random: SimRandom, always: boolean): Pod {
+  if (!random.chance(always ? 0.8 : 0.35)) return pod;
   const initContainers = Array.from({ length: random.integer(1, 3) }, (_, index): Container => {
-    const sidecar = random.chance(0.4);
+    const sidecar = random.chance(always ? 0.9 : 0.4);
     const command = behaviourCommand({
       exitAfterMs: sidecar && random.chance(0.7) ? undefined : random.integer(0, 10_000),
       exitCode: random.pick([0, 0, 0, 0, 1]),
@@ -153,11 +155,11 @@ function withHostPorts(pod: Pod, random: SimRandom, always: boolean): Pod {
   return first === undefined ? pod : withSpec(pod, { containers: [{ ...first, ports }, ...others] });
 }
 
-function withRestartRules(pod: Pod, random: SimRandom): Pod {
-  if (!random.chance(0.15)) return pod;
+function withRestartRules(pod: Pod, random: SimRandom, always: boolean): Pod {
+  if (!random.chance(always ? 0.6 : 0.15)) return pod;
   return withContainers(pod, (container) => {
-    if (!random.chance(0.6)) return container;
-    const action = random.pick(["Restart", "Restart", "RestartAllContainers"]);
+    if (!random.chance(always ? 0.9 : 0.6)) return container;
+    const action = random.pick(["Restart", always ? "RestartAllContainers" : "Restart", "RestartAllContainers"]);
     const rule = { action, exitCodes: { operator: "In", values: [3] } };
     const restartPolicy = random.pick(["Always", "OnFailure", "Never"]);
     return { ...container, restartPolicy, restartPolicyRules: [{ ...rule }] };

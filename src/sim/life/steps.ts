@@ -94,7 +94,7 @@ const blows = {
     stage.node.kill();
     const afterMs = random.integer(100, 3000);
     const [failBefore, hang] = [random.pick([0, 0, 0.5]), random.pick([0, 0, 0.3])];
-    const lookSlowness = random.pick([1, 100]);
+    const lookSlowness = random.pick([1, 100, 100]);
     onPod(stage, random, ({ metadata }) => {
       stage.unwant(metadata.uid);
       if (random.chance(0.5)) stage.want(stage.newPod(random, metadata.name));

@@ -39,24 +39,24 @@ const subjects: readonly Subject[] = [
   },
   {
     name: "orphans and returning pods",
-    weights: { leaveOrphan: 8, returnPod: 30, replacePod: 6, killNodeAtStep: 3 },
+    weights: { leaveOrphan: 16, returnPod: 30, replacePod: 6, killNodeAtStep: 3 },
     always: new Set(["lasting"]),
   },
   {
     name: "graces",
     weights: { removePodSoon: 20, removeEndingPod: 20, removeStartingPod: 20, killSandbox: 6, failingCalls: 6 },
-    always: new Set(["hooks", "lasting"]),
+    always: new Set(["hooks", "init", "deadline", "lasting"]),
   },
   {
     name: "a slow runtime",
-    weights: { slowCalls: 30, killContainer: 10, changeLabels: 10, changeImage: 5 },
+    weights: { addPod: 6, slowCalls: 30, killContainer: 10, changeLabels: 5, changeImage: 5 },
     always: new Set(["crashing", "many"]),
     isQuiet: true,
   },
   {
     name: "clocks and crashes",
     weights: { jumpClock: 30, killContainer: 10, removeContainer: 4, killNode: 2, slowCalls: 4 },
-    always: new Set(["crashing"]),
+    always: new Set(["crashing", "rules"]),
   },
   {
     name: "long runs",
@@ -68,18 +68,19 @@ const subjects: readonly Subject[] = [
   {
     name: "a crowded node",
     weights: { addPod: 40, replacePod: 10, removePod: 10, killNode: 12, killNodeAtStep: 4 },
-    always: new Set(["hostPorts", "lasting"]),
+    always: new Set(["hostPorts", "probes", "lasting"]),
     isTight: true,
   },
   {
     name: "probes and a full disk",
-    weights: { addPod: 15, diskFull: 30, killNode: 10, removePod: 6, killContainer: 4 },
-    always: new Set(["probes", "lasting", "always restarted"]),
+    weights: { addPod: 12, diskFull: 12, killNode: 2 },
+    always: new Set(["probes", "health", "steady", "always restarted"]),
     isQuiet: true,
+    pauseMs: 60_000,
   },
   {
     name: "sandboxes",
-    weights: { addPod: 20, killSandbox: 60, noAddress: 10, failingCalls: 6 },
+    weights: { addPod: 20, killSandbox: 25, noAddress: 25, failingCalls: 6 },
     always: new Set(["missing"]),
   },
 ];

@@ -104,11 +104,15 @@ export class Restarts implements Rule {
   /** What may run again and does not, although the longest back-off is over. */
   disagreements(): string[] {
     const { clock, world, node } = this.#scene;
-    return [...this.#lastExit].flatMap(([key, { container, atMs }]) => {
+    const nowOffsetMs = clock.wallMs - clock.nowMs;
+    return [...this.#lastExit].flatMap(([key, { container, atMs, life, wallOffsetMs }]) => {
       const [uid = "", name = ""] = key.split("/");
       const pod = node.desired.get(uid);
       const isRecent = clock.nowMs - atMs < longestDelayMs + startMs;
-      if (isRecent || pod === undefined || this.#over.has(uid) || !world.containers.has(container.id)) return [];
+      // A later life dates the exit by the wall clock.
+      const isDated = life === node.lives || wallOffsetMs === nowOffsetMs;
+      if (isRecent || !isDated || pod === undefined || this.#over.has(uid)) return [];
+      if (!world.containers.has(container.id)) return [];
       if (world.running(uid, name) !== undefined || !mayAlwaysRestart(pod, name)) return [];
       return [`${key} ended ${Math.round((clock.nowMs - atMs) / 1000)} s ago and was not restarted`];
     });
