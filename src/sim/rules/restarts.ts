@@ -4,7 +4,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { isRejection } from "../../pods/admission.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
-import { whereOf } from "./entry-data.ts";
+import { idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 interface Exit {
@@ -19,8 +19,12 @@ interface Exit {
   seenInLife?: number;
   /** A start was tried since: what fails counts as well. */
   tried?: boolean;
+  /** Simulated ms at which the last start since was decided: its image may come long after that. */
+  triedMs?: number;
 }
 
+const tries: ReadonlySet<string> = new Set(["PullImage", "ImagePresent"]);
+const stops: ReadonlySet<string> = new Set(["PreStopHook", "StopContainer"]);
 const waits: ReadonlySet<string> = new Set(["BackOff", "StartRetry"]);
 
 interface BackOff {
@@ -54,8 +58,8 @@ export class Restarts implements Rule {
   readonly #startedOver = new Set<string>();
   /** Pods that the node has turned away, or that made room for a critical one. */
   readonly #over = new Set<string>();
-  /** What containers were first given, by `uid/name`. */
-  readonly #resources = new Map<string, string>();
+  /** Containers that were ever to have other resources, by `uid/name`: that starts their back-offs over. */
+  readonly #resized = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -76,8 +80,20 @@ export class Restarts implements Rule {
     if (what === "BackOff") this.#waits(entry);
     if (isRejection(what) || what === "Preempting") this.#end(entry.pod?.uid ?? "");
     const last = this.#lastExit.get(whereOf(entry));
+    // From the first thing on that is done to end it, its exit is no success: it may come before its hook is over.
+    const ended = this.#scene.world.containers.get(idOf(entry));
+    if (kind === "action" && stops.has(what) && ended !== undefined) this.#stopping.add(ended);
     const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
-    if (last !== undefined && isTry && entry.container !== undefined) last.tried = true;
+    if (last === undefined) return;
+    if (isTry && entry.container !== undefined) last.tried = true;
+    if (isTry && tries.has(what)) last.triedMs = entry.atMs;
+  }
+
+  changed(before: Pod | undefined, after: Pod): void {
+    if (before === undefined) return;
+    for (const { name } of allOf(after)) {
+      if (resourcesOf(before, name) !== resourcesOf(after, name)) this.#resized.add(`${after.metadata.uid}/${name}`);
+    }
   }
 
   reborn(uid: string): void {
@@ -122,9 +138,7 @@ export class Restarts implements Rule {
   #keepRemembered(): void {
     const { clock, node } = this.#scene;
     for (const [identity, { sinceMs, wallOffsetMs }] of this.#backOffs) {
-      // In a cluster it is not followed here when a resize, which starts them over, reaches the node.
-      const isWritten =
-        node.cluster === undefined && sinceMs + writtenMs < clock.nowMs && node.diskFaultMs < sinceMs - writtenMs;
+      const isWritten = sinceMs + writtenMs < clock.nowMs && node.diskFaultMs < sinceMs - writtenMs;
       if (!isWritten || wallOffsetMs !== clock.wallMs - clock.nowMs) this.#backOffs.delete(identity);
     }
   }
@@ -179,8 +193,6 @@ export class Restarts implements Rule {
     const { clock, node } = this.#scene;
     this.#starts.set(container, { life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs });
     const pod = this.#scene.pods.get(uid);
-    const resources = JSON.stringify((pod && specOf(pod, name))?.resources ?? {});
-    if (!this.#resources.has(key)) this.#resources.set(key, resources);
     if (last === undefined || pod === undefined) return;
     const [before, now] = [attemptOf(last.container), attemptOf(container)];
     if (now <= before) this.#broken("restart counts grow", `${key} went from ${before} to ${now}`);
@@ -209,8 +221,10 @@ export class Restarts implements Rule {
   #judgeBackOff(key: string, last: Exit, spec: Container, image: string): void {
     const { clock, node } = this.#scene;
     const identity = `${key} ${image}`;
-    // Other resources start the back-off over, whenever the node has room for them.
-    if (this.#resources.get(key) !== JSON.stringify(spec.resources ?? {})) return;
+    // Other resources start the back-off over, whenever podwright learns of them and has room for them.
+    const desired = node.desired.get(key.split("/")[0] ?? "");
+    const isOther = desired !== undefined && resourcesOf(desired, spec.name) !== JSON.stringify(spec.resources ?? {});
+    if (isOther || this.#resized.has(key)) return;
     const known = this.#backOffs.get(identity);
     const live = known !== undefined && last.atMs - known.sinceMs <= forgottenMs ? known : undefined;
     const waitedMs = clock.nowMs - last.atMs;
@@ -226,7 +240,7 @@ export class Restarts implements Rule {
     const isDated = clock.wallMs - clock.nowMs === last.wallOffsetMs;
     this.#backOffs.set(identity, {
       delayMs,
-      sinceMs: clock.nowMs,
+      sinceMs: last.triedMs ?? clock.nowMs,
       wallOffsetMs: isDated ? last.wallOffsetMs : Number.NaN,
     });
   }
@@ -249,6 +263,10 @@ function allOf(pod: Pod): Container[] {
 
 function specOf(pod: Pod, name: string): Container | undefined {
   return allOf(pod).find((container) => container.name === name);
+}
+
+function resourcesOf(pod: Pod, name: string): string {
+  return JSON.stringify(specOf(pod, name)?.resources ?? {});
 }
 
 function restartsAll(spec: Container | undefined, exitCode: number): boolean {

@@ -13,7 +13,10 @@ const noticedMs = 15_000;
 interface Phase {
   readonly to: string;
   readonly reason: string;
-  /** The pod was to go when it came to that: a later life, in which it is wanted again, has seen nothing of it. */
+  /**
+   * The pod was to go when it came to that, or was before what shows it was removed: a later life, in which it is wanted
+   * again, has seen nothing of it.
+   */
   readonly isUnwanted: boolean;
 }
 
@@ -44,13 +47,16 @@ export class StatusRules implements Rule {
     const where = `${podUid}/${nameOf(container)}`;
     if (type !== "probed") this.#changed.set(where, this.#scene.clock.nowMs);
     if (type === "exited") this.#hooks.delete(where);
+    const phase = this.#phases.get(podUid);
+    if (type !== "removed" || phase === undefined || !this.#scene.unwanted.has(podUid)) return;
+    this.#phases.set(podUid, { ...phase, isUnwanted: true });
   }
 
   entry(entry: SimEntry): void {
     const uid = entry.pod?.uid ?? "";
     if (this.#tampered.has(uid)) return;
     if (entry.what === lifeStarted) this.#begin();
-    if (entry.what === "PodPhaseChanged") this.#phase(uid, dataText(entry, "to"), dataText(entry, "reason"));
+    if (entry.what === "PodPhaseChanged") this.#phase(uid, entry);
     // What comes under its UID after that is another pod.
     if (entry.what === "PodFinished") this.#phases.delete(uid);
     if (entry.what === "ContainerStateChanged") this.#container(entry);
@@ -82,9 +88,12 @@ export class StatusRules implements Rule {
     }
   }
 
-  #phase(uid: string, to: string, reason: string): void {
+  #phase(uid: string, entry: SimEntry): void {
     const from = this.#phases.get(uid)?.to;
-    this.#phases.set(uid, { to, reason, isUnwanted: this.#scene.unwanted.has(uid) });
+    const to = dataText(entry, "to");
+    // It may be wanted again by the time that it has ended.
+    const isUnwanted = this.#scene.unwanted.has(uid) || entry.cause?.code === "ManifestRemoved";
+    this.#phases.set(uid, { to, reason: dataText(entry, "reason"), isUnwanted });
     if (from === undefined) return;
     const isBack = (order[to] ?? 0) < (order[from] ?? 0);
     const isRevived = order[from] === 2 && to !== from;
