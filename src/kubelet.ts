@@ -153,6 +153,7 @@ export class Kubelet {
       workers: this.#workers,
       allocations: this.#allocations,
       sourcesReady: () => this.#wantedIsKnown(),
+      moreToCome: () => !this.#identity.settled,
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
       housekeepingPeriodMs: config.housekeepingPeriodMs,

@@ -3,19 +3,27 @@ import { podUid } from "../base/ids.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "./pod-change.ts";
 
+export interface AfterListingDependencies {
+  readonly pleg: Pick<Pleg, "firstListing" | "isListed">;
+  /** Whether it is known of everything that runs that it is wanted, or not. */
+  readonly knowsAll: () => boolean;
+  /** Whether changes are on their way of which the sources said at the same time. */
+  readonly moreToCome: () => boolean;
+  readonly next: (change: PodChange) => void;
+}
+
 /**
- * Holds back changes of pods that contend with others for something of the node until the runtime has been listed once;
- * then those that it has pass first. What runs keeps what it holds over a restart of podwright, whoever else wants it
- * and in whichever order the sources name them.
+ * Holds back changes of pods that contend with others for something of the node until the runtime has been listed once,
+ * and then, until it is known who runs, for as long as a source still speaks; then those that the runtime has pass
+ * first. What runs keeps what it holds over a restart of podwright, whoever else wants it and in whichever order a source
+ * names them.
  */
 export class AfterListing {
-  readonly #pleg: Pick<Pleg, "firstListing" | "isListed" | "lastRelistMs">;
-  readonly #next: (change: PodChange) => void;
+  readonly #deps: AfterListingDependencies;
   #held: PodChange[] = [];
 
-  constructor(pleg: Pick<Pleg, "firstListing" | "isListed" | "lastRelistMs">, next: (change: PodChange) => void) {
-    this.#pleg = pleg;
-    this.#next = next;
+  constructor(deps: AfterListingDependencies) {
+    this.#deps = deps;
   }
 
   /** Pods that are held back. */
@@ -32,16 +40,18 @@ export class AfterListing {
   holds(change: PodChange, contends: boolean): boolean {
     const { uid } = change.pod.metadata;
     const isHeld = this.#held.some(({ pod }) => pod.metadata.uid === uid);
-    if (!isHeld && (!contends || this.#pleg.lastRelistMs !== undefined)) return false;
-    if (this.#held.length === 0) void this.#pleg.firstListing.then(() => this.#release());
-    this.#held.push(change);
-    return true;
+    const holds = isHeld || (contends && !this.#deps.knowsAll());
+    if (holds) this.#held.push(change);
+    // After the listing at the end of what is said at this moment: each change asks for that, also one that passes.
+    if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#release());
+    return holds;
   }
 
   #release(): void {
+    if (this.#deps.moreToCome()) return;
     const held = this.#held;
     this.#held = [];
-    const runs = ({ pod }: PodChange): boolean => this.#pleg.isListed(podUid(pod.metadata.uid));
-    for (const change of [...held.filter(runs), ...held.filter((other) => !runs(other))]) this.#next(change);
+    const runs = ({ pod }: PodChange): boolean => this.#deps.pleg.isListed(podUid(pod.metadata.uid));
+    for (const change of [...held.filter(runs), ...held.filter((other) => !runs(other))]) this.#deps.next(change);
   }
 }

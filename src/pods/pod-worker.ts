@@ -84,7 +84,10 @@ export class PodWorker {
       sandboxMade: () => this.#acted(),
       resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
-      moved: (operation) => this.#moved(operation.name),
+      moved: ({ name }) => {
+        this.#acted();
+        this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
+      },
     });
   }
 
@@ -219,6 +222,8 @@ export class PodWorker {
       const status = await cache.getNewerThan(this.uid, effects, config.observeLimitMs, signal);
       const from = { logs: runtime, node: runtime.node };
       this.#messages = await readTerminationMessages(from, this.ref, status, this.#messages);
+      // Nothing is done by what was granted before that is on the disk. What takes long there makes looks stale.
+      if (this.#state.kind === "syncing") await this.#deps.allocations.saved();
       if (effects === this.#effects) return status;
     }
   }
@@ -229,8 +234,10 @@ export class PodWorker {
     // Until its sandbox is made there is nothing to decide about a pod; the operation's end wakes this worker.
     if (this.#operations.busy.wholePod) return;
     // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
-    if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;
-    await this.#deps.allocations.saved();
+    if (status.sandboxes.length === 0) {
+      if (await this.#waitsForRival()) return;
+      await this.#deps.allocations.saved();
+    }
     this.#restarts.observe(status);
     this.#resizing.observe(pod, status);
     for (const id of this.#evidence.keys()) if (!hasInstance(status, id)) this.#evidence.delete(id);
@@ -302,13 +309,7 @@ export class PodWorker {
     this.#restarts.acting(status, actions);
     const life = this.#life;
     if (life === undefined) return;
-    const work = syncPod(this.#deps.runtime, pod, status, actions);
-    for (const operation of work) this.#operations.launch(operation, status, life);
-  }
-
-  #moved(operation: string): void {
-    this.#acted();
-    this.wake({ code: "OperationMoved", message: `podwright got on with it: ${operation}` });
+    for (const each of syncPod(this.#deps.runtime, pod, status, actions)) this.#operations.launch(each, status, life);
   }
 
   /** What is left of the pod's earlier containers and sandboxes. */

@@ -28,6 +28,8 @@ export interface SyncLoopDependencies {
   readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod">;
   /** True once every source has said what it wants: before that nothing is known to be unwanted. */
   readonly sourcesReady: () => boolean;
+  /** Whether changes are on their way here of which a source has said already. */
+  readonly moreToCome: () => boolean;
   /** Which of the runtime's pods are this node's to remove. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** Pods that left something on disk or in the cgroup tree, and how to remove that. */
@@ -63,7 +65,8 @@ export class SyncLoop {
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
-    this.#afterListing = new AfterListing(deps.pleg, (change) => this.#take(change));
+    const knowsAll = (): boolean => this.#knowsAll;
+    this.#afterListing = new AfterListing({ ...deps, knowsAll, next: (change) => this.#take(change) });
     this.#desk = new AdmissionDesk({
       workers: deps.workers,
       journal: deps.runtime.journal,

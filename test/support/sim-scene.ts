@@ -4,6 +4,7 @@ import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { SimClock } from "../../src/sim/clock.ts";
+import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
@@ -38,11 +39,15 @@ export class Scene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly world = new RuntimeWorld(this.clock);
   readonly node: SimNode;
+  /** What goes wrong, while it does: nothing by itself. */
+  readonly faults: FaultWindows;
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
 
   constructor() {
     this.world.images.add("busybox:latest");
-    this.node = new SimNode({ clock: this.clock, world: this.world, random: new SimRandom(1) });
+    const { clock, world } = this;
+    this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
+    this.node = new SimNode({ clock, world, faults: this.faults, random: new SimRandom(1) });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });

@@ -221,3 +221,64 @@ test("a pod that comes back under its UID keeps its host port from one that came
   assert.equal(world.running("uid-2", "c"), undefined);
   assert.equal(scene.status("uid-2")?.reason, "NodePorts");
 });
+
+test("a container that has come to run while what was granted was being written is not started once more", async () => {
+  const scene = new Scene();
+  const { node, world, clock } = scene;
+  const write = node.files.write.bind(node.files);
+  node.files.write = async (path, ...content) => {
+    if (path.includes("allocated_pods_state")) await clock.incarnation().sleep("a slow disk", 300);
+    return await write(path, ...content);
+  };
+  const other = podOf({ containers: [runs("other", { resources: { requests: { cpu: "1m" } } })] }, "uid-2", "other");
+  using _watch = world.onChange(({ type, podUid }) => {
+    if (type === "sandboxStarted" && podUid === "uid-1") node.add(other);
+  });
+  node.add(podOf({ containers: [runs("c"), runs("slow", { image: "large:1" })] }));
+  await scene.pass(30_000);
+  const made = scene.entries("CreateContainer").filter(({ kind, container }) => kind === "action" && container === "c");
+  assert.equal(made.length, 1);
+});
+
+test("a host port stays with the pod that runs when manifests are read late after a restart", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const [first, second] = ["1", "2"].map((uid) => podOf({ containers: [withPort(runs("c"))] }, `uid-${uid}`, uid));
+  assert.ok(first && second);
+  node.add(first);
+  await scene.pass(5000);
+  node.add(second);
+  await scene.pass(5000);
+  const running = world.running("uid-1", "c")?.id;
+  node.kill();
+  node.desired.clear();
+  for (const pod of [second, first]) node.desired.set(pod.metadata.uid, pod);
+  scene.faults.begin({ manifestDelayMaxMs: 20_000 }, 20_000);
+  node.start();
+  await scene.pass(30_000);
+  assert.equal(world.running("uid-1", "c")?.id, running);
+  assert.equal(world.running("uid-2", "c"), undefined);
+});
+
+test("a host port stays with the static pod that runs, whichever manifest comes first after a restart", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const [first, second] = ["a", "b"].map((letter) =>
+    asStatic(podOf({ containers: [withPort(runs("c"))] }, letter.repeat(32), letter)),
+  );
+  assert.ok(first && second);
+  const { uid } = first.metadata;
+  node.add(first);
+  await scene.pass(5000);
+  node.add(second);
+  await scene.pass(5000);
+  const running = world.running(uid, "c")?.id;
+  assert.ok(running);
+  node.kill();
+  node.desired.clear();
+  for (const pod of [second, first]) node.desired.set(pod.metadata.uid, pod);
+  node.start();
+  await scene.pass(30_000);
+  assert.equal(world.running(uid, "c")?.id, running);
+  assert.equal(world.running(second.metadata.uid, "c"), undefined);
+});

@@ -16,6 +16,7 @@ const workload = {
     onPod(stage, random, ({ metadata: { uid } }) => {
       const graceSeconds = random.pick([undefined, random.integer(1, 5)]);
       const look = (left: number): void => {
+        if (!stage.node.desired.has(uid)) return;
         if (stage.node.isEnding(uid)) stage.unwant(uid, graceSeconds);
         else if (left > 0) stage.clock.schedule("a pod to come to its end", 500, () => look(left - 1));
       };

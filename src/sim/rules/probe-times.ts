@@ -7,6 +7,8 @@ import type { Rule, RuleMaker } from "./rule.ts";
 /** A command that was on its way is asked a moment later. */
 const callMs = 500;
 const roundingMs = 5;
+/** The longest deadline of a call that hung before, and a little. */
+const recoveredMs = 150_000;
 
 /** Nothing is probed before its initial delay is over, and of a pod that ends only its readiness. */
 export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule => {
@@ -23,7 +25,8 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     const where = `${uid}/${nameOf(container)}`;
     const since = endingMs.get(uid);
     // Until it can be looked at, a pod is probed as before.
-    const isLate = since !== undefined && since > node.soundSinceMs && clock.nowMs > since + callMs * node.slowness;
+    const isLate =
+      since !== undefined && since > node.soundSinceMs + recoveredMs && clock.nowMs > since + callMs * node.slowness;
     if (probe.type !== "readiness" && isLate) {
       broken("only readiness at the end", `${where} was probed for ${probe.type} while its pod ended`);
     }
