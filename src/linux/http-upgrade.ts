@@ -6,12 +6,15 @@ import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import type { Forward } from "../ports/node-server.ts";
+import { carry } from "./carry.ts";
 import { type Bridge, bridgeAnswer, bridgeOf, handshakeProblem } from "./websocket-bridge.ts";
 
 /** How long the other server may take to answer the upgrade. */
 const answerLimitMs = 30_000;
 /** Of an answer that refuses the upgrade, so much is passed back. */
 const maxRefusalBytes = 4096;
+
+const nosniff = { "X-Content-Type-Options": "nosniff" };
 
 /** Headers that speak of the hop before, or are written anew; `authorization` is for podwright alone. */
 const ownHeaders = new Set(["host", "authorization", "cookie", "transfer-encoding", "content-length"]);
@@ -38,7 +41,7 @@ export async function forwardUpgrade(
   const bridge = bridgeOf(incoming, streams);
   const problem = bridge && handshakeProblem(incoming);
   if (problem !== undefined) {
-    await answerRaw(client, { ...plain(400, `${problem}\n`), headers: { "Sec-WebSocket-Version": "13" } });
+    await answerRaw(client, { ...plain(400, `${problem}\n`), headers: { ...nosniff, "Sec-WebSocket-Version": "13" } });
     return;
   }
   let answer: Upgraded | ApiResponse;
@@ -65,8 +68,7 @@ export async function forwardUpgrade(
     client.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(response.rawHeaders)}\r\n`);
     if (answer.head.length > 0) client.write(answer.head);
     if (head.length > 0) upstream.write(head);
-    // Each way ends by itself: a client that has sent all still waits for what the container answers.
-    await Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]);
+    await carry(client, upstream);
   }
   end();
 }
@@ -138,11 +140,12 @@ async function refusal(response: IncomingMessage): Promise<ApiResponse> {
     text += String(chunk);
     if (text.length >= maxRefusalBytes) break;
   }
-  return plain(status, text.slice(0, maxRefusalBytes));
+  const said = text === "" ? `the container runtime refused the change of protocol\n` : text;
+  return plain(status, said.slice(0, maxRefusalBytes));
 }
 
 function plain(status: number, body: string): ApiResponse {
-  return { status, contentType: "text/plain; charset=utf-8", body };
+  return { status, contentType: "text/plain; charset=utf-8", headers: nosniff, body };
 }
 
 /** Answers on a connection that has left HTTP's hands, and ends it. */

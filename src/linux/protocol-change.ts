@@ -15,6 +15,7 @@ export interface UpgradeOptions extends Pick<ExchangeOptions, "onError" | "error
 const upgradeRequired: ApiResponse = {
   status: 400,
   contentType: "text/plain; charset=utf-8",
+  headers: { "X-Content-Type-Options": "nosniff" },
   body: "unable to upgrade: this needs a connection that asks for SPDY/3.1 or WebSocket\n",
 };
 

@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
 import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
+import { arriving } from "./carry.ts";
 import { SpdyDecoder, SpdyEncoder, SpdyError, type SpdyFrame } from "./spdy-frames.ts";
 
 /** Takes what comes on a stream; the connection is read on when the promise resolves. */
@@ -63,6 +65,8 @@ export class SpdySession {
       ended: stream.ended.promise,
       write: async (bytes) => {
         for (let offset = 0; offset < bytes.length; offset += maxDataBytes) {
+          // What the peer has said is read before: writing after it has gone ends all reading.
+          await setImmediate();
           if (stream.isOver || this.#isOver || hasEnded) return;
           const frame = this.#encoder.data(id, bytes.subarray(offset, offset + maxDataBytes), false);
           if (!this.#send(frame)) await this.#drained();
@@ -84,8 +88,8 @@ export class SpdySession {
     let broken: SpdyError | undefined;
     try {
       for (const frame of decoder.push(head)) await this.#take(frame);
-      for await (const chunk of this.#socket) {
-        for (const frame of decoder.push(chunk as Uint8Array)) await this.#take(frame);
+      for await (const chunk of arriving(this.#socket)) {
+        for (const frame of decoder.push(chunk)) await this.#take(frame);
       }
     } catch (error) {
       // A connection that breaks is an end like another: whoever waits for a stream learns that it is over.

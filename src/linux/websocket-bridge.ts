@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { once } from "node:events";
 import type { StreamChoice } from "../ports/node-server.ts";
+import { arriving, written } from "./carry.ts";
 import { systemClock } from "./clock.ts";
 import { SpdySession, type SpdyStream } from "./spdy-session.ts";
 import {
@@ -149,12 +149,11 @@ async function tunnel(client: Duplex, head: Buffer, upstream: Duplex, upstreamHe
     client.destroy();
     upstream.destroy();
   };
-  upstream.on("error", end);
-  client.once("close", end);
+  client.once("close", () => upstream.destroy());
   const up = fromClient(client, head, async ({ bytes }) => await written(upstream, bytes)).then(() => upstream.end());
   const down = (async () => {
     if (upstreamHead.length > 0) await written(client, binaryMessage(upstreamHead));
-    for await (const chunk of upstream) await written(client, binaryMessage(chunk as Uint8Array));
+    for await (const chunk of arriving(upstream)) await written(client, binaryMessage(chunk));
     finish(client, 1000);
   })();
   await Promise.allSettled([up, down]);
@@ -197,14 +196,4 @@ function finish(client: Duplex, code: number, reason = ""): void {
   client.end(closeMessage(code, reason));
   const timer = systemClock.timer("a client to take its leave", leaveMs, () => client.destroy());
   client.once("close", () => timer[Symbol.dispose]());
-}
-
-/** Resolves when the connection takes more, or is over. */
-async function written(connection: Duplex, bytes: Uint8Array): Promise<void> {
-  if (!connection.writable || connection.write(bytes)) return;
-  const enough = new AbortController();
-  const events = ["drain", "close"].map((event) => once(connection, event, { signal: enough.signal }));
-  await Promise.race(events).catch(() => {});
-  enough.abort();
-  await Promise.allSettled(events);
 }

@@ -32,7 +32,7 @@ export function withAccess(
 ): NodeHandler {
   return async (request) => {
     const who = await identify(request, authenticators, log);
-    if (who === undefined) return { ...plain(401, "Unauthorized"), headers: { "WWW-Authenticate": "Bearer" } };
+    if (who === undefined) return plain(401, "Unauthorized", { "WWW-Authenticate": "Bearer" });
     const path = decodedPath(request.path);
     if (path === undefined) return plain(400, "the path's percent-encoding is broken\n");
     const what = attributesOf(request.method, path);

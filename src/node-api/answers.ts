@@ -1,7 +1,9 @@
 import type { ApiResponse } from "../ports/api-server.ts";
 
-export function plain(status: number, body: string): ApiResponse {
-  return { status, contentType: "text/plain; charset=utf-8", headers: { "X-Content-Type-Options": "nosniff" }, body };
+/** @param headers besides what keeps browsers from taking it for something else */
+export function plain(status: number, body: string, headers: ApiResponse["headers"] = {}): ApiResponse {
+  const all = { ...headers, "X-Content-Type-Options": "nosniff" };
+  return { status, contentType: "text/plain; charset=utf-8", headers: all, body };
 }
 
 export function json(value: unknown): ApiResponse {

@@ -53,7 +53,7 @@ async function resolve(files: LogFiles, root: string, given: readonly string[]):
 /** The listing's links are relative: seen from a path without a slash at its end they would lead elsewhere. */
 function toDirectory(rest: readonly string[]): ApiResponse {
   const location = `${encodeURIComponent(rest.at(-1) ?? "logs")}/`;
-  return { ...plain(301, ""), headers: { Location: location } };
+  return plain(301, "", { Location: location });
 }
 
 async function listing(files: LogFiles, path: string): Promise<ApiResponse> {

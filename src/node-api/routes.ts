@@ -192,7 +192,7 @@ async function dispatch(routes: readonly Route[], debugging: boolean, request: N
   if (isAbsent || isBelow || rest.includes(undefined)) return plain(404, "404 page not found\n");
   if (!debugging && route.debugging === "refused") return plain(405, "Debug endpoints are disabled.\n");
   if (route.methods.length > 0 && !route.methods.includes(request.method)) {
-    return { ...plain(405, "405: Method Not Allowed"), headers: { Allow: route.methods.join(", ") } };
+    return plain(405, "405: Method Not Allowed", { Allow: route.methods.join(", ") });
   }
   try {
     return await route.handle(

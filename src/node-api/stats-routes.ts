@@ -64,5 +64,5 @@ async function summary(figures: NodeFigures, request: NodeRequest): Promise<ApiR
 }
 
 function notAllowed(allow: string): ApiResponse {
-  return { ...plain(405, "405: Method Not Allowed"), headers: { Allow: allow } };
+  return plain(405, "405: Method Not Allowed", { Allow: allow });
 }
