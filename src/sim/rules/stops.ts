@@ -34,7 +34,7 @@ export class Stops implements Rule {
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
     if (kind !== "action") return;
-    if (what === "PreStopHook") this.#hooked.add(idOf(entry));
+    if (what === "PreStopHook") this.#hooking(entry);
     if (what !== "StopContainer" || cause?.code === "ContainerGC") return;
     const seconds = Number(dataText(entry, "graceSeconds"));
     this.#judgeGrace(entry, seconds);
@@ -86,6 +86,13 @@ export class Stops implements Rule {
     const ofPod = this.#scene.pods.get(entry.pod?.uid ?? "")?.spec.terminationGracePeriodSeconds ?? 0;
     const due = Math.max(leastSeconds, probe?.terminationGracePeriodSeconds ?? ofPod);
     if (seconds !== due) this.#broken("the grace of the probe", `${whereOf(entry)} gets ${seconds} s, not ${due}`);
+  }
+
+  /** However often its stop is asked for. */
+  #hooking(entry: SimEntry): void {
+    const id = idOf(entry);
+    if (this.#hooked.has(id)) this.#broken("preStop once", `the hook of ${whereOf(entry)} is begun again`);
+    this.#hooked.add(id);
   }
 
   #judgeHook(entry: SimEntry, seconds: number): void {
