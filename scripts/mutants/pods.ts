@@ -86,7 +86,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "rival-of-earlier-life-ignored",
     file: "src/pods/pod-worker.ts",
-    from: "if (status.sandboxes.length === 0 && (await this.#waitsForRival())) return;",
+    from: "if (await this.#waitsForRival()) return;",
     to: "",
   },
   {
@@ -128,8 +128,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "host-port-lost-at-restart",
     file: "src/pods/after-listing.ts",
-    from: "if (!isHeld && (!contends || this.#pleg.lastRelistMs !== undefined)) return false;",
-    to: "if (!isHeld || contends) return false;",
+    from: "const holds = isHeld || (contends && !this.#deps.knowsAll());",
+    to: "const holds = isHeld && contends;",
   },
   {
     name: "back-off-forgotten-at-restart",
