@@ -158,13 +158,16 @@ class Life {
   }
 
   async #restart(): Promise<void> {
-    await this.#referee.restarted(async () => {
-      if (this.#random.chance(0.5)) this.#node.kill();
-      else await this.#node.stop(async () => await this.#passOn(500));
-      await this.#passOn(this.#random.integer(0, 2000));
-      this.#node.start();
-      await this.#passOn(calmRestartMs);
-    });
+    await this.#referee.restarted(
+      async () => {
+        if (this.#random.chance(0.5)) this.#node.kill();
+        else await this.#node.stop(async () => await this.#passOn(500));
+        await this.#passOn(this.#random.integer(0, 2000));
+        this.#node.start();
+        await this.#passOn(calmRestartMs);
+      },
+      async () => await this.#passOn(lookMs),
+    );
   }
 
   async #end(): Promise<void> {

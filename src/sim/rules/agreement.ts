@@ -24,8 +24,8 @@ export class Agreement implements Rule {
   readonly #everEnded = new Set<string>();
   /** Simulated ms at which pods were last told to stop. */
   readonly #endingMs = new Map<string, number>();
-  /** Simulated ms at which pods first got a sandbox. */
-  readonly #begunMs = new Map<string, number>();
+  /** When pods first got a sandbox, in simulated ms, and how far the wall clock was off. */
+  readonly #begun = new Map<string, { readonly atMs: number; readonly wallOffsetMs: number }>();
   readonly #rejected = new Set<string>();
   readonly #exitedMs = new WeakMap<SimContainer, number>();
 
@@ -35,7 +35,10 @@ export class Agreement implements Rule {
   }
 
   change({ type, container, podUid }: WorldChange): void {
-    if (type === "sandboxStarted" && !this.#begunMs.has(podUid)) this.#begunMs.set(podUid, this.#scene.clock.nowMs);
+    const { nowMs: atMs, wallMs } = this.#scene.clock;
+    if (type === "sandboxStarted" && !this.#begun.has(podUid)) {
+      this.#begun.set(podUid, { atMs, wallOffsetMs: wallMs - atMs });
+    }
     if (type !== "exited" || container === undefined) return;
     this.#exitedMs.set(container, this.#scene.clock.nowMs);
     this.#everEnded.add(podUid);
@@ -52,7 +55,7 @@ export class Agreement implements Rule {
   reborn(uid: string): void {
     this.#everEnded.delete(uid);
     this.#rejected.delete(uid);
-    this.#begunMs.delete(uid);
+    this.#begun.delete(uid);
   }
 
   async disagreements(): Promise<string[]> {
@@ -107,7 +110,11 @@ export class Agreement implements Rule {
     const running = all.filter((instance) => instance.state === "running").length;
     if (all.some((instance) => instance.state === "unknown")) return [`${where} is still unknown to the runtime`];
     if (pod.spec.activeDeadlineSeconds !== undefined) {
-      const dueMs = (this.#begunMs.get(uid) ?? 0) + pod.spec.activeDeadlineSeconds * 1000;
+      const { atMs = 0, wallOffsetMs = 0 } = this.#begun.get(uid) ?? {};
+      // A later life goes by the wall clock alone.
+      const { wallMs, nowMs } = this.#scene.clock;
+      if (wallMs - nowMs !== wallOffsetMs && this.#scene.node.lives > 1) return [];
+      const dueMs = atMs + pod.spec.activeDeadlineSeconds * 1000;
       const endsMs = Math.max(this.#endingMs.get(uid) ?? 0, dueMs) + longestStopMs;
       return running === 0 || this.#scene.clock.nowMs < endsMs ? [] : [`${where} runs after the pod's deadline`];
     }

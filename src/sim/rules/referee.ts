@@ -9,6 +9,8 @@ import type { Rule, Scene, Unwanted } from "./rule.ts";
 
 /** So many are enough to see what is wrong. */
 const manyProblems = 20;
+/** After so many looks at a node that was started again nothing is on its way any more. */
+const manyLooks = 6;
 
 /** Watches a life and judges it by all rules. */
 export class Referee {
@@ -35,7 +37,8 @@ export class Referee {
     const { uid } = pod.metadata;
     this.#pods.set(uid, pod);
     if (!this.#unwanted.has(uid)) return;
-    if (!this.#isThere(uid)) this.#reborn(uid);
+    // What is on its way still, podwright takes away first: it is done with the pod then, and says so.
+    if (!this.#isThere(uid) && !this.#scene.node.isEnding(uid)) this.#reborn(uid);
     // Podwright never learned that it was not wanted in between.
     else if (!this.#ending.has(uid)) this.#unwanted.delete(uid);
   }
@@ -105,12 +108,20 @@ export class Referee {
     for (const rule of this.#rules) await rule.atRest?.();
   }
 
-  /** Podwright is started again while all is well. */
-  async restarted(restart: () => Promise<void>): Promise<void> {
+  /**
+   * Podwright is started again while all is well.
+   * @param wait lets some time pass: at that moment a pod may just be starting over
+   */
+  async restarted(restart: () => Promise<void>, wait: () => Promise<void>): Promise<void> {
     for (const rule of this.#rules) rule.calm?.(true);
     await watchCalmRestart(this.#scene, (rule, detail) => this.broken(rule, detail), restart);
     for (const rule of this.#rules) rule.calm?.(false);
-    for (const problem of await this.disagreements()) this.broken("a restart changes nothing", problem);
+    let problems = await this.disagreements();
+    for (let left = manyLooks; left > 0 && problems.length > 0; left--) {
+      await wait();
+      problems = await this.disagreements();
+    }
+    for (const problem of problems) this.broken("a restart changes nothing", problem);
   }
 
   #change(change: WorldChange): void {

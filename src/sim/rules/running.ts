@@ -31,6 +31,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
   }
 
   function isSteady({ metadata: { uid }, spec }: Pod): boolean {
+    if (spec.activeDeadlineSeconds !== undefined) return false;
     const instances = instancesOf(uid);
     const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
     return [...spec.containers, ...sidecars].every((container) => {
