@@ -1,29 +1,67 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
+import { lifeStarted } from "../../journal/entry.ts";
 import { mayRun } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 const noPod: Pod = { metadata: { namespace: "", name: "", uid: "" }, spec: { containers: [] } };
 
-/** Two pods never hold one host port, unless one is on its way out. */
-export const ports: RuleMaker = ({ world, pods, unwanted }, broken): Rule => ({
-  change: ({ type, podUid: uid, container }) => {
+interface Begun {
+  /** The node's life in which the pod got its first sandbox. */
+  readonly life: number;
+  /** Pods that podwright knew in that life before it knew this one. */
+  readonly after: ReadonlySet<string>;
+}
+
+/**
+ * Two pods never hold one host port, unless one was on its way out before podwright knew of it. Of a static pod and one
+ * of the API server the later may take the other's port where it is the first that podwright learns of: the server may be
+ * away, and manifests may be read late.
+ */
+export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule => {
+  /** Pods of which podwright has learned in this life, in that order. */
+  const known = new Set<string>();
+  /** Which of them it knew before each. */
+  const before = new Map<string, ReadonlySet<string>>();
+  const begun = new Map<string, Begun>();
+
+  /** Podwright has let the pod in although it knew the other. */
+  function knewOf(uid: string, other: string): boolean {
+    const { life, after } = begun.get(uid) ?? { life: 0, after: new Set() };
+    return life === node.lives && after.has(other);
+  }
+
+  function judge(uid: string): void {
     const own = hostPorts(pods.get(uid));
-    if (type !== "started" || container === undefined || own.length === 0) return;
+    if (own.length === 0 || unwanted.has(uid)) return;
     for (const other of world.containers.values()) {
       const otherUid = other.config.labels["io.kubernetes.pod.uid"] ?? "";
-      if (otherUid === uid || !mayRun(other) || unwanted.has(otherUid) || unwanted.has(uid)) continue;
+      if (otherUid === uid || !mayRun(other)) continue;
       const shared = hostPorts(pods.get(otherUid)).find((port) => own.includes(port));
       if (shared === undefined) continue;
-      // A pod that ends by itself holds its port until it is gone, and its successor may be there already.
-      const names = [uid, otherUid].map((each) => pods.get(each)?.metadata.name);
-      // What the API server wants is not known while it is away: a static pod may take a port of that then.
       const kinds = [uid, otherUid].map((each) => isStaticPod(pods.get(each) ?? noPod));
-      if (kinds[0] !== kinds[1]) continue;
-      if (names[0] !== names[1]) broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
+      const mayMeet = unwanted.has(otherUid) || kinds[0] !== kinds[1];
+      if (!mayMeet || knewOf(uid, otherUid))
+        broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
     }
-  },
-});
+  }
+
+  return {
+    change: ({ type, podUid: uid }) => {
+      if (type === "sandboxStarted" && !begun.has(uid)) {
+        begun.set(uid, { life: node.lives, after: before.get(uid) ?? new Set() });
+      }
+      if (type === "started") judge(uid);
+    },
+    reborn: (uid) => void begun.delete(uid),
+    entry: ({ what, pod }) => {
+      if (what === lifeStarted) for (const each of [known, before]) each.clear();
+      if (what !== "PodAdded" || pod === undefined) return;
+      before.set(pod.uid, new Set(known));
+      known.add(pod.uid);
+    },
+  };
+};
 
 function hostPorts(pod: Pod | undefined): number[] {
   return (pod?.spec.containers ?? []).flatMap((container) =>
