@@ -41,8 +41,8 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
       if (shared === undefined) continue;
       const kinds = [uid, otherUid].map((each) => isStaticPod(pods.get(each) ?? noPod));
       const mayMeet = unwanted.has(otherUid) || kinds[0] !== kinds[1];
-      if (!mayMeet || knewOf(uid, otherUid))
-        broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
+      if (mayMeet && !knewOf(uid, otherUid)) continue;
+      broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
     }
   }
 
