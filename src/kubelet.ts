@@ -308,7 +308,7 @@ export class Kubelet {
       node: node.resources,
       activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
       known: (uid) => this.#isKnown(podUid(uid)),
-      ready: () => this.#wantedIsKnown(),
+      ready: () => this.#wantedIsKnown() && !this.#syncLoop.isTakingUp,
       changed: (uid, cause) => this.#workers.get(podUid(uid))?.wake(cause),
     });
   }

@@ -21,9 +21,15 @@ export interface AfterListingDependencies {
 export class AfterListing {
   readonly #deps: AfterListingDependencies;
   #held: PodChange[] = [];
+  #isPassing = false;
 
   constructor(deps: AfterListingDependencies) {
     this.#deps = deps;
+  }
+
+  /** True while some of what was said at one time has been passed on, and some has not. */
+  get isBusy(): boolean {
+    return this.#isPassing || this.#held.length > 0;
   }
 
   /** Pods that are held back. */
@@ -51,7 +57,9 @@ export class AfterListing {
     if (this.#deps.moreToCome()) return;
     const held = this.#held;
     this.#held = [];
+    this.#isPassing = true;
     const runs = ({ pod }: PodChange): boolean => this.#deps.pleg.isListed(podUid(pod.metadata.uid));
     for (const change of [...held.filter(runs), ...held.filter((other) => !runs(other))]) this.#deps.next(change);
+    this.#isPassing = false;
   }
 }

@@ -96,6 +96,11 @@ export class SyncLoop {
     if (!this.#afterListing.holds(change, change.op === "add")) this.#take(change);
   }
 
+  /** True while pods come of which nothing is known yet but that they run: what they hold is not free. */
+  get isTakingUp(): boolean {
+    return this.#afterListing.isBusy;
+  }
+
   /** Pods that are wanted and have no worker yet. */
   waiting(): Pod[] {
     const pods = [...this.#afterListing.pods, ...this.#desk.pods];
