@@ -11,7 +11,7 @@ import { unhonouredFields } from "./unhonoured.ts";
 
 const documentation = new URL("../../docs/configuration.md", import.meta.url);
 
-/** The kubelet of 1.36 has so many fields (census of its types.go). */
+/** The kubelet of 1.36 has so many fields (its types.go). */
 const upstreamFields = 125;
 
 test("the schema has every field of the 1.36 kubelet", () => {

@@ -17,7 +17,7 @@ type Told = Pick<NodeEvent, "type" | "reason" | "message">;
 const normal = (reason: string, message: string): Told => ({ type: "Normal", reason, message });
 const warning = (reason: string, message: string): Told => ({ type: "Warning", reason, message });
 
-/** Events of images that tell of something wrong (census §5.17). */
+/** Events of images that tell of something wrong (kubelet/events/event.go). */
 const imageWarnings: ReadonlySet<string> = new Set(["Failed", "ErrImageNeverPull", "InspectFailed"]);
 /** Why a container waits that does not get its image (upstream's pkg/kubelet/images). */
 const imageReasons: ReadonlySet<string> = new Set<ImageErrorReason>([

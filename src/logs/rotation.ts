@@ -47,7 +47,7 @@ type Told = Map<string, { readonly atMs: number; untold: number }>;
 const toldEveryMs = 10 * 60_000;
 
 /**
- * Keeps container logs small (census §5.9): renames what has grown too long, lets the runtime begin a new file, packs the
+ * Keeps container logs small (upstream's ContainerLogManager): renames what has grown too long, lets the runtime begin a new file, packs the
  * older ones and removes the oldest. Containers do not wait for each other.
  */
 export class LogRotation {

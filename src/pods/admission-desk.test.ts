@@ -46,7 +46,7 @@ class World {
   readonly desk = new AdmissionDesk({
     workers: {
       list: () => [...this.workers.values()] as unknown as PodWorker[],
-      get: (uid) => this.workers.get(uid) as unknown as PodWorker | undefined,
+      terminate: (uid, why) => this.workers.get(uid)?.terminate(why),
       returning: () => undefined,
     },
     journal: this.journal,

@@ -11,7 +11,7 @@ import { preempting } from "./preemption.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface AdmissionDeskDependencies {
-  readonly workers: Pick<PodWorkers, "list" | "get" | "returning">;
+  readonly workers: Pick<PodWorkers, "list" | "terminate" | "returning">;
   readonly journal: Recorder;
   /** The pod with the resources that it was granted. */
   readonly granted: (pod: Pod) => Pod;
@@ -148,8 +148,8 @@ export class AdmissionDesk {
       };
       const { reason, message } = preempting;
       const entry = this.#record(reason, victim, message, because, { resource });
-      const worker = this.#deps.workers.get(podUid(victim.metadata.uid));
-      worker?.terminate({ code: reason, message, entry, because }, gracePeriodSeconds(victim));
+      const preempted: Cause = { code: reason, message, entry, because };
+      this.#deps.workers.terminate(podUid(victim.metadata.uid), preempted, gracePeriodSeconds(victim));
     }
   }
 
@@ -169,9 +169,9 @@ export class AdmissionDesk {
     const { workers, granted } = this.#deps;
     const held = workers.list().flatMap((worker): Holder[] => {
       const { pod } = worker;
-      // One that comes back has been let in before, and keeps its part.
+      // One that comes back has its part already, unless it was refused.
       const returning = workers.returning(worker.uid);
-      if (returning !== undefined) return [{ pod: granted(returning), ending: false }];
+      if (returning !== undefined) return [{ pod: granted(returning.pod), ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
     const promised = earlier.map(({ change }) => ({ pod: change.pod, ending: false }));

@@ -12,6 +12,14 @@ import type { WorkerPlan } from "./worker-plan.ts";
 /** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
 const orphanGraceSeconds = 1;
 
+/** A pod that comes back under the UID of one that is still ending: it begins when that one is finished. */
+export interface ReturningPod {
+  readonly pod: Pod;
+  readonly cause: Cause;
+  /** It is over before it begins: it was refused, say. */
+  readonly end?: { readonly cause: Cause; readonly graceSeconds: number };
+}
+
 /**
  * One worker for each pod UID. Two pods of one full name never run at the same time: the later waits until the earlier
  * is finished, so that a replaced manifest ends the old pod before the new one starts.
@@ -21,8 +29,7 @@ export class PodWorkers {
   readonly #workers = new Map<PodUid, PodWorker>();
   /** By full name, oldest first: only the first one of each works. */
   readonly #queues = new Map<string, PodWorker[]>();
-  /** Pods that came back under the UID of one that is still ending: started when that one is finished. */
-  readonly #returning = new Map<PodUid, { readonly pod: Pod; readonly cause: Cause }>();
+  readonly #returning = new Map<PodUid, ReturningPod>();
   readonly #onFinished: (worker: PodWorker) => void;
   #signal: AbortSignal | undefined;
 
@@ -46,8 +53,8 @@ export class PodWorkers {
   }
 
   /** The pod that comes back under this UID as soon as the one that is still ending is finished. */
-  returning(uid: PodUid): Pod | undefined {
-    return this.#returning.get(uid)?.pod;
+  returning(uid: PodUid): ReturningPod | undefined {
+    return this.#returning.get(uid);
   }
 
   /** What each worker would do at its next step; one that waits for its name does nothing. */
@@ -68,10 +75,17 @@ export class PodWorkers {
     if (worker === undefined) {
       this.#add(new PodWorker(this.#deps, podRef(pod), pod, cause));
     } else if (worker.forgotten) {
-      this.#returning.set(uid, { pod, cause });
+      this.#returning.set(uid, { ...this.#returning.get(uid), pod, cause });
     } else {
       worker.update(pod, cause);
     }
+  }
+
+  /** The pod stops for good, though somebody wants it. Of two of one UID that is the one that comes back. */
+  terminate(uid: PodUid, cause: Cause, graceSeconds: number): void {
+    const back = this.#returning.get(uid);
+    if (back === undefined) this.#workers.get(uid)?.terminate(cause, graceSeconds);
+    else if (back.end === undefined) this.#returning.set(uid, { ...back, end: { cause, graceSeconds } });
   }
 
   /** The pod is wanted no longer: stopped with its own grace, or a shorter one, and removed. */
@@ -161,7 +175,9 @@ export class PodWorkers {
     this.#returning.delete(worker.uid);
     if (back === undefined) return;
     const { pleg } = this.#deps;
-    this.#add(new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now()));
+    const next = new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now());
+    if (back.end !== undefined) next.terminate(back.end.cause, back.end.graceSeconds);
+    this.#add(next);
     pleg.requestInspect(worker.uid);
   }
 }

@@ -21,7 +21,7 @@ const expiryMs = 600_000;
 const sandboxKey = "sandbox";
 
 /**
- * When the containers of one pod may be restarted: crash-loop back-off (census §5.1), 10 s doubled to
+ * When the containers of one pod may be restarted: crash-loop back-off, 10 s doubled to
  * `maxContainerRestartPeriod`, counted from the exit.
  *
  * The runtime gives exits by wall clock, which may jump. Each exit is moved to the monotonic clock when it is first

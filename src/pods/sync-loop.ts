@@ -122,7 +122,7 @@ export class SyncLoop {
     if (change.op === "add" && this.#deps.hadEnded(podUid(pod.metadata.uid))) {
       this.#pass(change, undefined);
       const over: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
-      this.#deps.workers.get(podUid(pod.metadata.uid))?.terminate(over, gracePeriodSeconds(pod));
+      this.#deps.workers.terminate(podUid(pod.metadata.uid), over, gracePeriodSeconds(pod));
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
@@ -137,7 +137,7 @@ export class SyncLoop {
     workers.update(pod, cause);
     if (isDeleted(pod)) {
       const deleted: Cause = { code: "PodDeleted", message: "the pod is being deleted", because: cause };
-      workers.get(podUid(pod.metadata.uid))?.terminate(deleted, gracePeriodSeconds(pod));
+      workers.terminate(podUid(pod.metadata.uid), deleted, gracePeriodSeconds(pod));
     }
     if (rejection === undefined) return;
     const entry = this.#deps.runtime.journal.record({
@@ -147,7 +147,7 @@ export class SyncLoop {
       pod: podRef(pod),
       cause,
     });
-    workers.get(podUid(pod.metadata.uid))?.terminate({ code: rejection.reason, message: rejection.message, entry }, 1);
+    workers.terminate(podUid(pod.metadata.uid), { code: rejection.reason, message: rejection.message, entry }, 1);
   }
 
   /** Passes PLEG's events on and keeps house until the signal aborts. */

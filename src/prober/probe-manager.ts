@@ -54,7 +54,7 @@ interface ProbedPod {
 }
 
 /**
- * Probes containers (census §5.2): one worker for each container and type of probe, all on one timer. Gets its facts
+ * Probes containers (upstream's prober.Manager): one worker for each container and type of probe, all on one timer. Gets its facts
  * from the pods' workers and wakes them when a verdict changes.
  */
 export class ProbeManager implements PodProbes {

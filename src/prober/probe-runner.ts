@@ -44,7 +44,7 @@ const slowCommandMs = 500;
 const runtimeSlackMs = 10_000;
 /** A deadline that is seen later than this was seen late because podwright was busy. */
 const punctualMs = 20;
-/** Most that is read of a command's output (census §5.2), and most that is told of it. */
+/** Most that is read of a command's output (maxReadLength), and most that is told of it. */
 const maxOutputBytes = 10 * 1024;
 const maxToldCharacters = 300;
 

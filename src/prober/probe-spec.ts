@@ -14,7 +14,7 @@ export function capitalised(type: ProbeType): string {
 /** corev1.Probe as a manifest gives it. */
 export type Probe = NonNullable<Container["livenessProbe"]>;
 
-/** When and how often to probe, with the API's defaults filled in (census §5.2). */
+/** When and how often to probe, with the API's defaults filled in. */
 export interface ProbeTimes {
   readonly initialDelayMs: number;
   readonly periodMs: number;

@@ -32,7 +32,7 @@ const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"
 const removeTries = 20;
 const removePauseMs = 50;
 
-/** The cgroup tree above containers: kubepods, its QoS classes, and one cgroup a pod (census §5.7). */
+/** The cgroup tree above containers: kubepods, its QoS classes, and one cgroup a pod. */
 export class PodCgroups {
   readonly #deps: PodCgroupsDependencies;
   readonly #config: PodCgroupsConfig;

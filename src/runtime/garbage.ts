@@ -1,6 +1,6 @@
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 
-/** Which dead containers stay (census §5.14). */
+/** Which dead containers stay (upstream's containerGC). */
 export interface GarbagePolicy {
   /** A container is no garbage before this time since its creation (minimum-container-ttl-duration, 0). */
   readonly minAgeMs: number;

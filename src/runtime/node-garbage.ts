@@ -25,7 +25,7 @@ export interface NodeGarbageDependencies {
 }
 
 /**
- * Garbage that belongs to no pod's worker (census §5.14): links to logs that are gone, cgroups of pods that are gone, and
+ * Garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to logs that are gone, cgroups of pods that are gone, and
  * dead containers beyond the node's cap. What a pod leaves otherwise goes with it, and what it leaves while it goes on
  * its worker collects.
  */

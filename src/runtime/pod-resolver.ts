@@ -4,7 +4,7 @@ import { podDns } from "./dns.ts";
 import { podRef } from "./pod-ref.ts";
 import type { DnsConfig } from "./sandbox-config.ts";
 
-/** Longest resolver file that is read (census §5.3). */
+/** Longest resolver file that is read (upstream's dns.go). */
 const maxResolvConfBytes = 10 * 1024 * 1024;
 
 /** What making a pod's resolver needs. */

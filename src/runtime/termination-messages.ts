@@ -21,7 +21,7 @@ export interface MessageDependencies {
 }
 
 /**
- * What the exited containers of a pod left as their termination messages (census §5.9), each read once: an ended
+ * What the exited containers of a pod left as their termination messages (terminationMessagePath), each read once: an ended
  * container writes no more. What is known of containers that the status does not show any more is dropped, so the result
  * is bounded by it. Never rejects: that a message can't be read is told in its place, as upstream does.
  *

@@ -35,6 +35,20 @@ test("a host port stays with the pod that runs over a restart, whichever pod a s
   assert.equal(world.running("uid-2", "c"), undefined);
 });
 
+test("a pod that is refused again while its refused predecessor of the same UID ends does not run", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  node.add(podOf({ containers: [withPort(runs("c"))] }, "uid-1", "first"));
+  await scene.pass(5000);
+  const second = podOf({ containers: [withPort(runs("c"))] }, "uid-2", "second");
+  node.add(second);
+  node.remove("uid-2");
+  node.add(second);
+  await scene.pass(20_000);
+  assert.equal(world.running("uid-2", "c"), undefined);
+  assert.equal(scene.status("uid-2")?.reason, "NodePorts");
+});
+
 test("a sidecar stops after the container that a called-off start has started in the meantime", async () => {
   const scene = new Scene();
   const { node, world } = scene;
