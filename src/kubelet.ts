@@ -308,6 +308,7 @@ export class Kubelet {
       node: node.resources,
       activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
       known: (uid) => this.#isKnown(podUid(uid)),
+      isOver: (uid) => (this.#workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
       ready: () => this.#wantedIsKnown() && !this.#syncLoop.isTakingUp,
       changed: (uid, cause) => this.#workers.get(podUid(uid))?.wake(cause),
     });

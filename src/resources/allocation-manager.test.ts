@@ -20,6 +20,7 @@ class TestNode {
   readonly world = new SimClock(1_700_000_000_000);
   readonly files: MemoryFiles;
   readonly pods = new Map<string, Pod>();
+  readonly over = new Set<string>();
   readonly entries: JournalInput[] = [];
   readonly changed: string[] = [];
   ready = true;
@@ -41,6 +42,7 @@ class TestNode {
       node: { allocatable: { cpu: 4, memory: "1Gi" }, swapAccounting: false, cgroupVersion: 2 },
       activePods: () => [...this.pods.values()],
       known: (uid) => this.pods.has(uid),
+      isOver: (uid) => this.over.has(uid),
       ready: () => this.ready,
       changed: (uid) => this.changed.push(uid),
     });
@@ -90,6 +92,18 @@ test("a pod is given out as one object until it or what it was granted changes, 
   assert.equal(node.manager.allocatedPod(second), after);
   assert.equal(after.spec.containers[0]?.resources?.requests?.["cpu"], "2");
   assert.notEqual(node.manager.allocatedPod(first), before);
+});
+
+test("a pod that is over is granted nothing else, and waits for nothing", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.want(pod("p", "1"));
+  node.over.add("p");
+  node.want(pod("p", "2"));
+  node.want(pod("p", "5"));
+  assert.equal(node.granted("p"), "1");
+  assert.equal(node.manager.pending("p"), undefined);
+  assert.deepEqual(node.entries, []);
 });
 
 test("more than the node has is infeasible and says so once; the pod keeps what it has", async () => {

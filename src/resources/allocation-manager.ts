@@ -22,6 +22,8 @@ export interface AllocationDependencies {
   readonly activePods: () => readonly Pod[];
   /** False for a pod that neither a source nor the runtime has. */
   readonly known: (uid: string) => boolean;
+  /** True for a pod that is being stopped or has ended: it gets nothing else any more. */
+  readonly isOver: (uid: string) => boolean;
   /** False until every source has said what it wants: before, nobody knows what the node has to hold. */
   readonly ready: () => boolean;
   /** The pod was granted other resources, or waits for another reason than before. */
@@ -161,7 +163,11 @@ export class AllocationManager {
   }
 
   #judge(uid: string, entry: Waiting, granted: Pod, trigger: Cause): void {
-    const { clock, allocated, activePods, node, changed } = this.#deps;
+    const { clock, allocated, activePods, isOver, node, changed } = this.#deps;
+    if (isOver(uid)) {
+      this.#waiting.delete(uid);
+      return;
+    }
     const others = activePods()
       .filter((pod) => pod.metadata.uid !== uid)
       .map((pod) => this.allocatedPod(pod));
