@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { testContainer, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
+import type { PodActions } from "../runtime/pod-actions.ts";
 import type { ContainerStatus } from "../runtime/pod-status.ts";
 import { SimClock } from "../sim/clock.ts";
 import { RestartTimes } from "./restart-times.ts";
@@ -110,6 +111,21 @@ describe("crash-loop back-off", () => {
     scene.world.jumpWall(3_600_000);
     assert.equal(scene.times.endsAt(web, exited), before);
   });
+});
+
+test("a restart in a new sandbox is one restart, however often the sandbox is tried to be made", async () => {
+  const scene = new Scene();
+  const exited = scene.exit();
+  const cause = { code: "SandboxDied", message: "the sandbox is gone" };
+  const actions: PodActions = {
+    ...{ killPod: undefined, sandbox: undefined, restartAll: undefined, resize: undefined },
+    ...{ containersToKill: [], waits: [], sandboxWaitUntilMs: undefined },
+    createSandbox: { attempt: 1, cause },
+    containersToStart: [{ container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause }],
+  };
+  for (let tries = 0; tries < 4; tries++) scene.times.acting(testStatus([], [exited]), actions);
+  assert.equal(scene.times.delayMs(web), 10_000);
+  assert.equal(await scene.restart(), 10);
 });
 
 test("an instance that was stopped in order to restart is known until it is gone", () => {

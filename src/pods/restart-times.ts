@@ -32,6 +32,8 @@ export class RestartTimes {
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
   readonly #delays = new Map<string, RememberedDelay>();
+  /** Instances that have their successors in a new sandbox: those come once, however often that is tried. */
+  readonly #replaced = new Set<ContainerId>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
 
@@ -64,6 +66,7 @@ export class RestartTimes {
     this.#exits = exits;
     const ids = new Set(status.containers.map(({ id }) => id));
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
+    for (const id of this.#replaced) if (!ids.has(id)) this.#replaced.delete(id);
   }
 
   /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
@@ -92,14 +95,17 @@ export class RestartTimes {
   }
 
   /** Notes what is stopped or restarted now because of these actions. */
-  acting(status: PodStatus, { containersToKill, containersToStart, resize, restartAll }: PodActions): void {
+  acting(status: PodStatus, actions: PodActions): void {
+    const { containersToKill, containersToStart, createSandbox, resize, restartAll } = actions;
     for (const { container, cause, restarts } of containersToKill) {
       if (restarts === true) this.stopped(container.id, cause);
     }
     for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
     for (const start of containersToStart) {
       const exited = findContainer(status, start.container.name);
-      if (exited?.state === "exited") this.restarted(start.container, exited);
+      if (exited?.state !== "exited" || this.#replaced.has(exited.id)) continue;
+      if (createSandbox !== undefined) this.#replaced.add(exited.id);
+      this.restarted(start.container, exited);
     }
     if (restartAll !== undefined) this.restarted(restartAll.container, restartAll.source);
   }
