@@ -213,7 +213,11 @@ async function startKubelet(
     const child = spawn(program, [...first, ...flags], {
       cwd: "/",
       detached: true,
-      env: { ...process.env, PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}` },
+      env: {
+        ...process.env,
+        MALLOC_ARENA_MAX: "1",
+        PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`,
+      },
       stdio: ["ignore", log.fd, log.fd],
     });
     await once(child, "spawn");

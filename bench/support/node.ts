@@ -156,7 +156,11 @@ async function startEngine(layout: RuntimeLayout, options: BenchOptions): Promis
       cwd: "/",
       // A session of its own, so that Ctrl-C reaches the bench alone, which then cleans up.
       detached: true,
-      env: { ...process.env, PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}` },
+      env: {
+        ...process.env,
+        MALLOC_ARENA_MAX: "1",
+        PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`,
+      },
       stdio: ["ignore", log.fd, log.fd],
     });
     await once(child, "spawn");
