@@ -10,10 +10,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../src/ports/cri.ts";
 import { Label } from "../src/runtime/labels.ts";
-import { Floor, watchExits } from "./support/floor.ts";
+import { Floor } from "./support/floor.ts";
 import { BenchNode, podManifest } from "./support/node.ts";
 import { benchOptions } from "./support/options.ts";
-import { killContainer, limitMs, look, Restarter, type Container } from "./support/restarts.ts";
+import { type Container, killContainer, limitMs, look, type Restarter, withRestarter } from "./support/restarts.ts";
 import { type Goal, printReport, progress } from "./support/report.ts";
 import { summarize } from "./support/statistics.ts";
 
@@ -67,28 +67,25 @@ async function measure(node: BenchNode, pods: number): Promise<{ floor: number[]
   await node.apply(names.map((name) => podManifest(name)));
   const views = await node.waitForReady(...names);
   const floorPods = withFloor ? await floor.prepare(names.map((name) => `floor-${name}`)) : [];
-  const watching = new AbortController();
   try {
     await floor.startAll(floorPods, 2, () => {});
-    const restarter = new Restarter(node.cri, floor);
-    const watched = withFloor && watchExits(node.cri, watching.signal, (id) => restarter.exited(id));
-    for (const [index, view] of views.entries()) {
-      const floorPod = floorPods[index];
-      const turns = [
-        async () => void times.podwright.push(await restartByPodwright(node.cri, view.uid)),
-        async () => void (floorPod && times.floor.push(await restarter.restart(floorPod))),
-      ];
-      for (const turn of index % 2 === 0 ? turns : turns.reverse()) {
-        await sleep(settleMs.least + Math.random() * (settleMs.most - settleMs.least));
-        await turn();
+    const takeTurns = async (restarter?: Restarter): Promise<void> => {
+      for (const [index, view] of views.entries()) {
+        const floorPod = floorPods[index];
+        const turns = [
+          async () => void times.podwright.push(await restartByPodwright(node.cri, view.uid)),
+          async () => void (restarter && floorPod && times.floor.push(await restarter.restart(floorPod))),
+        ];
+        for (const turn of index % 2 === 0 ? turns : turns.reverse()) {
+          await sleep(settleMs.least + Math.random() * (settleMs.most - settleMs.least));
+          await turn();
+        }
+        const last = `podwright ${times.podwright.at(-1)?.toFixed(0)} ms, floor ${times.floor.at(-1)?.toFixed(0) ?? "-"} ms`;
+        progress(`restart ${index + 1} of ${pods}: ${last}`);
       }
-      const last = `podwright ${times.podwright.at(-1)?.toFixed(0)} ms, floor ${times.floor.at(-1)?.toFixed(0) ?? "-"} ms`;
-      progress(`restart ${index + 1} of ${pods}: ${last}`);
-    }
-    watching.abort();
-    await watched;
+    };
+    await (withFloor ? withRestarter(node.cri, floor, takeTurns) : takeTurns());
   } finally {
-    watching.abort();
     await floor.remove(floorPods.filter((pod) => pod.sandboxId !== ""));
   }
   return times;

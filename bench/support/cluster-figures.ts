@@ -3,9 +3,9 @@ import type { Cri } from "../../src/ports/cri.ts";
 import { Label } from "../../src/runtime/labels.ts";
 import type { BenchCluster } from "./cluster.ts";
 import { hasCondition } from "./cluster.ts";
-import { type Floor, watchExits } from "./floor.ts";
+import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
-import { killContainer, look, Restarter } from "./restarts.ts";
+import { killContainer, look, withRestarter } from "./restarts.ts";
 
 const calmMs = 15_000;
 const restMs = 60_000;
@@ -54,16 +54,13 @@ export async function measureRestarts(
 async function restartsByFloor(cri: Cri, floor: Floor, names: readonly string[]): Promise<number[]> {
   const pods = await floor.prepare(names.map((name) => `floor-${name}`));
   await floor.startAll(pods, 2, () => {});
-  const watching = new AbortController();
-  const restarter = new Restarter(cri, floor);
-  const watched = watchExits(cri, watching.signal, (id) => restarter.exited(id));
   const times: number[] = [];
-  for (const pod of pods) {
-    await sleep(pauseMs);
-    times.push(await restarter.restart(pod));
-  }
-  watching.abort();
-  await watched;
+  await withRestarter(cri, floor, async (restarter) => {
+    for (const pod of pods) {
+      await sleep(pauseMs);
+      times.push(await restarter.restart(pod));
+    }
+  });
   await floor.remove(pods);
   return times;
 }

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,6 +18,7 @@ import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
+import { startPodwright, startProgram } from "./programs.ts";
 import { processUsage, type Usage } from "./usage.ts";
 
 const nodeName = "bench-node";
@@ -201,30 +202,11 @@ async function startKubelet(
     ...["--config", path("kubelet.yaml"), "--kubeconfig", path("kubeconfig"), "--hostname-override", nodeName],
     ...["--root-dir", layout.kubeletRoot, "--cert-dir", path("pki")],
   ];
-  const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
-  // The same as bin/podwright's.
-  const own = ["--max-semi-space-size=2", "--max-old-space-size=512", ...profile, options.program, "kubelet"];
-  const [program, first] =
-    kubelet === undefined
-      ? [process.execPath, [...own, "--state-dir", layout.stateDirectory]]
-      : [kubelet, ["--pod-manifest-path", path("manifests.d")]];
-  const log = await open(path("kubelet.log"), "a");
-  try {
-    const child = spawn(program, [...first, ...flags], {
-      cwd: "/",
-      detached: true,
-      env: {
-        ...process.env,
-        MALLOC_ARENA_MAX: "1",
-        PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`,
-      },
-      stdio: ["ignore", log.fd, log.fd],
-    });
-    await once(child, "spawn");
-    return child;
-  } finally {
-    await log.close();
+  const log = path("kubelet.log");
+  if (kubelet !== undefined) {
+    return await startProgram(kubelet, ["--pod-manifest-path", path("manifests.d"), ...flags], options, log);
   }
+  return await startPodwright(["kubelet", "--state-dir", layout.stateDirectory, ...flags], options, log);
 }
 
 async function configuration({ containerd, cgroupRoot }: RuntimeLayout): Promise<string> {

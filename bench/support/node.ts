@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodManifest } from "../../src/api/pod.ts";
 import { EngineClient } from "../../src/cli/engine-client.ts";
@@ -14,6 +14,7 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import type { BenchOptions } from "./options.ts";
+import { startPodwright } from "./programs.ts";
 import { processUsage, type Usage } from "./usage.ts";
 
 const startLimitMs = 60_000;
@@ -147,27 +148,8 @@ export const idleCommand = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 
 
 async function startEngine(layout: RuntimeLayout, options: BenchOptions): Promise<ChildProcess> {
   await mkdir(layout.stateDirectory, { recursive: true });
-  const log = await open(join(layout.stateDirectory, "engine.log"), "a");
-  const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
-  try {
-    // The same as bin/podwright's.
-    const flags = ["--max-semi-space-size=2", "--max-old-space-size=512", ...profile];
-    const child = spawn(process.execPath, [...flags, options.program, "engine", "--state-dir", layout.stateDirectory], {
-      cwd: "/",
-      // A session of its own, so that Ctrl-C reaches the bench alone, which then cleans up.
-      detached: true,
-      env: {
-        ...process.env,
-        MALLOC_ARENA_MAX: "1",
-        PATH: `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`,
-      },
-      stdio: ["ignore", log.fd, log.fd],
-    });
-    await once(child, "spawn");
-    return child;
-  } finally {
-    await log.close();
-  }
+  const args = ["engine", "--state-dir", layout.stateDirectory];
+  return await startPodwright(args, options, join(layout.stateDirectory, "engine.log"));
 }
 
 /** Waits for the engine's first answer; says what it runs on. */

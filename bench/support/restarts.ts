@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../../src/ports/cri.ts";
 import { ContainerState } from "../../src/ports/gen/runtime/v1/api_pb.js";
-import type { Floor, FloorPod } from "./floor.ts";
+import { type Floor, type FloorPod, watchExits } from "./floor.ts";
 
 /** How long a restart may take before the bench gives up. */
 export const limitMs = 30_000;
@@ -30,6 +30,19 @@ export async function killContainer(cri: Cri, containerId: string): Promise<numb
   const at = performance.timeOrigin + performance.now();
   process.kill(pid, "SIGKILL");
   return at;
+}
+
+/** Works with a bare client beside it, which restarts what the runtime tells it has ended. */
+export async function withRestarter<T>(cri: Cri, floor: Floor, work: (by: Restarter) => Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const restarter = new Restarter(cri, floor);
+  const watching = watchExits(cri, done.signal, (id) => restarter.exited(id));
+  const working = work(restarter).finally(() => done.abort());
+  // When watching fails, the work soon finds that nothing is restarted; both have ended before anyone cleans up.
+  const [watched, worked] = await Promise.allSettled([watching, working]);
+  if (watched.status === "rejected") throw watched.reason;
+  if (worked.status === "rejected") throw worked.reason;
+  return worked.value;
 }
 
 /** The bare client: for each container that it waits for, what to do when it has ended. */

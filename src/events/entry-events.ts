@@ -1,4 +1,4 @@
-import type { ImageErrorReason } from "../images/image-error.ts";
+import { imageErrorReasons } from "../images/image-error.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 
 /** What of a journal entry is told as an Event. */
@@ -19,16 +19,7 @@ const warning = (reason: string, message: string): Told => ({ type: "Warning", r
 
 /** Events of images that tell of something wrong (kubelet/events/event.go). */
 const imageWarnings: ReadonlySet<string> = new Set(["Failed", "ErrImageNeverPull", "InspectFailed"]);
-/** Why a container waits that does not get its image (upstream's pkg/kubelet/images). */
-const imageReasons: ReadonlySet<string> = new Set<ImageErrorReason>([
-  "ErrImagePull",
-  "ImagePullBackOff",
-  "ErrImageNeverPull",
-  "ImageInspectError",
-  "InvalidImageName",
-  "RegistryUnavailable",
-  "SignatureValidationFailed",
-]);
+const imageReasons: ReadonlySet<string> = new Set(imageErrorReasons);
 /** Observations and notes that are events by their own name. */
 const warnings: ReadonlySet<string> = new Set([
   "Unhealthy",

@@ -1,12 +1,15 @@
-/** Waiting reasons of a container whose image is not to be had. */
-export type ImageErrorReason =
-  | "ErrImagePull"
-  | "ImagePullBackOff"
-  | "ErrImageNeverPull"
-  | "ImageInspectError"
-  | "InvalidImageName"
-  | "RegistryUnavailable"
-  | "SignatureValidationFailed";
+/** Waiting reasons of a container whose image is not to be had (upstream's pkg/kubelet/images). */
+export const imageErrorReasons = [
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "InvalidImageName",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+] as const;
+
+export type ImageErrorReason = (typeof imageErrorReasons)[number];
 
 export interface ImageErrorOptions extends ErrorOptions {
   /** The journal entry that is the evidence. */

@@ -1,13 +1,15 @@
-import * as http from "node:http";
-import * as https from "node:https";
+import { validateHeaderName, validateHeaderValue } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
+import * as tls from "node:tls";
 import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
 import {
   type HttpProbeAnswer,
   type HttpProbeRequest,
   type NetworkProbes,
   ProbeTargetError,
 } from "../ports/network-probes.ts";
+import { HttpResponseReader, type ResponseHead } from "./http-response.ts";
 import { checkHealth } from "./probe-grpc.ts";
 import { probeAddress } from "./probe-names.ts";
 
@@ -16,15 +18,8 @@ const maxBodyBytes = 10 * 1024;
 const longestChain = 10;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-// No proxy, whatever the environment says; no connection is kept. Certificates say nothing about health.
-const httpAgent = new http.Agent({ keepAlive: false, maxSockets: Infinity, proxyEnv: {} });
-const httpsAgent = new https.Agent({
-  keepAlive: false,
-  maxSockets: Infinity,
-  proxyEnv: {},
-  rejectUnauthorized: false,
-  maxCachedSessions: 0,
-});
+/** What every plain connection reads into: it is looked at before the next one reads. */
+const received = Buffer.allocUnsafeSlow(16 * 1024);
 
 /** Probes over this machine's network. */
 export const systemNetworkProbes: NetworkProbes = {
@@ -37,14 +32,16 @@ export const systemNetworkProbes: NetworkProbes = {
 
   async grpcHealth(host, port, service, signal) {
     const socket = await open(host, port, signal);
+    // HTTP/2 writes more than once before the other side has anything to say.
+    socket.setNoDelay(true);
     return await checkHealth(socket, authority(host, port), service, signal);
   },
 };
 
 async function open(host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const address = await probeAddress(host, signal);
+  const address = isIP(host) === 0 ? await probeAddress(host, signal) : host;
   signal.throwIfAborted();
-  const socket = connect({ host: address, port, noDelay: true });
+  const socket = connect({ host: address, port });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   using _abort = onAbort(signal, () => {
     socket.destroy();
@@ -69,38 +66,31 @@ async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<
   }
 }
 
-interface Answer {
-  readonly status: number;
-  readonly location: string | undefined;
-}
-
-async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<Answer> {
-  const address = await probeAddress(request.host, signal);
+/** One request over a connection of its own, no proxy whatever the environment says. */
+async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<ResponseHead> {
+  const text = requestText(request);
+  const address = isIP(request.host) === 0 ? await probeAddress(request.host, signal) : request.host;
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const outgoing = send(request, address);
-  let socket: Socket | undefined;
-  using _abort = onAbort(signal, () => {
-    outgoing.destroy();
-    reject(signal.reason);
+  const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
+  const reader = new HttpResponseReader();
+  const take = (step: () => void): void => {
+    try {
+      step();
+      const { head, isComplete, bodyBytes } = reader;
+      if (head !== undefined && (isComplete || bodyBytes >= maxBodyBytes)) resolve(head);
+    } catch (error) {
+      reject(brokenAnswer(reader, errorMessage(error)));
+    }
+  };
+  const socket = dial(request, address, (bytes) => take(() => reader.push(bytes)));
+  using _abort = onAbort(signal, () => reject(signal.reason));
+  socket.once(request.scheme === "http" ? "connect" : "secureConnect", () => socket.write(text, "latin1"));
+  socket.once("end", () => take(() => reader.end()));
+  // Stays: a socket that is being reset may still report an error that nobody waits for.
+  socket.on("error", (error) => {
+    reject(reader.head === undefined ? targetError(error) : brokenAnswer(reader, error.message));
   });
-  outgoing.on("error", (error) => reject(targetError(error)));
-  outgoing.once("socket", (its) => (socket = its));
-  outgoing.once("response", (response) => {
-    const answer = { status: response.statusCode ?? 0, location: response.headers.location };
-    let received = 0;
-    response.on("data", (chunk: Buffer) => {
-      received += chunk.length;
-      if (received >= maxBodyBytes) resolve(answer);
-    });
-    response.prependOnceListener("end", () => {
-      // Before Node's own listener begins an orderly close: its side of that would stay in TIME_WAIT.
-      release(socket);
-      resolve(answer);
-    });
-    response.on("error", (error) => reject(new Error(`the body of the answer broke off: ${error.message}`)));
-  });
-  outgoing.end();
+  socket.once("close", () => take(() => reader.end()));
   try {
     return await promise;
   } finally {
@@ -108,16 +98,40 @@ async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<
   }
 }
 
-function send({ scheme, host, port, path, headers }: HttpProbeRequest, address: string): http.ClientRequest {
-  const options = { method: "GET", host: address, port, path, headers: headers.flat(), setHost: false };
-  if (scheme === "http") return http.request({ ...options, agent: httpAgent });
-  // The server's name goes by the host that is probed, never by a Host header; an address is no name.
-  return https.request({ ...options, agent: httpsAgent, servername: isIP(host) === 0 ? host : "" });
+/** Certificates say nothing about health. The server's name goes by the host that is probed, never by a Host header. */
+function dial({ scheme, host, port }: HttpProbeRequest, address: string, onBytes: (bytes: Buffer) => void): Socket {
+  if (scheme === "https") {
+    // An address is no name.
+    const servername = isIP(host) === 0 ? host : "";
+    return tls.connect({ host: address, port, servername, rejectUnauthorized: false }).on("data", onBytes);
+  }
+  const callback = (count: number): boolean => {
+    onBytes(received.subarray(0, count));
+    return true;
+  };
+  return connect({ host: address, port, onread: { buffer: received, callback } });
+}
+
+function requestText({ path, headers }: HttpProbeRequest): string {
+  if (!/^[!-~\u0080-\u00ff]+$/.test(path)) throw new TypeError("the path holds characters that a request line can't");
+  let text = `GET ${path} HTTP/1.1\r\n`;
+  for (const [name, value] of headers) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    text += `${name}: ${value}\r\n`;
+  }
+  const closes = headers.some(([name]) => name.toLowerCase() === "connection");
+  return `${text}${closes ? "" : "Connection: close\r\n"}\r\n`;
+}
+
+/** Before its head has come it is the target's fault; after that it says nothing about the status. */
+function brokenAnswer(reader: HttpResponseReader, problem: string): Error {
+  if (reader.head === undefined) return new ProbeTargetError(problem);
+  return new Error(`the body of the answer broke off: ${problem}`);
 }
 
 /** Closes without TIME_WAIT where the connection is plain TCP; the other side of a TLS one closes as it likes. */
-function release(socket: Socket | undefined): void {
-  if (socket === undefined || socket.destroyed) return;
+function release(socket: Socket): void {
   // A reset of a socket that is ending already fails and leaves it open.
   if ("encrypted" in socket || socket.connecting || socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

@@ -25,7 +25,10 @@ export async function checkHealth(
   const { promise, resolve, reject } = Promise.withResolvers<GrpcHealthAnswer>();
   using _abort = onAbort(signal, () => reject(signal.reason));
   session.on("error", (error) => reject(new ProbeTargetError(`not gRPC: ${error.message}`, { cause: error })));
-  session.once("close", () => reject(new ProbeTargetError("the connection closed before the answer")));
+  let isOver = false;
+  session.once("close", () => {
+    if (!isOver) reject(new ProbeTargetError("the connection closed before the answer"));
+  });
   try {
     const stream = session.request({
       ":method": "POST",
@@ -49,6 +52,7 @@ export async function checkHealth(
     stream.end(encodeRequest(service));
     return await promise;
   } finally {
+    isOver = true;
     // The session ends with its socket; the other way round it would be closed in order and stay in TIME_WAIT.
     socket.resetAndDestroy();
   }

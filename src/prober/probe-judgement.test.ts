@@ -110,4 +110,9 @@ describe("the time of a probe", () => {
     assert.equal(nextProbeMs(times, 1000, 1800), 11_000);
     assert.equal(nextProbeMs(times, 1000, 15_000), 15_000);
   });
+  test("is shared with others from the second on", () => {
+    assert.equal(nextProbeMs(times, 1003.5, 1800), 11_050);
+    assert.equal(nextProbeMs(times, 11_050, 12_000), 21_050);
+    assert.equal(nextProbeMs(times, 1000, 15_001), 15_050);
+  });
 });

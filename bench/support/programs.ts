@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { BenchOptions } from "./options.ts";
+
+/** podwright with these arguments, as bin/podwright starts it. */
+export async function startPodwright(
+  args: readonly string[],
+  options: BenchOptions,
+  logPath: string,
+): Promise<ChildProcess> {
+  const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
+  const flags = ["--max-semi-space-size=2", "--max-old-space-size=512", ...profile];
+  return await startProgram(process.execPath, [...flags, options.program, ...args], options, logPath);
+}
+
+/**
+ * Starts a node's program, which finds the runtime's programs in its PATH and writes what it says to the log. It has a
+ * session of its own, so that Ctrl-C reaches the bench alone, which then cleans up.
+ */
+export async function startProgram(
+  program: string,
+  args: readonly string[],
+  options: BenchOptions,
+  logPath: string,
+): Promise<ChildProcess> {
+  const log = await open(logPath, "a");
+  try {
+    const path = `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`;
+    const child = spawn(program, args, {
+      cwd: "/",
+      detached: true,
+      env: { ...process.env, MALLOC_ARENA_MAX: "1", PATH: path },
+      stdio: ["ignore", log.fd, log.fd],
+    });
+    await once(child, "spawn");
+    return child;
+  } finally {
+    await log.close();
+  }
+}
