@@ -61,7 +61,7 @@ export function clusterStage(
     newPod: (random, given) => {
       const draws = random.fork();
       // What takes the place of a static pod is one.
-      const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(0.2);
+      const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(wishes.always.has("static") ? 0.8 : 0.2);
       const name = given ?? `${isStatic ? staticPrefix : ""}pod${index}`;
       const pod = drawPod(name, `uid-${index}`, random, wishes);
       if (isStatic) return asStatic(withoutReferences(pod));

@@ -1,7 +1,7 @@
 import { SimRandom } from "../random.ts";
 import { type ClusterStepKind, clusterWeights } from "./cluster-steps.ts";
 import { type NodeStepKind, nodeStepKinds, type StepKind, weights } from "./steps.ts";
-import { drawSubject, type Subject } from "./subjects.ts";
+import { drawSubject, isInCluster, type Subject } from "./subjects.ts";
 
 /** One thing that is done to the node, its pods or its machine; what exactly follows from the step's own seed. */
 export interface Step {
@@ -10,11 +10,6 @@ export interface Step {
   readonly atMs: number;
   readonly kind: StepKind;
   readonly seed: number;
-}
-
-/** Every tenth life is that of a node in a cluster. */
-export function isInCluster(seed: number): boolean {
-  return seed % 10 === 0;
 }
 
 /**

@@ -36,7 +36,8 @@ export interface PodWishes {
   readonly without: ReadonlySet<string>;
   /**
    * Features that each pod has, and manners of all its containers: `lasting` ones do not end and need no registry,
-   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `steady` ones run and are well, `many` are three.
+   * `crashing` ones end soon, `enduring` ones after ten minutes, of `missing` ones many have no image, `steady` ones run
+   * and are well, `many` are three. Also: most pods are `static` where there is an API server, or `seldom restarted`.
    */
   readonly always: ReadonlySet<string>;
 }
@@ -47,7 +48,7 @@ export function drawPod(name: string, uid: string, random: SimRandom, { without,
   let pod: Pod = {
     metadata: { name, namespace: "default", uid },
     spec: {
-      restartPolicy: always.has("always restarted") ? "Always" : own.pick(["Always", "Always", "OnFailure", "Never"]),
+      restartPolicy: drawPolicy(own, always),
       terminationGracePeriodSeconds: own.integer(0, 40),
       containers: Array.from({ length: always.has("many") ? 3 : own.integer(1, 3) }, (_, index) =>
         drawContainer(`c${index}`, own, always),
@@ -69,6 +70,12 @@ export function drawPod(name: string, uid: string, random: SimRandom, { without,
     kind: "Pod",
   });
   return { ...complete, metadata: { ...complete.metadata, name, namespace: "default", uid, generation: 1 } };
+}
+
+function drawPolicy(random: SimRandom, always: ReadonlySet<string>): "Always" | "OnFailure" | "Never" {
+  if (always.has("always restarted")) return "Always";
+  const often = always.has("seldom restarted") ? "Never" : "Always";
+  return random.pick([often, often, "OnFailure", "Never"]);
 }
 
 function drawContainer(name: string, random: SimRandom, always: ReadonlySet<string>): Container {

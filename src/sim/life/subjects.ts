@@ -85,8 +85,21 @@ const subjects: readonly Subject[] = [
   },
 ];
 
+/** Only a node in a cluster has static pods with mirror pods. */
+const staticPods: Subject = {
+  name: "static pods that end",
+  weights: { addPod: 20, killSandbox: 20, killNode: 14, lateManifests: 10 },
+  always: new Set(["static", "missing", "seldom restarted"]),
+};
+const clusterSubjects: readonly Subject[] = [...subjects, staticPods, staticPods, staticPods];
+
 /** The subject of a seed's life; undefined: nothing comes more often than usual. */
 export function drawSubject(seed: number): Subject | undefined {
   const random = new SimRandom(seed ^ 0x5b_7ec7);
-  return random.chance(0.7) ? random.pickFrom(subjects) : undefined;
+  return random.chance(0.7) ? random.pickFrom(isInCluster(seed) ? clusterSubjects : subjects) : undefined;
+}
+
+/** Every tenth life is that of a node in a cluster. */
+export function isInCluster(seed: number): boolean {
+  return seed % 10 === 0;
 }
