@@ -9,6 +9,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { errorMessage } from "../src/base/errors.ts";
 import { type LifeOptions, runLife } from "../src/sim/life/life.ts";
 import { stepKinds } from "../src/sim/life/steps.ts";
 import { timeline } from "../src/sim/life/timeline.ts";
@@ -20,10 +21,11 @@ import type { Report } from "./sim-worker.ts";
 const shownFailures = 3;
 const progressMs = 5000;
 
+const usageText =
+  "usage: sim [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps LIST] [--without LIST]";
+
 function usage(problem: string): never {
-  console.error(
-    `${problem}\nusage: sim [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps LIST]`,
-  );
+  console.error(`${problem}\n${usageText}`);
   process.exit(2);
 }
 
@@ -44,7 +46,11 @@ interface Totals {
 function add(totals: Totals, report: Report): void {
   totals.lives++;
   totals.simulatedMs += report.simulatedMs;
-  if (report.problems.length > 0) totals.failures.push(report);
+  const [problem] = report.problems;
+  if (problem !== undefined) {
+    totals.failures.push(report);
+    console.error(`seed ${report.seed}: ${problem.rule}`);
+  }
   for (const kind of ["steps", "faults", "actions"] as const) {
     for (const [what, count] of report.coverage[kind]) totals[kind].set(what, (totals[kind].get(what) ?? 0) + count);
   }
@@ -81,18 +87,31 @@ function printCoverage({ steps, faults, actions }: Totals): void {
   if (missing.length > 0) console.log(`steps never taken: ${missing.join(", ")}`);
 }
 
+const optionsTaken = {
+  seeds: { type: "string" },
+  seed: { type: "string" },
+  minutes: { type: "string" },
+  threads: { type: "string" },
+  trace: { type: "boolean", default: false },
+  steps: { type: "string" },
+  without: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+function readOptions(): ReturnType<typeof parseArgs<{ readonly options: typeof optionsTaken }>>["values"] {
+  try {
+    return parseArgs({ options: optionsTaken }).values;
+  } catch (error) {
+    return usage(errorMessage(error));
+  }
+}
+
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: "string" },
-      seed: { type: "string" },
-      minutes: { type: "string" },
-      threads: { type: "string" },
-      trace: { type: "boolean", default: false },
-      steps: { type: "string" },
-      without: { type: "string" },
-    },
-  });
+  const values = readOptions();
+  if (values.help) {
+    console.log(usageText);
+    return 0;
+  }
   const from = wholeNumber("seed", values.seed) ?? 1;
   const minutes = wholeNumber("minutes", values.minutes);
   const count = wholeNumber("seeds", values.seeds) ?? (values.seed === undefined ? 1000 : 1);
