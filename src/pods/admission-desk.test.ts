@@ -41,6 +41,8 @@ class World {
   readonly journal = new MemoryRecorder();
   readonly workers = new Map<string, FakeWorker>();
   readonly refused: string[] = [];
+  /** What earlier lives granted, by name, where that is not what the pod asks for. */
+  readonly granted = new Map<string, Pod>();
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
   readonly desk = new AdmissionDesk({
@@ -50,7 +52,7 @@ class World {
       returning: () => undefined,
     },
     journal: this.journal,
-    granted: (pod) => pod,
+    granted: (pod) => this.granted.get(pod.metadata.name) ?? pod,
     decide: (pod, holders) => {
       const node = { allocatable: { cpu: "2" }, place: { name: "n", labels: this.labels, taints: [] } };
       return decideAdmission(pod, { holders, node, security, unsupported: "" });
@@ -87,6 +89,14 @@ class World {
 }
 
 describe("a pod that has room only when another has stopped", () => {
+  test("judges a pod by what an earlier life granted it, not by the resize that its manifest asks for", () => {
+    const world = new World();
+    world.granted.set("a", asking("a", "1"));
+    world.run(asking("a", "3"));
+    assert.deepEqual([...world.workers.keys()], ["a"]);
+    assert.deepEqual(world.refused, []);
+  });
+
   test("waits for that, told once, and whoever comes later finds its part taken", () => {
     const world = new World().run(asking("a", "1500m"));
     world.stop("a");

@@ -50,8 +50,7 @@ export class AdmissionDesk {
 
   /** A new pod of which nothing runs. */
   add(change: PodChange): void {
-    const holders = this.#holders(change.pod, [...this.#waiting.values()]);
-    this.#judge(change, this.#deps.decide(change.pod, holders), undefined);
+    this.#judge(change, this.#decide(change.pod, [...this.#waiting.values()]), undefined);
   }
 
   /** True when the pod of the change waits: the change was taken into account. */
@@ -82,7 +81,7 @@ export class AdmissionDesk {
       for (const [uid, waiting] of [...this.#waiting]) {
         const { change } = waiting;
         if (this.#looking.get(uid) === true) continue;
-        const admission = this.#deps.decide(change.pod, this.#holders(change.pod, earlier));
+        const admission = this.#decide(change.pod, earlier);
         if (admission.kind === "admit" || admission.kind === "reject") this.#waiting.delete(uid);
         else earlier.push(waiting);
         this.#judge(change, admission, waiting);
@@ -90,6 +89,11 @@ export class AdmissionDesk {
     } finally {
       this.#isRetrying = false;
     }
+  }
+
+  /** As what an earlier life granted it: more, and less, is a resize (upstream's AddPod). */
+  #decide(pod: Pod, earlier: readonly Waiting[]): Admission {
+    return this.#deps.decide(this.#deps.granted(pod), this.#holders(pod, earlier));
   }
 
   #judge(change: PodChange, admission: Admission, waiting: Waiting | undefined): void {
@@ -174,7 +178,7 @@ export class AdmissionDesk {
       if (returning !== undefined) return [{ pod: granted(returning.pod), ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
-    const promised = earlier.map(({ change }) => ({ pod: change.pod, ending: false }));
+    const promised = earlier.map(({ change }) => ({ pod: granted(change.pod), ending: false }));
     return [...held, ...promised].filter(({ pod }) => !isSameName(pod, candidate));
   }
 }

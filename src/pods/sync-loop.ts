@@ -133,7 +133,8 @@ export class SyncLoop {
 
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
     const { workers } = this.#deps;
-    this.#deps.allocations.wanted(pod, cause);
+    // One that is refused holds nothing, and is granted what it asks for by then, should it ever be let in.
+    if (rejection === undefined) this.#deps.allocations.wanted(pod, cause);
     workers.update(pod, cause);
     if (isDeleted(pod)) {
       const deleted: Cause = { code: "PodDeleted", message: "the pod is being deleted", because: cause };

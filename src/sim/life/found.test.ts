@@ -296,3 +296,23 @@ test("a host port stays with the static pod that runs, whichever manifest comes 
   assert.equal(world.running(uid, "c")?.id, running);
   assert.equal(world.running(second.metadata.uid, "c"), undefined);
 });
+
+test("a pod that was refused gets what its manifest asks for when it is let in, not what it asked for then", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const asking = (milli: number): Container =>
+    withPort(runs("c", { resources: { requests: { cpu: `${milli}m` }, limits: { cpu: `${milli}m` } } }));
+  node.add(podOf({ containers: [withPort(runs("holder"))] }, "uid-1", "holder"));
+  await scene.pass(5000);
+  node.add(podOf({ containers: [asking(400)] }, "uid-2", "refused"));
+  await scene.pass(5000);
+  node.update(podOf({ containers: [asking(100)] }, "uid-2", "refused"));
+  await scene.pass(5000);
+  node.kill();
+  node.desired.delete("uid-1");
+  for (const { id } of world.sandboxes.values()) world.removeSandbox(id);
+  node.start();
+  await scene.pass(60_000);
+  assert.equal(String(world.running("uid-2", "c")?.resources?.cpuQuota), "10000");
+  assert.deepEqual(scene.entries("ResizeStarted"), []);
+});
