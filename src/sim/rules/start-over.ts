@@ -7,7 +7,10 @@ const doneWithinMs = 360_000;
 
 interface Asked {
   readonly by: SimContainer;
-  readonly atMs: number;
+  /** Simulated ms from which its back-off counts. */
+  readonly sinceMs: number;
+  /** By the wall clock, by which the runtime dates its end. */
+  readonly exitWallMs: number;
   /** Containers that were there then. */
   readonly before: ReadonlySet<string>;
 }
@@ -29,6 +32,14 @@ export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule
       }) === true
     );
   };
+  /** A life that first sees an end after the wall clock went back takes it for younger than it is. */
+  function sees(uid: string, id: string): void {
+    const known = asked.get(uid);
+    if (known?.by.id !== id) return;
+    const sinceMs = clock.nowMs - Math.max(0, clock.wallMs - known.exitWallMs);
+    asked.set(uid, { ...known, sinceMs: Math.max(known.sinceMs, sinceMs) });
+  }
+
   /** A crash half-way must not forget that it was asked for. */
   function removes(uid: string, id: string): void {
     const { by, before } = asked.get(uid) ?? {};
@@ -47,16 +58,18 @@ export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule
       // In a new sandbox the pod begins anew by other rules.
       if (type === "sandboxStopped" && sandbox !== undefined) asked.delete(uid);
       if (type !== "exited" || container === undefined || !asks(uid, container)) return;
-      asked.set(uid, { by: container, atMs: clock.nowMs, before: new Set(idsOf(uid)) });
+      const before = new Set(idsOf(uid));
+      asked.set(uid, { by: container, sinceMs: clock.nowMs, exitWallMs: clock.wallMs, before });
     },
     entry: (entry) => {
       const uid = entry.pod?.uid ?? "";
       if (entry.what === "PodTerminating") asked.delete(uid);
+      if (entry.what === "ContainerDied") sees(uid, idOf(entry));
       if (entry.kind === "action" && entry.what === "RemoveContainer") removes(uid, idOf(entry));
     },
     atRest: () => {
-      for (const [uid, { by, atMs, before }] of asked) {
-        if (atMs + doneWithinMs > clock.nowMs) continue;
+      for (const [uid, { by, sinceMs, before }] of asked) {
+        if (sinceMs + doneWithinMs > clock.nowMs) continue;
         const names = new Set(pods.get(uid)?.spec.containers.map(({ name }) => name));
         const left = idsOf(uid).find((id) => before.has(id) && names.has(nameOf(world.containers.get(id) ?? by)));
         if (left !== undefined && node.desired.has(uid)) {
