@@ -22,7 +22,7 @@ import { Resizes } from "./resizes.ts";
 import { Restarts } from "./restarts.ts";
 import type { RuleMaker } from "./rule.ts";
 import { running } from "./running.ts";
-import { startOver } from "./start-over.ts";
+import { StartOver } from "./start-over.ts";
 import { StatusRules } from "./status.ts";
 import { Stops } from "./stops.ts";
 import { userNamespaces } from "./user-namespaces.ts";
@@ -38,7 +38,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new ProbeRules(scene, broken),
   probeTimeRules,
   (scene, broken) => new Stops(scene, broken),
-  startOver,
+  (scene, broken) => new StartOver(scene, broken),
   names,
   finished,
   images,

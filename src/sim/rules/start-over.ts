@@ -1,13 +1,17 @@
-import { nameOf, type SimContainer } from "../world-model.ts";
+import type { Pod } from "../../api/pod.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { SimEntry } from "../life/node.ts";
+import { nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { idOf } from "./entry-data.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
 
 /** The longest back-off, after which everything is stopped without a grace and removed. */
 const doneWithinMs = 360_000;
 
 interface Asked {
-  readonly by: SimContainer;
-  /** Simulated ms from which its back-off counts. */
+  /** Any one of them that is left after a crash asks again. */
+  readonly by: readonly SimContainer[];
+  /** Simulated ms from which the back-off counts of the one that asked last. */
   readonly sinceMs: number;
   /** By the wall clock, by which the runtime dates its end. */
   readonly exitWallMs: number;
@@ -16,66 +20,108 @@ interface Asked {
 }
 
 /** When a container asks that its whole pod start over, nothing of the pod's earlier containers is left in the end. */
-export const startOver: RuleMaker = ({ clock, world, node, pods }, broken): Rule => {
-  const asked = new Map<string, Asked>();
-  const idsOf = (uid: string): string[] =>
-    [...world.containers.values()]
-      .filter(({ config }) => config.labels["io.kubernetes.pod.uid"] === uid)
-      .map(({ id }) => id);
-  const asks = (uid: string, container: SimContainer): boolean => {
-    const { exitCode, startedAt } = container;
-    const spec = pods.get(uid)?.spec.containers.find(({ name }) => name === nameOf(container));
-    return (
-      startedAt !== 0n &&
-      spec?.restartPolicyRules?.some(({ action, exitCodes }) => {
-        return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
-      }) === true
-    );
-  };
+export class StartOver implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  readonly #asked = new Map<string, Asked>();
+  readonly #died = new Set<string>();
+  /** Told to stop in this life, before podwright had seen them end. */
+  readonly #stopped = new Set<string>();
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  reborn(uid: string): void {
+    this.#asked.delete(uid);
+  }
+
+  tampered(uid: string): void {
+    this.#asked.delete(uid);
+  }
+
+  change({ type, podUid: uid, sandbox, container }: WorldChange): void {
+    // In a new sandbox the pod begins anew by other rules.
+    if (type === "sandboxStopped" && sandbox !== undefined) this.#asked.delete(uid);
+    if (type === "created" && container !== undefined) this.#runsAgain(uid, nameOf(container));
+    if (type !== "exited" || container === undefined || !this.#asks(uid, container)) return;
+    const { clock, world } = this.#scene;
+    const earlier = this.#asked.get(uid)?.by.filter(({ id }) => world.containers.has(id)) ?? [];
+    const own = [...world.containers.values()].filter(({ config }) => config.labels["io.kubernetes.pod.uid"] === uid);
+    const before = new Set(own.map(({ id }) => id));
+    const by = [...earlier, container];
+    this.#asked.set(uid, { by, sinceMs: clock.nowMs, exitWallMs: clock.wallMs, before });
+  }
+
+  entry(entry: SimEntry): void {
+    const uid = entry.pod?.uid ?? "";
+    const id = idOf(entry);
+    if (entry.what === lifeStarted) this.#stopped.clear();
+    if (entry.what === "ContainerDied") this.#sees(uid, id);
+    if (entry.what === "PodTerminating") this.#asked.delete(uid);
+    if (entry.kind !== "action") return;
+    if (entry.what === "StopContainer" && !this.#died.has(id)) this.#stopped.add(id);
+    if (entry.what === "RemoveContainer") this.#removes(uid, id);
+  }
+
+  atRest(): void {
+    const { clock, node } = this.#scene;
+    for (const [uid, asked] of this.#asked) {
+      if (asked.sinceMs + doneWithinMs > clock.nowMs || !node.desired.has(uid)) continue;
+      const [left] = this.#left(uid, asked);
+      if (left === undefined) continue;
+      const by = asked.by.map(nameOf).join(", ");
+      this.#broken("pods start over as a whole", `${uid}: ${by} asked for it, and ${left.id} is still there`);
+    }
+  }
+
   /** A life that first sees an end after the wall clock went back takes it for younger than it is. */
-  function sees(uid: string, id: string): void {
-    const known = asked.get(uid);
-    if (known?.by.id !== id) return;
-    const sinceMs = clock.nowMs - Math.max(0, clock.wallMs - known.exitWallMs);
-    asked.set(uid, { ...known, sinceMs: Math.max(known.sinceMs, sinceMs) });
+  #sees(uid: string, id: string): void {
+    this.#died.add(id);
+    const asked = this.#asked.get(uid);
+    if (asked?.by.at(-1)?.id !== id) return;
+    const { clock } = this.#scene;
+    const sinceMs = clock.nowMs - Math.max(0, clock.wallMs - asked.exitWallMs);
+    this.#asked.set(uid, { ...asked, sinceMs: Math.max(asked.sinceMs, sinceMs) });
   }
 
   /** A crash half-way must not forget that it was asked for. */
-  function removes(uid: string, id: string): void {
-    const { by, before } = asked.get(uid) ?? {};
-    if (by?.id !== id || before === undefined) return;
-    const names = new Set(pods.get(uid)?.spec.containers.map(({ name }) => name));
-    const left = [...world.containers.values()].find((other) => {
-      return other.id !== id && before.has(other.id) && names.has(nameOf(other)) && !asks(uid, other);
-    });
-    if (left !== undefined) broken("the one that asks goes last", `${uid}: ${nameOf(by)} goes before ${nameOf(left)}`);
+  #removes(uid: string, id: string): void {
+    const asked = this.#asked.get(uid);
+    const [last, another] = (asked?.by ?? []).filter((asker) => this.#scene.world.containers.has(asker.id));
+    if (asked === undefined || last?.id !== id || another !== undefined) return;
+    const left = this.#left(uid, asked).find((other) => other.id !== id && !this.#asks(uid, other));
+    if (left === undefined) return;
+    this.#broken("the one that asks goes last", `${uid}: ${nameOf(last)} goes before ${nameOf(left)}`);
   }
 
-  return {
-    reborn: (uid) => void asked.delete(uid),
-    tampered: (uid) => void asked.delete(uid),
-    change: ({ type, podUid: uid, sandbox, container }) => {
-      // In a new sandbox the pod begins anew by other rules.
-      if (type === "sandboxStopped" && sandbox !== undefined) asked.delete(uid);
-      if (type !== "exited" || container === undefined || !asks(uid, container)) return;
-      const before = new Set(idsOf(uid));
-      asked.set(uid, { by: container, sinceMs: clock.nowMs, exitWallMs: clock.wallMs, before });
-    },
-    entry: (entry) => {
-      const uid = entry.pod?.uid ?? "";
-      if (entry.what === "PodTerminating") asked.delete(uid);
-      if (entry.what === "ContainerDied") sees(uid, idOf(entry));
-      if (entry.kind === "action" && entry.what === "RemoveContainer") removes(uid, idOf(entry));
-    },
-    atRest: () => {
-      for (const [uid, { by, sinceMs, before }] of asked) {
-        if (sinceMs + doneWithinMs > clock.nowMs) continue;
-        const names = new Set(pods.get(uid)?.spec.containers.map(({ name }) => name));
-        const left = idsOf(uid).find((id) => before.has(id) && names.has(nameOf(world.containers.get(id) ?? by)));
-        if (left !== undefined && node.desired.has(uid)) {
-          broken("pods start over as a whole", `${uid}: ${nameOf(by)} asked for it, and ${left} is still there`);
-        }
-      }
-    },
-  };
-};
+  /** What was being stopped so as to run again, before podwright could know how it would end, asks for nothing. */
+  #runsAgain(uid: string, name: string): void {
+    const asked = this.#asked.get(uid);
+    if (asked === undefined) return;
+    const by = asked.by.filter((asker) => nameOf(asker) !== name || !this.#stopped.has(asker.id));
+    if (by.length === 0) this.#asked.delete(uid);
+    else this.#asked.set(uid, { ...asked, by });
+  }
+
+  /** What was there when it was asked for, and still is. */
+  #left(uid: string, { before }: Asked): SimContainer[] {
+    const names = new Set(this.#podOf(uid)?.spec.containers.map(({ name }) => name));
+    const left = [...before].flatMap((id) => this.#scene.world.containers.get(id) ?? []);
+    return left.filter((container) => names.has(nameOf(container)));
+  }
+
+  #asks(uid: string, container: SimContainer): boolean {
+    const { exitCode, startedAt } = container;
+    const spec = this.#podOf(uid)?.spec.containers.find(({ name }) => name === nameOf(container));
+    const rules = startedAt === 0n ? [] : (spec?.restartPolicyRules ?? []);
+    return rules.some(({ action, exitCodes }) => {
+      return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
+    });
+  }
+
+  #podOf(uid: string): Pod | undefined {
+    return this.#scene.pods.get(uid);
+  }
+}
