@@ -299,14 +299,16 @@ export class Kubelet {
   #makeAllocations({ node }: KubeletConfig): AllocationManager {
     const { ports, journal, log } = this.#deps;
     const { clock, files } = ports;
-    const holds = (worker: PodWorker): boolean => ["syncing", "terminating"].includes(worker.state.kind);
+    const held = ({ state, pod }: PodWorker): Pod[] =>
+      pod !== undefined && ["syncing", "terminating"].includes(state.kind) ? [pod] : [];
     return new AllocationManager({
       clock,
       journal,
       allocated: new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`),
       actuated: this.#actuated,
       node: node.resources,
-      activePods: () => this.#workers.list().flatMap((worker) => (holds(worker) && worker.pod) || []),
+      // Whoever waits for room was promised it.
+      activePods: () => [...this.#workers.list().flatMap(held), ...this.#syncLoop.waiting()],
       known: (uid) => this.#isKnown(podUid(uid)),
       isOver: (uid) => (this.#workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
       ready: () => this.#wantedIsKnown() && !this.#syncLoop.isTakingUp,

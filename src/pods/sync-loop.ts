@@ -25,7 +25,7 @@ export interface SyncLoopDependencies {
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly workers: PodWorkers;
-  readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod">;
+  readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod" | "retry">;
   /** True once every source has said what it wants: before that nothing is known to be unwanted. */
   readonly sourcesReady: () => boolean;
   /** Whether changes are on their way here of which a source has said already. */
@@ -114,7 +114,11 @@ export class SyncLoop {
 
   #take(change: PodChange): void {
     const { pod, cause } = change;
-    if (this.#desk.holds(change)) return;
+    if (this.#desk.holds(change)) {
+      const left: Cause = { code: "PodsRemoved", message: "a pod that waited for room is wanted no longer" };
+      if (change.op === "remove") this.#deps.allocations.retry(left);
+      return;
+    }
     if (change.op === "remove") {
       this.#deps.workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);
       return;

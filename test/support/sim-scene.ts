@@ -5,6 +5,7 @@ import type { PodStatus } from "../../src/api/status.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
+import { usualConfig } from "../../src/sim/life/node-config.ts";
 import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
@@ -43,11 +44,14 @@ export class Scene {
   readonly faults: FaultWindows;
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
 
-  constructor() {
+  /** @param allocatable what the node may give to pods, where that is limited */
+  constructor(allocatable: Readonly<Record<string, string>> = {}) {
     this.world.images.add("busybox:latest");
     const { clock, world } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
-    this.node = new SimNode({ clock, world, faults: this.faults, random: new SimRandom(1) });
+    const resources = { ...usualConfig.node.resources, allocatable };
+    const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
+    this.node = new SimNode({ clock, world, config, faults: this.faults, random: new SimRandom(1) });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });

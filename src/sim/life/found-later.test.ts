@@ -1,0 +1,43 @@
+/** What random lives found wrong with podwright since, played step by step: docs/simulator.md has the list. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deaf, podOf, Scene } from "../../../test/support/sim-scene.ts";
+import type { Pod } from "../../api/pod.ts";
+
+const asking = (name: string, cpu: string): Pod => {
+  const resources = { limits: { cpu }, requests: { cpu } };
+  return podOf({ terminationGracePeriodSeconds: 20, containers: [deaf(name, { resources })] }, name, name);
+};
+
+/** One pod goes, another waits for its room, and a third is to grow into that. */
+async function crowded(): Promise<Scene> {
+  const scene = new Scene({ cpu: "1" });
+  const { node } = scene;
+  node.add(asking("goes", "500m"));
+  node.add(asking("grows", "100m"));
+  await scene.pass(5000);
+  node.remove("goes");
+  node.add(asking("waits", "800m"));
+  node.update(asking("grows", "300m"));
+  return scene;
+}
+
+test("what a pod waits for is not granted to a resize in the meantime", async () => {
+  const scene = await crowded();
+  const quotas = (): string[] =>
+    ["grows", "waits"].map((name) => String(scene.world.running(name, name)?.resources?.cpuQuota));
+  await scene.pass(60_000);
+  assert.deepEqual(quotas(), ["10000", "80000"]);
+  assert.deepEqual(scene.entries("OutOfcpu"), []);
+  scene.node.remove("waits");
+  await scene.pass(60_000);
+  assert.deepEqual(quotas(), ["30000", "undefined"]);
+});
+
+test("a resize is granted as soon as nobody waits for its room any more", async () => {
+  const scene = await crowded();
+  await scene.pass(1000);
+  assert.equal(scene.entries("ResizeStarted").length, 0);
+  scene.node.remove("waits");
+  assert.equal(scene.entries("ResizeStarted").length, 1);
+});
