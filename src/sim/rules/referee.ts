@@ -87,9 +87,12 @@ export class Referee {
     if (entry.what === lifeStarted) this.#ending.clear();
     if (entry.what === "PodTerminating" && entry.pod !== undefined) {
       this.#ending.add(entry.pod.uid);
+      const isDesired = this.#scene.node.desired.has(entry.pod.uid);
       // Podwright was told in between, and is only now able to look: the pod goes, and comes back after that.
-      const goes = entry.cause?.code === "ManifestRemoved" && this.#scene.node.desired.has(entry.pod.uid);
-      if (goes && !this.#unwanted.has(entry.pod.uid)) this.unwanted(entry.pod.uid, false);
+      const goes = entry.cause?.code === "ManifestRemoved" && isDesired;
+      // A static pod went while podwright was away: no source told of it.
+      const wentUntold = entry.cause?.code === "OrphanedPod" && !isDesired;
+      if ((goes || wentUntold) && !this.#unwanted.has(entry.pod.uid)) this.unwanted(entry.pod.uid, false);
     }
     for (const rule of this.#rules) rule.entry?.(entry);
     // Of some pods nothing ever was there.
