@@ -22,7 +22,9 @@ export class SimPool implements AsyncDisposable {
   readonly #mutant: Mutant | undefined;
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
-  readonly #waiting: ((thread: Thread) => void)[] = [];
+  readonly #waiting: PromiseWithResolvers<Thread>[] = [];
+  /** Why threads can't even start: nobody waits for one then. */
+  #unstartable: Error | undefined;
 
   constructor(size = availableParallelism(), mutant?: Mutant) {
     this.size = size;
@@ -57,9 +59,10 @@ export class SimPool implements AsyncDisposable {
   }
 
   #nextIdle(): Promise<Thread> {
-    const { promise, resolve } = Promise.withResolvers<Thread>();
-    this.#waiting.push(resolve);
-    return promise;
+    const idle = Promise.withResolvers<Thread>();
+    if (this.#unstartable === undefined) this.#waiting.push(idle);
+    else idle.reject(this.#unstartable);
+    return idle.promise;
   }
 
   #start(): void {
@@ -69,11 +72,20 @@ export class SimPool implements AsyncDisposable {
     });
     const thread: Thread = { worker, busy: undefined };
     this.#all.add(thread);
+    let isReady = false;
     worker.on("message", (message: Report | "ready") => {
-      if (message === "ready") this.#free(thread);
-      else thread.busy?.settle(message);
+      if (message !== "ready") return thread.busy?.settle(message);
+      isReady = true;
+      this.#free(thread);
     });
-    worker.on("error", (error) => thread.busy?.fail(error instanceof Error ? error : new Error(String(error))));
+    worker.on("error", (thrown) => {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      thread.busy?.fail(error);
+      if (isReady) return;
+      this.#unstartable = error;
+      this.#all.delete(thread);
+      for (const idle of this.#waiting.splice(0)) idle.reject(error);
+    });
     worker.on("exit", () => {
       thread.busy?.fail(new Error(`a life took more than ${lifeLimitMs / 1000} s, or its thread ended`));
       if (this.#all.delete(thread)) this.#start();
@@ -83,7 +95,7 @@ export class SimPool implements AsyncDisposable {
   #free(thread: Thread): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#idle.push(thread);
-    else next(thread);
+    else next.resolve(thread);
   }
 }
 

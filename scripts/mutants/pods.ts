@@ -104,14 +104,14 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "grace-halved",
     file: "src/pods/pod-worker.ts",
-    from: "Math.ceil(leftMs / 1000)",
-    to: "Math.ceil(leftMs / 2000)",
+    from: "wholeSeconds(state.killAtMs - runtime.clock.monotonic())",
+    to: "wholeSeconds((state.killAtMs - runtime.clock.monotonic()) / 2)",
   },
   {
     name: "grace-doubled",
     file: "src/pods/pod-worker.ts",
-    from: "Math.ceil(leftMs / 1000)",
-    to: "Math.ceil(leftMs / 500)",
+    from: "wholeSeconds(state.killAtMs - runtime.clock.monotonic())",
+    to: "wholeSeconds((state.killAtMs - runtime.clock.monotonic()) * 2)",
   },
   {
     name: "volume-updates-lost",

@@ -6,7 +6,7 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import { collectGarbage } from "../runtime/collect-garbage.ts";
-import { gracePeriodSeconds } from "../runtime/grace.ts";
+import { gracePeriodSeconds, wholeSeconds } from "../runtime/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
@@ -261,14 +261,14 @@ export class PodWorker {
     await this.#prune(status, signal);
     // What is on its way to run has what it was decided with, and is resized with its pod when it does.
     if (this.#operations.count === 0) await this.#resizing.settle(pod);
-    await this.#deps.runtime.volumes.refresh(pod, cause, signal);
+    const isFresh = await this.#deps.runtime.volumes.refresh(pod, cause, signal);
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
     await this.#record.save(pod);
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
-    this.#schedule.by(this.#resyncMs(), resync);
+    this.#schedule.by(isFresh ? this.#resyncMs() : this.#errorRetryMs(), resync);
   }
 
   /** `spec.activeDeadlineSeconds`: ends the pod when it is over, and otherwise looks again when it will be. */
@@ -319,6 +319,7 @@ export class PodWorker {
   }
 
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
+    const { runtime } = this.#deps;
     const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
     if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);
     // Stopped at least once in any case: what ended by itself still has what it held.
@@ -328,12 +329,11 @@ export class PodWorker {
       this.#schedule.by(0, state.cause);
       return;
     }
-    const leftMs = Math.max(0, state.killAtMs - this.#deps.runtime.clock.monotonic());
     this.#deps.publish(this.#view(status), state.cause);
     await this.#record.stopping(this.#pod);
     try {
-      const target = { ref: this.ref, pod: this.#pod };
-      await killPod(this.#deps.runtime, target, remainsOf(status), Math.ceil(leftMs / 1000), state.cause, signal);
+      const leftSeconds = Math.max(0, wholeSeconds(state.killAtMs - runtime.clock.monotonic()));
+      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remainsOf(status), leftSeconds, state.cause, signal);
       this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#errorRetryMs() : 0, state.cause);
     } finally {
       this.#acted();

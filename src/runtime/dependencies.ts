@@ -61,8 +61,11 @@ export interface VolumeProvider extends VolumeReader {
     mounted: MountedVolumes,
     signal: AbortSignal,
   ): Promise<Mount[]>;
-  /** Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. */
-  refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void>;
+  /**
+   * Brings changed ConfigMaps, Secrets, labels and annotations into the volumes of a running pod. Resolves with false when
+   * something of it went wrong that may go well soon, such as a full disk.
+   */
+  refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean>;
   /** Takes away all volumes of a pod that has stopped; nothing there is no error. */
   unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void>;
 }

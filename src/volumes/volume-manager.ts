@@ -70,6 +70,11 @@ function setUpProblem(volume: string, error: unknown): SetUpError {
   return new SetUpError(message, { cause: error });
 }
 
+/** The same objects would fail the same way again; a change of one wakes the pod. */
+function awaitsObjects(error: unknown): boolean {
+  return [VolumeError, ContainerConfigError, NotKnownYetError].some((kind) => error instanceof kind);
+}
+
 /**
  * The volumes of pods: makes them before containers start, keeps their content as the objects are, and takes them away.
  * Level-triggered: what is there and as it should be is left alone, whoever made it, and what an earlier life left
@@ -147,20 +152,22 @@ export class VolumeManager implements VolumeProvider {
     return mounts;
   }
 
-  async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<void> {
+  async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
     const volumes = (pod.spec.volumes ?? []).filter((volume) => !volume.emptyDir && !volume.hostPath);
-    if (volumes.length === 0) return;
+    if (volumes.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
-    if (memory.turn.load.held > 0) return;
+    if (memory.turn.load.held > 0) return true;
     await this.#deps.objects.settle?.(pod, signal);
     using _turn = await memory.turn.acquire(signal);
     const paths = await this.#pathsOf(pod.metadata.uid);
+    let isFresh = true;
     for (const volume of volumes) {
       try {
         await this.#refreshVolume(pod, prepareVolume(this.#settings, pod, volume, paths), memory, cause);
       } catch (error) {
-        // The pod goes on with what it has; the next look tries again.
+        // The pod goes on with what it has.
+        isFresh &&= awaitsObjects(error);
         this.#deps.log.warn("refreshing a volume failed", {
           ...podRef(pod),
           volume: volume.name,
@@ -168,6 +175,7 @@ export class VolumeManager implements VolumeProvider {
         });
       }
     }
+    return isFresh;
   }
 
   async unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {

@@ -22,6 +22,7 @@ export class FaultWindows {
   #current: Faults;
   /** Simulated ms at which the disk last was at fault. */
   #diskFaultEndedMs = Number.NEGATIVE_INFINITY;
+  #hasEnded = false;
   #soundSinceMs = 0;
   #obedientSinceMs = 0;
 
@@ -30,6 +31,11 @@ export class FaultWindows {
     this.#base = base;
     this.#onChange = onChange;
     this.#current = { ...allIsWell, ...base };
+  }
+
+  /** True once {@link end} was called: nothing is done to the node any more either. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   get current(): Faults {
@@ -67,6 +73,7 @@ export class FaultWindows {
 
   /** Nothing goes wrong any more, except what `base` says. */
   end(base: Partial<Faults>): void {
+    this.#hasEnded = true;
     this.#open.clear();
     this.#base = base;
     this.#update();

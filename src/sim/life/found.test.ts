@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Container } from "../../api/container.ts";
 import { CriError } from "../../ports/cri.ts";
 import { hookCommand } from "../behaviour.ts";
@@ -315,4 +315,35 @@ test("a pod that was refused gets what its manifest asks for when it is let in, 
   await scene.pass(60_000);
   assert.equal(String(world.running("uid-2", "c")?.resources?.cpuQuota), "10000");
   assert.deepEqual(scene.entries("ResizeStarted"), []);
+});
+
+test("what a slow disk takes at a pod's end is part of its grace", async () => {
+  const scene = new Scene();
+  const { node } = scene;
+  const preStop = { exec: { command: hookCommand({ kind: "preStop", exitCode: 0, durationMs: 4000 }) } };
+  const pod = podOf({ terminationGracePeriodSeconds: 20, containers: [deaf("c", { lifecycle: { preStop } })] });
+  node.add(pod);
+  await scene.pass(5000);
+  scene.faults.begin({ diskDelayMaxMs: 3000 }, 10_000);
+  const beganMs = scene.clock.nowMs;
+  node.remove("uid-1");
+  await scene.pass(40_000);
+  const [killedMs = 0] = scene.at("exited c");
+  assert.ok(killedMs - beganMs <= 21_000, `killed after ${killedMs - beganMs} ms`);
+});
+
+test("a volume that could not be updated for want of space is tried again soon, not only at the next full look", async () => {
+  const scene = new Scene();
+  const { node } = scene;
+  const settings = { name: "settings", configMap: { name: "settings" } };
+  const container = runs("c", { volumeMounts: [{ name: "settings", mountPath: "/s" }] });
+  node.add(podOf({ volumes: [settings], containers: [container] }));
+  await scene.pass(10_000);
+  scene.faults.begin({ diskFull: true }, 5000);
+  node.changeObjects("settings");
+  await scene.pass(25_000);
+  assert.deepEqual(
+    scene.entries("UpdateVolume").flatMap(({ result }) => result ?? []),
+    ["failed", "done"],
+  );
 });

@@ -16,7 +16,7 @@ const workload = {
     onPod(stage, random, ({ metadata: { uid } }) => {
       const graceSeconds = random.pick([undefined, random.integer(1, 5)]);
       const look = (left: number): void => {
-        if (!stage.node.desired.has(uid)) return;
+        if (stage.faults.hasEnded || !stage.node.desired.has(uid)) return;
         if (stage.node.isEnding(uid)) stage.unwant(uid, graceSeconds);
         else if (left > 0) stage.clock.schedule("a pod to come to its end", 500, () => look(left - 1));
       };
@@ -32,7 +32,7 @@ const workload = {
         if (podUid !== uid || type !== made) return;
         watch[Symbol.dispose]();
         stage.clock.schedule("a pod to go while it starts", afterMs, () => {
-          if (stage.node.desired.has(uid)) stage.unwant(uid);
+          if (stage.node.desired.has(uid) && !stage.faults.hasEnded) stage.unwant(uid);
         });
       });
     });
