@@ -26,6 +26,10 @@ class FakeWorker {
   forgotten = false;
   stoppedFor: Cause | undefined;
 
+  get uid(): string {
+    return this.pod.metadata.uid;
+  }
+
   constructor(pod: Pod) {
     this.pod = pod;
   }
@@ -43,13 +47,18 @@ class World {
   readonly refused: string[] = [];
   /** What earlier lives granted, by name, where that is not what the pod asks for. */
   readonly granted = new Map<string, Pod>();
+  /** Pods that come back under the UID of one that is still ending. */
+  readonly returning = new Map<string, Pod>();
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
   readonly desk = new AdmissionDesk({
     workers: {
       list: () => [...this.workers.values()] as unknown as PodWorker[],
       terminate: (uid, why) => this.workers.get(uid)?.terminate(why),
-      returning: () => undefined,
+      returning: (uid) => {
+        const pod = this.returning.get(uid);
+        return pod && { pod, cause };
+      },
     },
     journal: this.journal,
     granted: (pod) => this.granted.get(pod.metadata.name) ?? pod,
@@ -95,6 +104,17 @@ describe("a pod that has room only when another has stopped", () => {
     world.run(asking("a", "3"));
     assert.deepEqual([...world.workers.keys()], ["a"]);
     assert.deepEqual(world.refused, []);
+  });
+
+  test("judges a pod that comes back under its UID by its manifest, not by what its predecessor has until it is gone", () => {
+    const world = new World().run(asking("a", "500m"), asking("b", "500m"));
+    world.granted.set("a", asking("a", "500m"));
+    world.stop("a");
+    world.run(asking("a", "1600m"));
+    assert.deepEqual(world.refused, ["a: OutOfcpu"]);
+    world.returning.set("a", asking("a", "1"));
+    world.run(asking("c", "800m"), asking("d", "500m"));
+    assert.deepEqual(world.refused, ["a: OutOfcpu", "c: OutOfcpu"]);
   });
 
   test("waits for that, told once, and whoever comes later finds its part taken", () => {

@@ -91,9 +91,17 @@ export class AdmissionDesk {
     }
   }
 
-  /** As what an earlier life granted it: more, and less, is a resize (upstream's AddPod). */
   #decide(pod: Pod, earlier: readonly Waiting[]): Admission {
-    return this.#deps.decide(this.#deps.granted(pod), this.#holders(pod, earlier));
+    return this.#deps.decide(this.#toHave(pod), this.#holders(pod, earlier));
+  }
+
+  /**
+   * A new pod with what it is going to have: what an earlier life granted it, as more, and less, is a resize (upstream's
+   * AddPod). What a predecessor of the same UID has, that is still ending, is no grant to the one that comes back.
+   */
+  #toHave(pod: Pod): Pod {
+    const { workers, granted } = this.#deps;
+    return workers.list().some(({ uid }) => uid === pod.metadata.uid) ? pod : granted(pod);
   }
 
   #judge(change: PodChange, admission: Admission, waiting: Waiting | undefined): void {
@@ -175,10 +183,10 @@ export class AdmissionDesk {
       const { pod } = worker;
       // One that comes back has its part already, unless it was refused.
       const returning = workers.returning(worker.uid);
-      if (returning !== undefined) return [{ pod: granted(returning.pod), ending: returning.end !== undefined }];
+      if (returning !== undefined) return [{ pod: returning.pod, ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
-    const promised = earlier.map(({ change }) => ({ pod: granted(change.pod), ending: false }));
+    const promised = earlier.map(({ change }) => ({ pod: this.#toHave(change.pod), ending: false }));
     return [...held, ...promised].filter(({ pod }) => !isSameName(pod, candidate));
   }
 }

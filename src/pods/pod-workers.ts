@@ -176,7 +176,9 @@ export class PodWorkers {
     if (back === undefined) return;
     const { pleg } = this.#deps;
     const next = new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now());
-    if (back.end !== undefined) next.terminate(back.end.cause, back.end.graceSeconds);
+    // What its predecessor was granted is forgotten with that one.
+    if (back.end === undefined) this.#deps.allocations.wanted(back.pod, back.cause);
+    else next.terminate(back.end.cause, back.end.graceSeconds);
     this.#add(next);
     pleg.requestInspect(worker.uid);
   }

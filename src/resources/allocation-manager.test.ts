@@ -106,6 +106,20 @@ test("a pod that is over is granted nothing else, and waits for nothing", async 
   assert.deepEqual(node.entries, []);
 });
 
+test("a pod that was refused holds nothing of what it asks for meanwhile, and gets what it asks for when it is let in", async () => {
+  const node = new TestNode();
+  await node.start();
+  node.over.add("p");
+  node.want(pod("p", "3"));
+  node.want(pod("p", "2"));
+  node.over.delete("p");
+  node.want(pod("p", "1"));
+  assert.equal(node.granted("p"), "1");
+  node.want(pod("other", "1"));
+  node.want(pod("other", "3"));
+  assert.deepEqual(node.told(), ["ResizeStarted other"]);
+});
+
 test("more than the node has is infeasible and says so once; the pod keeps what it has", async () => {
   const node = new TestNode();
   await node.start();

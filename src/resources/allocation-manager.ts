@@ -79,6 +79,8 @@ export class AllocationManager {
     const { allocated } = this.#deps;
     const { uid } = pod.metadata;
     if (allocated.get(uid) === undefined) {
+      // One that was refused holds nothing, whatever it asks for by now.
+      if (this.#deps.isOver(uid)) return;
       allocated.set(uid, resourcesOf(pod));
       void allocated.saved();
       return;

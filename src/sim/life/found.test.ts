@@ -95,6 +95,28 @@ test("a pod that comes back under its UID while it is being stopped runs again, 
   assert.notEqual(scene.world.running("uid-1", "c"), undefined);
 });
 
+test("a pod that has come back under its UID gets other resources only when these are granted", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const asking = (cpu: string) =>
+    podOf({ containers: [runs("c", { resources: { limits: { cpu }, requests: { cpu } } })] });
+  const quota = (): string => {
+    const container = world.running("uid-1", "c");
+    return String((container?.resources ?? container?.config.linux?.resources)?.cpuQuota);
+  };
+  node.add(asking("400m"));
+  await scene.pass(5000);
+  node.remove("uid-1");
+  node.add(asking("300m"));
+  await scene.pass(60_000);
+  assert.equal(quota(), "30000");
+  assert.deepEqual(scene.entries("ResizeStarted"), []);
+  node.update(asking("200m"));
+  await scene.pass(5000);
+  assert.equal(quota(), "20000");
+  assert.equal(scene.entries("ResizeStarted").length, 1);
+});
+
 test("nothing is taken from a pod that nobody wants while it runs and can't be looked at", async () => {
   const scene = new Scene();
   const { node, world } = scene;
