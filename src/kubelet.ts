@@ -18,7 +18,6 @@ import type { DecisionRecorder } from "./pods/decision-recorder.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
 import { resizeNow } from "./pods/pod-resize.ts";
-import type { PodWorker } from "./pods/pod-worker.ts";
 import type { WorkerPlan } from "./pods/worker-plan.ts";
 import { PodWorkers } from "./pods/pod-workers.ts";
 import { StartedStaticPods } from "./pods/started-static-pods.ts";
@@ -299,8 +298,6 @@ export class Kubelet {
   #makeAllocations({ node }: KubeletConfig): AllocationManager {
     const { ports, journal, log } = this.#deps;
     const { clock, files } = ports;
-    const held = ({ state, pod }: PodWorker): Pod[] =>
-      pod !== undefined && ["syncing", "terminating"].includes(state.kind) ? [pod] : [];
     return new AllocationManager({
       clock,
       journal,
@@ -308,7 +305,7 @@ export class Kubelet {
       actuated: this.#actuated,
       node: node.resources,
       // Whoever waits for room was promised it.
-      activePods: () => [...this.#workers.list().flatMap(held), ...this.#syncLoop.waiting()],
+      activePods: () => [...this.#workers.holding(), ...this.#syncLoop.waiting()],
       known: (uid) => this.#isKnown(podUid(uid)),
       isOver: (uid) => (this.#workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
       ready: () => this.#wantedIsKnown() && !this.#syncLoop.isTakingUp,

@@ -57,6 +57,16 @@ export class PodWorkers {
     return this.#returning.get(uid);
   }
 
+  /** Pods that have something of the node, or come back for it when their predecessor of the same UID is finished. */
+  holding(): Pod[] {
+    const back = [...this.#returning.values()].flatMap(({ pod, end }) => (end === undefined ? [pod] : []));
+    const held = this.list().flatMap(({ state, pod }) =>
+      pod !== undefined && (state.kind === "syncing" || state.kind === "terminating") ? [pod] : [],
+    );
+    const comesBack = new Set(back.map(({ metadata }) => metadata.uid));
+    return [...held.filter(({ metadata }) => !comesBack.has(metadata.uid)), ...back];
+  }
+
   /** What each worker would do at its next step; one that waits for its name does nothing. */
   async plans(): Promise<WorkerPlan[]> {
     const plan = async (worker: PodWorker): Promise<WorkerPlan> => {

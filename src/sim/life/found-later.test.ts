@@ -41,3 +41,18 @@ test("a resize is granted as soon as nobody waits for its room any more", async 
   scene.node.remove("waits");
   assert.equal(scene.entries("ResizeStarted").length, 1);
 });
+
+test("a pod that comes back under its UID finds its room, also with a resize that waits for room", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node, world } = scene;
+  node.add(asking("back", "500m"));
+  node.add(asking("grows", "100m"));
+  await scene.pass(5000);
+  node.remove("back");
+  node.add(asking("back", "500m"));
+  node.update(asking("grows", "600m"));
+  await scene.pass(60_000);
+  const quotas = ["back", "grows"].map((name) => String(world.running(name, name)?.resources?.cpuQuota));
+  assert.deepEqual(quotas, ["50000", "10000"]);
+  assert.deepEqual(scene.entries("ResizeStarted"), []);
+});
