@@ -44,8 +44,10 @@ export class Agreement implements Rule {
     this.#everEnded.add(podUid);
   }
 
-  entry({ what, pod, atMs }: SimEntry): void {
-    const isRejected = isRejection(what) || what === "Preempting";
+  entry({ what, pod, atMs, cause }: SimEntry): void {
+    // One that comes back under its UID may be refused while the earlier one ends: it is over as soon as it begins.
+    const reason = what === "PodTerminating" ? (cause?.code ?? "") : what;
+    const isRejected = isRejection(reason) || reason === "Preempting";
     if (isRejected && pod !== undefined) this.#rejected.add(pod.uid);
     if (what !== "PodTerminating" || pod === undefined) return;
     this.#everEnded.add(pod.uid);
