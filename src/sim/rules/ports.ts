@@ -16,7 +16,8 @@ interface Begun {
 /**
  * Two pods never hold one host port, unless one was on its way out before podwright knew of it. Of a static pod and one
  * of the API server the later may take the other's port where it is the first that podwright learns of: the server may be
- * away, and manifests may be read late.
+ * away, and manifests may be read late. A pod that had ended gave its port away: when somebody takes away the container
+ * that shows its end, another life starts it anew, as it can't know.
  */
 export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule => {
   /** Pods of which podwright has learned in this life, in that order. */
@@ -24,11 +25,20 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
   /** Which of them it knew before each. */
   const before = new Map<string, ReadonlySet<string>>();
   const begun = new Map<string, Begun>();
+  /** The node's life in which pods were last seen to have ended. */
+  const ended = new Map<string, number>();
+  const tampered = new Set<string>();
 
   /** Podwright has let the pod in although it knew the other. */
   function knewOf(uid: string, other: string): boolean {
     const { life, after } = begun.get(uid) ?? { life: 0, after: new Set() };
     return life === node.lives && after.has(other);
+  }
+
+  /** The pod had ended when the other was let in, and nothing shows that any more. */
+  function endWasLost(uid: string, other: string): boolean {
+    const endedIn = ended.get(uid) ?? Number.POSITIVE_INFINITY;
+    return tampered.has(uid) && endedIn < node.lives && (begun.get(other)?.life ?? 0) <= endedIn;
   }
 
   function judge(uid: string): void {
@@ -42,6 +52,7 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
       const kinds = [uid, otherUid].map((each) => isStaticPod(pods.get(each) ?? noPod));
       const mayMeet = unwanted.has(otherUid) || kinds[0] !== kinds[1];
       if (mayMeet && !knewOf(uid, otherUid)) continue;
+      if (endWasLost(uid, otherUid) || endWasLost(otherUid, uid)) continue;
       broken("one pod a host port", `${uid} and ${otherUid} both hold ${shared}`);
     }
   }
@@ -53,8 +64,12 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
       }
       if (type === "started") judge(uid);
     },
-    reborn: (uid) => void begun.delete(uid),
+    reborn: (uid) => {
+      for (const each of [begun, ended, tampered]) each.delete(uid);
+    },
+    tampered: (uid) => void tampered.add(uid),
     entry: ({ what, pod }) => {
+      if (what === "PodTerminated" && pod !== undefined) ended.set(pod.uid, node.lives);
       if (what === lifeStarted) for (const each of [known, before]) each.clear();
       if (what !== "PodAdded" || pod === undefined) return;
       before.set(pod.uid, new Set(known));
