@@ -5,7 +5,7 @@ export const blindMutants: readonly Mutant[] = [
   {
     name: "returning-pod-forgotten",
     file: "src/pods/pod-workers.ts",
-    from: "this.#returning.set(uid, { ...this.#returning.get(uid), pod, cause });",
+    from: "this.#returning.set(uid, { letIn: pod, ...this.#returning.get(uid), pod, cause });",
     to: "void cause;",
   },
   {

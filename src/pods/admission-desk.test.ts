@@ -57,7 +57,7 @@ class World {
       terminate: (uid, why) => this.workers.get(uid)?.terminate(why),
       returning: (uid) => {
         const pod = this.returning.get(uid);
-        return pod && { pod, cause };
+        return pod && { pod, letIn: pod, cause };
       },
     },
     journal: this.journal,

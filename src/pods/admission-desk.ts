@@ -183,7 +183,7 @@ export class AdmissionDesk {
       const { pod } = worker;
       // One that comes back has its part already, unless it was refused.
       const returning = workers.returning(worker.uid);
-      if (returning !== undefined) return [{ pod: returning.pod, ending: returning.end !== undefined }];
+      if (returning !== undefined) return [{ pod: returning.letIn, ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
     const promised = earlier.map(({ change }) => ({ pod: this.#toHave(change.pod), ending: false }));

@@ -15,6 +15,8 @@ const orphanGraceSeconds = 1;
 /** A pod that comes back under the UID of one that is still ending: it begins when that one is finished. */
 export interface ReturningPod {
   readonly pod: Pod;
+  /** As it was when it was let in: what it asks for beyond that is a resize. */
+  readonly letIn: Pod;
   readonly cause: Cause;
   /** It is over before it begins: it was refused, say. */
   readonly end?: { readonly cause: Cause; readonly graceSeconds: number };
@@ -59,7 +61,7 @@ export class PodWorkers {
 
   /** Pods that have something of the node, or come back for it when their predecessor of the same UID is finished. */
   holding(): Pod[] {
-    const back = [...this.#returning.values()].flatMap(({ pod, end }) => (end === undefined ? [pod] : []));
+    const back = [...this.#returning.values()].flatMap(({ letIn, end }) => (end === undefined ? [letIn] : []));
     const held = this.list().flatMap(({ state, pod }) =>
       pod !== undefined && (state.kind === "syncing" || state.kind === "terminating") ? [pod] : [],
     );
@@ -85,7 +87,7 @@ export class PodWorkers {
     if (worker === undefined) {
       this.#add(new PodWorker(this.#deps, podRef(pod), pod, cause));
     } else if (worker.forgotten) {
-      this.#returning.set(uid, { ...this.#returning.get(uid), pod, cause });
+      this.#returning.set(uid, { letIn: pod, ...this.#returning.get(uid), pod, cause });
     } else {
       worker.update(pod, cause);
     }
@@ -187,9 +189,11 @@ export class PodWorkers {
     const { pleg } = this.#deps;
     const next = new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now());
     // What its predecessor was granted is forgotten with that one.
-    if (back.end === undefined) this.#deps.allocations.wanted(back.pod, back.cause);
+    if (back.end === undefined) this.#deps.allocations.wanted(back.letIn, back.cause);
     else next.terminate(back.end.cause, back.end.graceSeconds);
     this.#add(next);
+    // A resize that came meanwhile is judged now.
+    if (back.pod !== back.letIn && back.end === undefined) this.#deps.allocations.wanted(back.pod, back.cause);
     pleg.requestInspect(worker.uid);
   }
 }

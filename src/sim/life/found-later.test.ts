@@ -56,3 +56,24 @@ test("a pod that comes back under its UID finds its room, also with a resize tha
   assert.deepEqual(quotas, ["50000", "10000"]);
   assert.deepEqual(scene.entries("ResizeStarted"), []);
 });
+
+test("a pod that changes while its predecessor of the same UID ends gets more only when there is room", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node, world } = scene;
+  const quota = (): string => {
+    const container = world.running("back", "back");
+    return String((container?.resources ?? container?.config.linux?.resources)?.cpuQuota);
+  };
+  node.add(asking("stays", "500m"));
+  node.add(asking("back", "100m"));
+  await scene.pass(5000);
+  node.remove("back");
+  node.add(asking("back", "200m"));
+  node.update(asking("back", "600m"));
+  await scene.pass(60_000);
+  assert.equal(quota(), "20000");
+  assert.equal(scene.entries("ResizeDeferred").length, 1);
+  node.remove("stays");
+  await scene.pass(60_000);
+  assert.equal(quota(), "60000");
+});
