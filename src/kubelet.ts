@@ -305,7 +305,10 @@ export class Kubelet {
       actuated: this.#actuated,
       node: node.resources,
       // Whoever waits for room was promised it.
-      activePods: () => [...this.#workers.holding(), ...this.#syncLoop.waiting()],
+      activePods: () => {
+        const waiting = this.#syncLoop.waiting().map((pod) => this.#allocations.allocatedPod(pod));
+        return [...this.#workers.holding(), ...waiting];
+      },
       known: (uid) => this.#isKnown(podUid(uid)),
       isOver: (uid) => (this.#workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
       ready: () => this.#wantedIsKnown() && !this.#syncLoop.isTakingUp,

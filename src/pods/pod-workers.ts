@@ -59,11 +59,16 @@ export class PodWorkers {
     return this.#returning.get(uid);
   }
 
-  /** Pods that have something of the node, or come back for it when their predecessor of the same UID is finished. */
+  /**
+   * Pods with what they were granted of the node, and those that come back when their predecessor of the same UID is
+   * finished, with what they were let in with.
+   */
   holding(): Pod[] {
     const back = [...this.#returning.values()].flatMap(({ letIn, end }) => (end === undefined ? [letIn] : []));
     const held = this.list().flatMap(({ state, pod }) =>
-      pod !== undefined && (state.kind === "syncing" || state.kind === "terminating") ? [pod] : [],
+      pod !== undefined && (state.kind === "syncing" || state.kind === "terminating")
+        ? [this.#deps.allocations.allocatedPod(pod)]
+        : [],
     );
     const comesBack = new Set(back.map(({ metadata }) => metadata.uid));
     return [...held.filter(({ metadata }) => !comesBack.has(metadata.uid)), ...back];

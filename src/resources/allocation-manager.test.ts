@@ -40,7 +40,7 @@ class TestNode {
       allocated: record("allocated_pods_state"),
       actuated: record("actuated_pods_state"),
       node: { allocatable: { cpu: 4, memory: "1Gi" }, swapAccounting: false, cgroupVersion: 2 },
-      activePods: () => [...this.pods.values()],
+      activePods: () => [...this.pods.values()].map((wanted) => this.manager.allocatedPod(wanted)),
       known: (uid) => this.pods.has(uid),
       isOver: (uid) => this.over.has(uid),
       ready: () => this.ready,

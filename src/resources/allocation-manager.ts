@@ -18,7 +18,7 @@ export interface AllocationDependencies {
   /** What each pod's running containers have by now (`actuated_pods_state`); its writer is who starts and resizes them. */
   readonly actuated: ResourceRecord;
   readonly node: ResizeNode;
-  /** Pods that hold resources of the node, or wait for those that they get next, as their manifests are. */
+  /** Pods that hold resources of the node, or get them next, with what they were granted or let in with. */
   readonly activePods: () => readonly Pod[];
   /** False for a pod that neither a source nor the runtime has. */
   readonly known: (uid: string) => boolean;
@@ -170,9 +170,7 @@ export class AllocationManager {
       this.#waiting.delete(uid);
       return;
     }
-    const others = activePods()
-      .filter((pod) => pod.metadata.uid !== uid)
-      .map((pod) => this.allocatedPod(pod));
+    const others = activePods().filter((pod) => pod.metadata.uid !== uid);
     const pending = judgeResize(entry.pod, granted, others, node);
     if (pending === undefined) {
       this.#waiting.delete(uid);

@@ -77,3 +77,17 @@ test("a pod that changes while its predecessor of the same UID ends gets more on
   await scene.pass(60_000);
   assert.equal(quota(), "60000");
 });
+
+test("a pod that comes back under its UID and asks for more finds all of its room, also with a resize that waits for room", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node } = scene;
+  node.add(asking("back", "100m"));
+  node.add(asking("grows", "100m"));
+  await scene.pass(5000);
+  node.remove("back");
+  node.add(asking("back", "600m"));
+  node.update(asking("grows", "600m"));
+  await scene.pass(60_000);
+  assert.deepEqual(scene.entries("ResizeStarted"), []);
+  assert.equal(String(scene.world.running("back", "back")?.config.linux?.resources?.cpuQuota), "60000");
+});
