@@ -110,6 +110,7 @@ export class SyncLoop {
   /** A pod has stopped, or the node has changed: others may have room now. */
   roomMade(): void {
     this.#desk.retry();
+    this.#deps.allocations.retry({ code: "RoomMade", message: "a pod has stopped, or the node has changed" });
   }
 
   #take(change: PodChange): void {

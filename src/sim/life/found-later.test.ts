@@ -1,7 +1,7 @@
 /** What random lives found wrong with podwright since, played step by step: docs/simulator.md has the list. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deaf, podOf, Scene } from "../../../test/support/sim-scene.ts";
+import { deaf, ends, podOf, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
 
 const asking = (name: string, cpu: string): Pod => {
@@ -90,4 +90,18 @@ test("a pod that comes back under its UID and asks for more finds all of its roo
   await scene.pass(60_000);
   assert.deepEqual(scene.entries("ResizeStarted"), []);
   assert.equal(String(scene.world.running("back", "back")?.config.linux?.resources?.cpuQuota), "60000");
+});
+
+test("a resize that waits is granted as soon as a pod has ended, though that stays to be looked at", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node } = scene;
+  const resources = { limits: { cpu: "800m" }, requests: { cpu: "800m" } };
+  node.add(podOf({ restartPolicy: "Never", containers: [ends("job", 20_000, 0, { resources })] }, "job", "job"));
+  node.add(asking("grows", "100m"));
+  await scene.pass(5000);
+  node.update(asking("grows", "600m"));
+  await scene.pass(10_000);
+  assert.equal(scene.entries("ResizeDeferred").length, 1);
+  await scene.pass(10_000);
+  assert.equal(scene.entries("ResizeStarted").length, 1);
 });
