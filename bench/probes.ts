@@ -1,6 +1,6 @@
 /**
- * What probing costs: the CPU time of a prober that makes 500 network probes a second, as a part of one core, and how
- * late they were sent.
+ * What probing costs: the CPU time of a prober that makes 500 network probes a second, as a part of one core. The floor
+ * makes the same connections and decides nothing: it connects, sends the request, takes the first answer and resets.
  *
  *   probes.ts [--rate 500] [--seconds 10] [--json]
  *
@@ -10,7 +10,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import * as http from "node:http";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Container } from "../src/api/container.ts";
@@ -46,6 +46,8 @@ interface Measurement {
 const goalPercent = 15;
 const warmUpMs = 2_000;
 const probesPerContainer = 2;
+/** The floor's connections begin together this often, as those of the prober do. */
+const floorEachMs = 50;
 
 const { values } = parseArgs({
   options: {
@@ -127,11 +129,63 @@ async function measure(
   const cpu = process.cpuUsage(cpuBefore);
   const [tookMs, counted] = [performance.now() - began, made - madeBefore];
   await manager.close();
+  return measurement(kind, { cpu, tookMs, counted, unexpected });
+}
+
+/** One bare connection; resolves when it is over. */
+async function bareProbe(port: number, request: string | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = connect({ host: "127.0.0.1", port }, () => {
+    if (request === undefined) resolve();
+    else socket.write(request, "latin1");
+  });
+  socket.once("data", () => resolve());
+  socket.once("error", reject);
+  try {
+    await promise;
+  } finally {
+    socket.resetAndDestroy();
+  }
+}
+
+async function measureFloor(ports: Ports, rate: number, seconds: number): Promise<Measurement> {
+  const request = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${ports.http}\r\nConnection: close\r\n\r\n`;
+  let [made, unexpected] = [0, 0];
+  const turn = setInterval(() => {
+    for (let left = (rate * floorEachMs) / 1000; left > 0; left--) {
+      const probe = made++ % 2 === 0 ? bareProbe(ports.tcp, undefined) : bareProbe(ports.http, request);
+      probe.catch(() => unexpected++);
+    }
+  }, floorEachMs);
+  await sleep(warmUpMs);
+  const [began, madeBefore, cpuBefore] = [performance.now(), made, process.cpuUsage()];
+  await sleep(seconds * 1000);
+  const cpu = process.cpuUsage(cpuBefore);
+  const [tookMs, counted] = [performance.now() - began, made - madeBefore];
+  clearInterval(turn);
+  return measurement("floor, HTTP and TCP", { cpu, tookMs, counted, unexpected });
+}
+
+function measurement(
+  kind: string,
+  {
+    cpu,
+    tookMs,
+    counted,
+    unexpected,
+  }: {
+    readonly cpu: NodeJS.CpuUsage;
+    readonly tookMs: number;
+    readonly counted: number;
+    readonly unexpected: number;
+  },
+): Measurement {
+  const cpuMicroseconds = cpu.user + cpu.system;
   return {
     kind,
     perSecond: (counted / tookMs) * 1000,
-    cpuPercent: ((cpu.user + cpu.system) / 1000 / tookMs) * 100,
-    microsecondsEach: (cpu.user + cpu.system) / counted,
+    cpuPercent: (cpuMicroseconds / 1000 / tookMs) * 100,
+    microsecondsEach: cpuMicroseconds / counted,
     unexpected,
   };
 }
@@ -149,6 +203,8 @@ async function main(): Promise<void> {
       ["HTTP", [web, web]],
       ["gRPC", [health, health]],
     ];
+    progress(`the floor: ${rate} connections a second for ${seconds} s`);
+    const floor = await measureFloor(ports, rate, seconds);
     const measurements: Measurement[] = [];
     for (const [kind, probes] of kinds) {
       progress(`${kind}: ${rate} probes a second for ${seconds} s`);
@@ -162,11 +218,11 @@ async function main(): Promise<void> {
         bench: "probes",
         setting: [`node ${process.version}, CPU time of the prober's process alone`],
         columns: ["probes", "a second", "% of a core", "µs each", "failed"],
-        rows: measurements.map(({ kind, perSecond, cpuPercent, microsecondsEach, unexpected }) => {
+        rows: [floor, ...measurements].map(({ kind, perSecond, cpuPercent, microsecondsEach, unexpected }) => {
           return [kind, perSecond, cpuPercent.toFixed(1), microsecondsEach, unexpected];
         }),
         goals,
-        measurements,
+        measurements: [floor, ...measurements],
       },
       values.json,
     );
