@@ -4,14 +4,17 @@ import { isRejection } from "../../pods/admission.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
-import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
+import { attemptOf, nameOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
+import { restartsAll } from "./start-over.ts";
 
 /** Longer than it takes to be noticed. */
 const collectedWithinMs = 30_000;
 const directories = ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"];
 /** The longest grace that is drawn, and a little. */
 const longestStopMs = 60_000;
+/** Three init containers of 10 s each, the hooks of the others, and what it takes to notice each end. */
+const initializedWithinMs = 60_000;
 const maxLogFiles = 5;
 /** As many dead instances as a drawn configuration keeps at most, and one more. */
 const maxDead = 4;
@@ -28,6 +31,8 @@ export class Agreement implements Rule {
   readonly #begun = new Map<string, { readonly atMs: number; readonly wallOffsetMs: number }>();
   readonly #rejected = new Set<string>();
   readonly #exitedMs = new WeakMap<SimContainer, number>();
+  /** Simulated ms at which containers of pods last ended or went so that all of the pod starts over. */
+  readonly #startingOverMs = new Map<string, number>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -39,7 +44,12 @@ export class Agreement implements Rule {
     if (type === "sandboxStarted" && !this.#begun.has(podUid)) {
       this.#begun.set(podUid, { atMs, wallOffsetMs: wallMs - atMs });
     }
-    if (type !== "exited" || container === undefined) return;
+    if (container === undefined) return;
+    const isAsker = this.#asksForAll(podUid, container);
+    // The one that asks waits first, while the others run; it goes last.
+    const goes = isAsker ? type === "removed" : type === "exited" && this.#isToStartOver(podUid);
+    if (goes) this.#startingOverMs.set(podUid, atMs);
+    if (type !== "exited") return;
     this.#exitedMs.set(container, this.#scene.clock.nowMs);
     this.#everEnded.add(podUid);
   }
@@ -58,6 +68,7 @@ export class Agreement implements Rule {
     this.#everEnded.delete(uid);
     this.#rejected.delete(uid);
     this.#begun.delete(uid);
+    this.#startingOverMs.delete(uid);
   }
 
   async disagreements(): Promise<string[]> {
@@ -136,8 +147,28 @@ export class Agreement implements Rule {
       [container, ...(pod.spec.initContainers ?? [])].some(({ restartPolicy }) => {
         return (restartPolicy ?? pod.spec.restartPolicy ?? "Always") !== "Always";
       });
-    if (mayRest || this.#rejected.has(uid) || this.#isWaiting(pod)) return false;
+    if (mayRest || this.#rejected.has(uid) || this.#isWaiting(pod) || this.#isStartingOver(uid)) return false;
     return this.#hasAll(pod, container) && canInitialize(pod);
+  }
+
+  #isToStartOver(uid: string): boolean {
+    const own = [...this.#scene.world.containers.values()].filter(({ config }) => {
+      return config.labels["io.kubernetes.pod.uid"] === uid;
+    });
+    return own.some((container) => this.#asksForAll(uid, container));
+  }
+
+  /** Its end asks that its whole pod start over. */
+  #asksForAll(uid: string, container: SimContainer): boolean {
+    if (container.state !== "exited" || container.startedAt === 0n) return false;
+    const specs = this.#scene.pods.get(uid)?.spec.containers ?? [];
+    return specs.some((spec) => spec.name === nameOf(container) && restartsAll(spec, container.exitCode));
+  }
+
+  /** Its init containers run once more before the others do. */
+  #isStartingOver(uid: string): boolean {
+    const sinceMs = this.#startingOverMs.get(uid);
+    return sinceMs !== undefined && this.#scene.clock.nowMs < sinceMs + initializedWithinMs;
   }
 
   /** What it takes to be made is there. */

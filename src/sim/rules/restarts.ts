@@ -6,6 +6,7 @@ import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
+import { restartsAll } from "./start-over.ts";
 
 interface Exit {
   readonly container: SimContainer;
@@ -267,12 +268,4 @@ function specOf(pod: Pod, name: string): Container | undefined {
 
 function resourcesOf(pod: Pod, name: string): string {
   return JSON.stringify(specOf(pod, name)?.resources ?? {});
-}
-
-function restartsAll(spec: Container | undefined, exitCode: number): boolean {
-  return (
-    spec?.restartPolicyRules?.some(({ action, exitCodes }) => {
-      return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
-    }) === true
-  );
 }

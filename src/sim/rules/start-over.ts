@@ -1,3 +1,4 @@
+import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
@@ -113,15 +114,20 @@ export class StartOver implements Rule {
   }
 
   #asks(uid: string, container: SimContainer): boolean {
-    const { exitCode, startedAt } = container;
     const spec = this.#podOf(uid)?.spec.containers.find(({ name }) => name === nameOf(container));
-    const rules = startedAt === 0n ? [] : (spec?.restartPolicyRules ?? []);
-    return rules.some(({ action, exitCodes }) => {
-      return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
-    });
+    return container.startedAt !== 0n && restartsAll(spec, container.exitCode);
   }
 
   #podOf(uid: string): Pod | undefined {
     return this.#scene.pods.get(uid);
   }
+}
+
+/** Whether the whole pod is to start over when the container ends with that code. */
+export function restartsAll(spec: Container | undefined, exitCode: number): boolean {
+  return (
+    spec?.restartPolicyRules?.some(({ action, exitCodes }) => {
+      return action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true;
+    }) === true
+  );
 }
