@@ -26,6 +26,10 @@ export function overlaps(a: IdRange, b: IdRange): boolean {
   return a.first < b.first + b.length && b.first < a.first + a.length;
 }
 
+export function isSameRange(a: IdRange, b: IdRange): boolean {
+  return a.first === b.first && a.length === b.length;
+}
+
 const mapping = z.object({
   hostId: z.int().min(0).max(idEnd),
   containerId: z.int().min(0).max(idEnd),

@@ -11,6 +11,7 @@ import {
 } from "../ports/gen/runtime/v1/api_pb.js";
 import { quotaToMilliCpu, sharesToMilliCpu } from "../resources/cpu.ts";
 import { Annotation, Label } from "./labels.ts";
+import { userIdsOf } from "./namespaces.ts";
 import type { ContainerResources, ContainerState, ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { signalName } from "./stop-signal.ts";
 
@@ -115,14 +116,15 @@ async function present<T>(look: Promise<T>): Promise<T | undefined> {
 function sandboxStatus(id: string, status: CriSandboxStatus | undefined): SandboxStatus {
   const network = status?.network;
   const ips = [network?.ip ?? "", ...(network?.additionalIps ?? []).map((additional) => additional.ip)];
-  const mode = status?.linux?.namespaces?.options?.network;
+  const options = status?.linux?.namespaces?.options;
   return {
     id: sandboxId(id),
     attempt: status?.metadata?.attempt ?? 0,
     ready: status?.state === PodSandboxState.SANDBOX_READY,
     createdAt: status?.createdAt ?? 0n,
-    hostNetwork: mode === NamespaceMode.NODE,
+    hostNetwork: options?.network === NamespaceMode.NODE,
     ips: ips.filter((ip) => ip !== ""),
+    userIds: userIdsOf(options),
   };
 }
 

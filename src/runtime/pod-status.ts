@@ -1,4 +1,5 @@
 import type { ContainerId, PodUid, SandboxId } from "../base/ids.ts";
+import type { IdRange } from "./id-ranges.ts";
 
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
@@ -59,6 +60,8 @@ export interface SandboxStatus {
   readonly hostNetwork: boolean;
   /** Empty for hostNetwork pods and for sandboxes without a network. */
   readonly ips: readonly string[];
+  /** The node's ids that its users have; undefined: the node's own users, or the runtime does not tell. */
+  readonly userIds?: IdRange | undefined;
 }
 
 /**

@@ -20,7 +20,7 @@ export function resizeOperation(
   pod: Pod,
   sandbox: SandboxStatus,
   resize: PodResize,
-  start: () => Promise<StartSandbox>,
+  start: (signal: AbortSignal) => Promise<StartSandbox>,
 ): PodOperation {
   const updated = resize.updates.map(({ container }) => container.name);
   const restarted = resize.restarts.map((restart) => restart.start.container.name);
@@ -67,7 +67,7 @@ async function stopAll(
 async function startOne(
   deps: RuntimeDependencies,
   pod: Pod,
-  sandbox: () => Promise<StartSandbox>,
+  sandbox: (signal: AbortSignal) => Promise<StartSandbox>,
   start: PodResize["restarts"][number]["start"],
   progress: OperationProgress,
   signal: AbortSignal,
@@ -75,7 +75,7 @@ async function startOne(
   const { name } = start.container;
   try {
     using place = new StartPlace(deps.starts, deps.clock);
-    await startContainer(deps, pod, await sandbox(), start, place, signal);
+    await startContainer(deps, pod, await sandbox(signal), start, place, signal);
     progress.settled(name, undefined);
   } catch (error) {
     signal.throwIfAborted();

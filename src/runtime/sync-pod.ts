@@ -10,12 +10,14 @@ import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds, gracePeriodSeconds } from "./grace.ts";
 import { inspectSandbox } from "./inspect.ts";
 import { keepSpec } from "./kept-spec.ts";
+import { isSameRange } from "./id-ranges.ts";
 import { killContainer, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import type { PodActions } from "./pod-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
 import type { OperationProgress, PodOperation } from "./pod-operation.ts";
+import { userIdsOf } from "./namespaces.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
 import type { PodStatus, SandboxStatus } from "./pod-status.ts";
@@ -36,8 +38,12 @@ export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, 
   if (creation !== undefined) return [newSandbox(deps, pod, status, actions, creation)];
   if (actions.restartAll !== undefined) return [restartAllContainers(deps, pod, status, actions.restartAll)];
   if (sandbox === undefined) return [];
-  const current = async (): Promise<StartSandbox> => {
-    return { id: sandbox.id, ips: sandbox.ips, config: await sandboxConfig(deps, pod, sandbox.attempt) };
+  let hasGround = status.containers.length > 0;
+  const current = async (signal: AbortSignal): Promise<StartSandbox> => {
+    // Made late, after the pod's earlier life was over, a sandbox has lost what it stands on.
+    if (!hasGround) await layGround(deps, pod);
+    hasGround = true;
+    return currentSandbox(deps, pod, status, sandbox, signal);
   };
   const operations: PodOperation[] = [];
   const inOrder = (starts: readonly ContainerToStart[]): void => {
@@ -112,7 +118,7 @@ function newSandbox(
 function restartOf(
   deps: RuntimeDependencies,
   pod: Pod,
-  sandbox: () => Promise<StartSandbox>,
+  sandbox: (signal: AbortSignal) => Promise<StartSandbox>,
   name: string,
   kill: ((signal: AbortSignal) => Promise<void>) | undefined,
   start: ContainerToStart | undefined,
@@ -125,7 +131,7 @@ function restartOf(
       try {
         await kill?.(signal);
         using place = new StartPlace(deps.starts, deps.clock);
-        if (start !== undefined) await startContainer(deps, pod, await sandbox(), start, place, signal);
+        if (start !== undefined) await startContainer(deps, pod, await sandbox(signal), start, place, signal);
         progress.settled(name, undefined);
       } catch (error) {
         signal.throwIfAborted();
@@ -133,6 +139,29 @@ function restartOf(
       }
     },
   };
+}
+
+/**
+ * The sandbox that the pod has, for containers that start in it.
+ * @throws Error when it has ids that are not the pod's; it is stopped, and so made anew by the next decision
+ */
+async function currentSandbox(
+  deps: RuntimeDependencies,
+  pod: Pod,
+  status: PodStatus,
+  sandbox: SandboxStatus,
+  signal: AbortSignal,
+): Promise<StartSandbox> {
+  const config = await sandboxConfig(deps, pod, sandbox.attempt);
+  const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
+  // Its containers would run with the ids of the sandbox, and find their files to be those of others.
+  if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
+    const message = `sandbox ${shortId(sandbox.id)} has other users than its pod`;
+    const cause: Cause = { code: "SandboxUsersDiffer", message };
+    await killPod(deps, { ref: podRef(pod), pod }, remainsOf(status), gracePeriodSeconds(pod), cause, signal);
+    throw new Error(`${message}: another one is made`);
+  }
+  return { id: sandbox.id, ips: sandbox.ips, config };
 }
 
 async function killOne(
@@ -151,7 +180,7 @@ async function killOne(
 async function startInOrder(
   deps: RuntimeDependencies,
   pod: Pod,
-  { sandbox, place }: { readonly sandbox: () => Promise<StartSandbox>; readonly place: StartPlace },
+  { sandbox, place }: { readonly sandbox: (signal: AbortSignal) => Promise<StartSandbox>; readonly place: StartPlace },
   starts: readonly ContainerToStart[],
   progress: OperationProgress,
   signal: AbortSignal,
@@ -159,7 +188,7 @@ async function startInOrder(
   for (const start of starts) {
     try {
       const counted = await withLostAttempts(deps.files, deps.node, pod, start);
-      await startContainer(deps, pod, await sandbox(), counted, place, signal);
+      await startContainer(deps, pod, await sandbox(signal), counted, place, signal);
       progress.settled(start.container.name, undefined);
     } catch (error) {
       signal.throwIfAborted();
@@ -188,10 +217,7 @@ async function createSandbox(
   signal: AbortSignal,
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
-  await makePodDirectories(deps.files, deps.node, pod);
-  await keepSpec(deps.files, deps.node, pod);
-  await deps.podCgroups.ensure(pod);
-  recordActuated(deps, pod, undefined);
+  await layGround(deps, pod);
   const request = await sandboxRequest(deps, pod, attempt, cause);
   const action = {
     what: "RunPodSandbox",
@@ -212,6 +238,14 @@ async function createSandbox(
     throw new Error(`sandbox ${shortId(podSandboxId)} got no IP address from the network plugin`);
   }
   return { id: podSandboxId, config: request.config, ips };
+}
+
+/** What is there before anything of the pod runs, and goes when the pod is removed. */
+async function layGround(deps: RuntimeDependencies, pod: Pod): Promise<void> {
+  await makePodDirectories(deps.files, deps.node, pod);
+  await keepSpec(deps.files, deps.node, pod);
+  await deps.podCgroups.ensure(pod);
+  recordActuated(deps, pod, undefined);
 }
 
 interface SandboxRequest {

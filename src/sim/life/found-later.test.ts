@@ -1,8 +1,11 @@
 /** What random lives found wrong with podwright since, played step by step: docs/simulator.md has the list. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deaf, ends, podOf, Scene } from "../../../test/support/sim-scene.ts";
+import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { keptSpec } from "../../runtime/kept-spec.ts";
+import { userIdsOf } from "../../runtime/namespaces.ts";
+import { usualConfig } from "./node-config.ts";
 
 const asking = (name: string, cpu: string): Pod => {
   const resources = { limits: { cpu }, requests: { cpu } };
@@ -104,4 +107,56 @@ test("a resize that waits is granted as soon as a pod has ended, though that sta
   assert.equal(scene.entries("ResizeDeferred").length, 1);
   await scene.pass(10_000);
   assert.equal(scene.entries("ResizeStarted").length, 1);
+});
+
+const withUsers = (uid: string): Pod => podOf({ hostUsers: false, containers: [runs("c")] }, uid, uid);
+
+/** The ids that users of the pod's newest sandbox, and of the container that runs in it, have on the node. */
+function idsOf({ world }: Scene, uid: string): unknown[] {
+  const sandbox = [...world.sandboxes.values()].findLast(({ config, ready }) => ready && config.metadata?.uid === uid);
+  return [sandbox, world.running(uid, "c")].map((made) =>
+    userIdsOf(made?.config.linux?.securityContext?.namespaceOptions),
+  );
+}
+
+/** A pod has come and gone, and what was asked for its sandbox makes the runtime make one all the same. */
+async function madeLate(pod: Pod): Promise<Scene> {
+  const scene = new Scene();
+  const { node, world } = scene;
+  node.add(pod);
+  await scene.pass(40_000);
+  const config = [...world.sandboxes.values()][0]?.config;
+  assert.ok(config);
+  node.remove(pod.metadata.uid);
+  await scene.pass(40_000);
+  assert.equal(world.sandboxes.size, 0);
+  world.runSandbox(config, true);
+  return scene;
+}
+
+test("a pod that comes back to a sandbox which the runtime made late with its earlier users gets another one", async () => {
+  const pod = withUsers("back");
+  const scene = await madeLate(pod);
+  const late = [...scene.world.sandboxes.keys()];
+  scene.node.add(pod);
+  await scene.pass(60_000);
+  const next = { first: 131_072, length: 65_536 };
+  assert.deepEqual(idsOf(scene, "back"), [next, next]);
+  const [first] = scene.entries("StopPodSandbox").filter(({ data }) => data?.["id"] === late[0]);
+  assert.equal(first?.cause?.message, `sandbox ${late[0]} has other users than its pod`);
+  assert.ok(!scene.world.sandboxes.has(late[0] ?? ""));
+});
+
+test("a pod that comes back to a sandbox which the runtime made late has its cgroup, and is known to a next life", async () => {
+  const pod = podOf({ containers: [runs("c")] }, "back", "back");
+  const scene = await madeLate(pod);
+  const late = [...scene.world.sandboxes.keys()];
+  // Podwright has seen the sandbox when the pod comes, and so asks for none.
+  await scene.pass(1500);
+  scene.node.add(pod);
+  await scene.pass(60_000);
+  assert.equal(scene.world.running("back", "c")?.sandboxId, late[0]);
+  assert.equal(scene.entries("RunPodSandbox").filter(({ kind }) => kind === "action").length, 1);
+  assert.ok([...scene.node.cgroups.applied.keys()].some((path) => path.endsWith("/podback")));
+  assert.equal((await keptSpec(scene.node.files, usualConfig.node, "back"))?.spec.containers[0]?.name, "c");
 });

@@ -20,6 +20,8 @@ export class Referee {
   readonly #unwanted = new Map<string, Unwanted>();
   /** Those of them that podwright has begun to stop in its present life. */
   readonly #ending = new Set<string>();
+  /** Those of them that podwright was done with: what the runtime made of them later is nothing that it stops. */
+  readonly #finished = new Set<string>();
   readonly #rules: readonly Rule[];
 
   constructor(scene: Pick<Scene, "clock" | "world" | "node">) {
@@ -38,7 +40,8 @@ export class Referee {
     this.#pods.set(uid, pod);
     if (!this.#unwanted.has(uid)) return;
     // What is on its way still, podwright takes away first: it is done with the pod then, and says so.
-    if (!this.#isThere(uid) && !this.#scene.node.isEnding(uid)) this.#reborn(uid);
+    const isOver = !this.#isThere(uid) || this.#finished.has(uid);
+    if (isOver && !this.#scene.node.isEnding(uid)) this.#reborn(uid);
     // Podwright never learned that it was not wanted in between.
     else if (!this.#ending.has(uid)) this.#unwanted.delete(uid);
   }
@@ -56,6 +59,7 @@ export class Referee {
    */
   unwanted(uid: string, isEnding: boolean, graceSeconds?: number): void {
     const { clock, node } = this.#scene;
+    this.#finished.delete(uid);
     this.#unwanted.set(uid, {
       sinceMs: clock.nowMs,
       life: node.lives,
@@ -97,6 +101,7 @@ export class Referee {
     for (const rule of this.#rules) rule.entry?.(entry);
     // Of some pods nothing ever was there.
     const gone = entry.what === "PodFinished" && entry.pod !== undefined ? entry.pod.uid : "";
+    if (this.#unwanted.has(gone)) this.#finished.add(gone);
     if (this.#unwanted.has(gone) && this.#scene.node.desired.has(gone) && !this.#isThere(gone)) this.#reborn(gone);
   }
 
@@ -137,6 +142,7 @@ export class Referee {
   #reborn(uid: string): void {
     this.#unwanted.delete(uid);
     this.#ending.delete(uid);
+    this.#finished.delete(uid);
     for (const rule of this.#rules) rule.reborn?.(uid);
   }
 
