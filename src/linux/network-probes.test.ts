@@ -169,6 +169,19 @@ describe("an HTTP probe", () => {
     }
   });
 
+  test("over TLS says when the server speaks plain HTTP, or cuts the connection off", async () => {
+    await using plain = await listen(http.createServer((_request, response) => response.end("ok")));
+    await assert.rejects(
+      probes.httpGet(get(plain.port, "/", { scheme: "https" }), never),
+      (error) => error instanceof ProbeTargetError && error.plainText && error.message === "the answer is not TLS",
+    );
+    await using mute = await listen(createServer((socket) => socket.end()));
+    await assert.rejects(
+      probes.httpGet(get(mute.port, "/", { scheme: "https" }), never),
+      (error) => error instanceof ProbeTargetError && !error.plainText && error.message !== "",
+    );
+  });
+
   test("finds localhost without asking a name server, and says when a name has no address", async () => {
     await using running = await listen(http.createServer((_request, response) => response.end()));
     assert.equal((await probes.httpGet(get(running.port, "/", { host: "localhost" }), never)).status, 200);

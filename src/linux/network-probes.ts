@@ -168,10 +168,17 @@ const explained: Readonly<Record<string, string>> = {
   EPIPE: "connection closed by the container",
 };
 
+const sslCode = "ERR_SSL_";
+
 function targetError(error: Error): ProbeTargetError {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  if (code === "EPROTO" && error.message.includes("wrong version number")) {
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") {
     return new ProbeTargetError("the answer is not TLS", { cause: error, plainText: true });
+  }
+  if (code.startsWith(sslCode)) {
+    // OpenSSL's message holds places of its own sources.
+    const problem = code.slice(sslCode.length).toLowerCase().replaceAll("_", " ");
+    return new ProbeTargetError(`TLS failed: ${problem}`, { cause: error });
   }
   return new ProbeTargetError(explained[code] ?? error.message, { cause: error });
 }
