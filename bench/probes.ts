@@ -94,10 +94,9 @@ async function measure(
   rate: number,
   seconds: number,
 ): Promise<Measurement> {
-  let made = 0;
-  let unexpected = 0;
+  const seen = { made: 0, unexpected: 0 };
   const count = async <T>(probe: Promise<T>): Promise<T> => {
-    made++;
+    seen.made++;
     return await probe;
   };
   const networkProbes: NetworkProbes = {
@@ -112,7 +111,7 @@ async function measure(
     files: { ...systemFiles, writeAtomic: async () => {} },
     commands: { execSync: () => Promise.reject(new Error("no commands here")) },
     networkProbes,
-    journal: { record: () => ++unexpected },
+    journal: { record: () => ++seen.unexpected },
     log: silentLog,
     node: { hostIPs: ["127.0.0.1"], rootDirectory: "/nonexistent" },
     said: () => undefined,
@@ -123,13 +122,9 @@ async function measure(
     manager.observe(probedPod(index, probes), { ...status, containers: [running(index)] }, false);
     await sleep(1000 / pods);
   }
-  await sleep(warmUpMs);
-  const [began, madeBefore, cpuBefore] = [performance.now(), made, process.cpuUsage()];
-  await sleep(seconds * 1000);
-  const cpu = process.cpuUsage(cpuBefore);
-  const [tookMs, counted] = [performance.now() - began, made - madeBefore];
+  const measurement = await watch(kind, seen, seconds);
   await manager.close();
-  return measurement(kind, { cpu, tookMs, counted, unexpected });
+  return measurement;
 }
 
 /** One bare connection; resolves when it is over. */
@@ -150,43 +145,35 @@ async function bareProbe(port: number, request: string | undefined): Promise<voi
 
 async function measureFloor(ports: Ports, rate: number, seconds: number): Promise<Measurement> {
   const request = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${ports.http}\r\nConnection: close\r\n\r\n`;
-  let [made, unexpected] = [0, 0];
+  const seen = { made: 0, unexpected: 0 };
   const turn = setInterval(() => {
     for (let left = (rate * floorEachMs) / 1000; left > 0; left--) {
-      const probe = made++ % 2 === 0 ? bareProbe(ports.tcp, undefined) : bareProbe(ports.http, request);
-      probe.catch(() => unexpected++);
+      const probe = seen.made++ % 2 === 0 ? bareProbe(ports.tcp, undefined) : bareProbe(ports.http, request);
+      probe.catch(() => seen.unexpected++);
     }
   }, floorEachMs);
-  await sleep(warmUpMs);
-  const [began, madeBefore, cpuBefore] = [performance.now(), made, process.cpuUsage()];
-  await sleep(seconds * 1000);
-  const cpu = process.cpuUsage(cpuBefore);
-  const [tookMs, counted] = [performance.now() - began, made - madeBefore];
+  const measurement = await watch("floor, HTTP and TCP", seen, seconds);
   clearInterval(turn);
-  return measurement("floor, HTTP and TCP", { cpu, tookMs, counted, unexpected });
+  return measurement;
 }
 
-function measurement(
+/** What this process takes while probes are counted, once its code is warm. */
+async function watch(
   kind: string,
-  {
-    cpu,
-    tookMs,
-    counted,
-    unexpected,
-  }: {
-    readonly cpu: NodeJS.CpuUsage;
-    readonly tookMs: number;
-    readonly counted: number;
-    readonly unexpected: number;
-  },
-): Measurement {
-  const cpuMicroseconds = cpu.user + cpu.system;
+  seen: { readonly made: number; readonly unexpected: number },
+  seconds: number,
+): Promise<Measurement> {
+  await sleep(warmUpMs);
+  const [began, madeBefore, cpuBefore] = [performance.now(), seen.made, process.cpuUsage()];
+  await sleep(seconds * 1000);
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const [tookMs, counted, cpuMicroseconds] = [performance.now() - began, seen.made - madeBefore, user + system];
   return {
     kind,
     perSecond: (counted / tookMs) * 1000,
     cpuPercent: (cpuMicroseconds / 1000 / tookMs) * 100,
     microsecondsEach: cpuMicroseconds / counted,
-    unexpected,
+    unexpected: seen.unexpected,
   };
 }
 

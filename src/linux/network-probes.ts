@@ -39,7 +39,7 @@ export const systemNetworkProbes: NetworkProbes = {
 };
 
 async function open(host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const address = isIP(host) === 0 ? await probeAddress(host, signal) : host;
+  const address = await probeAddress(host, signal);
   signal.throwIfAborted();
   const socket = connect({ host: address, port });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<
 /** One request over a connection of its own, no proxy whatever the environment says. */
 async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<ResponseHead> {
   const text = requestText(request);
-  const address = isIP(request.host) === 0 ? await probeAddress(request.host, signal) : request.host;
+  const address = await probeAddress(request.host, signal);
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
   const reader = new HttpResponseReader();

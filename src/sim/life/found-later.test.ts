@@ -45,17 +45,23 @@ test("a resize is granted as soon as nobody waits for its room any more", async 
   assert.equal(scene.entries("ResizeStarted").length, 1);
 });
 
-test("a pod that comes back under its UID finds its room, also with a resize that waits for room", async () => {
+/** A pod goes and comes back under its UID, asking for that, while another is to grow. */
+async function comesBack(cpu: string, again: string): Promise<Scene> {
   const scene = new Scene({ cpu: "1" });
-  const { node, world } = scene;
-  node.add(asking("back", "500m"));
+  const { node } = scene;
+  node.add(asking("back", cpu));
   node.add(asking("grows", "100m"));
   await scene.pass(5000);
   node.remove("back");
-  node.add(asking("back", "500m"));
+  node.add(asking("back", again));
   node.update(asking("grows", "600m"));
   await scene.pass(60_000);
-  const quotas = ["back", "grows"].map((name) => String(world.running(name, name)?.resources?.cpuQuota));
+  return scene;
+}
+
+test("a pod that comes back under its UID finds its room, also with a resize that waits for room", async () => {
+  const scene = await comesBack("500m", "500m");
+  const quotas = ["back", "grows"].map((name) => String(scene.world.running(name, name)?.resources?.cpuQuota));
   assert.deepEqual(quotas, ["50000", "10000"]);
   assert.deepEqual(scene.entries("ResizeStarted"), []);
 });
@@ -82,15 +88,7 @@ test("a pod that changes while its predecessor of the same UID ends gets more on
 });
 
 test("a pod that comes back under its UID and asks for more finds all of its room, also with a resize that waits for room", async () => {
-  const scene = new Scene({ cpu: "1" });
-  const { node } = scene;
-  node.add(asking("back", "100m"));
-  node.add(asking("grows", "100m"));
-  await scene.pass(5000);
-  node.remove("back");
-  node.add(asking("back", "600m"));
-  node.update(asking("grows", "600m"));
-  await scene.pass(60_000);
+  const scene = await comesBack("100m", "600m");
   assert.deepEqual(scene.entries("ResizeStarted"), []);
   assert.equal(String(scene.world.running("back", "back")?.config.linux?.resources?.cpuQuota), "60000");
 });

@@ -4,9 +4,9 @@ import { isRejection } from "../../pods/admission.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
-import { attemptOf, nameOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
+import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from "../world-model.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
-import { restartsAll } from "./start-over.ts";
+import { asksForAll } from "./start-over.ts";
 
 /** Longer than it takes to be noticed. */
 const collectedWithinMs = 30_000;
@@ -160,9 +160,7 @@ export class Agreement implements Rule {
 
   /** Its end asks that its whole pod start over. */
   #asksForAll(uid: string, container: SimContainer): boolean {
-    if (container.state !== "exited" || container.startedAt === 0n) return false;
-    const specs = this.#scene.pods.get(uid)?.spec.containers ?? [];
-    return specs.some((spec) => spec.name === nameOf(container) && restartsAll(spec, container.exitCode));
+    return container.state === "exited" && asksForAll(this.#scene.pods.get(uid), container);
   }
 
   /** Its init containers run once more before the others do. */

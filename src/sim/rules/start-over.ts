@@ -114,13 +114,18 @@ export class StartOver implements Rule {
   }
 
   #asks(uid: string, container: SimContainer): boolean {
-    const spec = this.#podOf(uid)?.spec.containers.find(({ name }) => name === nameOf(container));
-    return container.startedAt !== 0n && restartsAll(spec, container.exitCode);
+    return asksForAll(this.#podOf(uid), container);
   }
 
   #podOf(uid: string): Pod | undefined {
     return this.#scene.pods.get(uid);
   }
+}
+
+/** The end of that container asks that its whole pod start over. */
+export function asksForAll(pod: Pod | undefined, container: SimContainer): boolean {
+  const spec = pod?.spec.containers.find(({ name }) => name === nameOf(container));
+  return container.startedAt !== 0n && restartsAll(spec, container.exitCode);
 }
 
 /** Whether the whole pod is to start over when the container ends with that code. */
