@@ -255,6 +255,16 @@ describe("a gRPC probe", () => {
     const plain = http2.createServer((_request, response) => response.end("hello"));
     await using running = await listen(plain);
     await assert.rejects(probes.grpcHealth("127.0.0.1", running.port, "", never), isTargetError(/not gRPC/));
+    const refusing = http2.createServer();
+    refusing.on("stream", (stream: http2.ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+    });
+    await using refused = await listen(refusing);
+    const reset = isTargetError(/^the server reset the request: REFUSED_STREAM$/);
+    await assert.rejects(probes.grpcHealth("127.0.0.1", refused.port, "", never), reset);
+    await using long = await listen(healthServer(() => ({ status: "0", body: Buffer.alloc(11 * 1024) })));
+    await assert.rejects(probes.grpcHealth("127.0.0.1", long.port, "", never), isTargetError(/too long/));
     await using mute = await listen(createServer((socket) => socket.end()));
     await assert.rejects(probes.grpcHealth("127.0.0.1", mute.port, "", never), isTargetError(/./));
   });

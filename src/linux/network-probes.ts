@@ -10,7 +10,7 @@ import {
   ProbeTargetError,
 } from "../ports/network-probes.ts";
 import { HttpResponseReader, type ResponseHead } from "./http-response.ts";
-import { checkHealth } from "./probe-grpc.ts";
+import { HealthAnswerReader, healthRequest } from "./probe-grpc.ts";
 import { probeAddress } from "./probe-names.ts";
 
 const maxBodyBytes = 10 * 1024;
@@ -31,10 +31,10 @@ export const systemNetworkProbes: NetworkProbes = {
   },
 
   async grpcHealth(host, port, service, signal) {
-    const socket = await open(host, port, signal);
-    // HTTP/2 writes more than once before the other side has anything to say.
-    socket.setNoDelay(true);
-    return await checkHealth(socket, authority(host, port), service, signal);
+    const request = healthRequest(authority(host, port), service);
+    const address = await probeAddress(host, signal);
+    signal.throwIfAborted();
+    return await ask((onBytes) => dial(address, port, onBytes), request, new HealthAnswerReader(), signal);
   },
 };
 
@@ -68,28 +68,50 @@ async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<
 
 /** One request over a connection of its own, no proxy whatever the environment says. */
 async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<ResponseHead> {
-  const text = requestText(request);
+  const bytes = Buffer.from(requestText(request), "latin1");
   const address = await probeAddress(request.host, signal);
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
-  const reader = new HttpResponseReader();
-  const take = (step: () => void): void => {
+  const { scheme, host, port } = request;
+  const dialled = scheme === "https" ? dialTls : dial;
+  return await ask((onBytes) => dialled(address, port, onBytes, host), bytes, new HttpAnswerReader(), signal);
+}
+
+/** Takes a server's bytes until they make an answer. */
+interface AnswerReader<T> {
+  /** The answer, once it is known. `bytes` may be written over afterwards. */
+  push(bytes: Buffer): T | undefined;
+  /** The connection ended. */
+  end(): T | undefined;
+  /** What the server waits to be told. */
+  takeReplies?(): Buffer | undefined;
+  /** What the end of the connection by `error` means here. */
+  failed?(error: Error): Error;
+}
+
+/** Sends a request on a connection of its own and gives the answer to it, or what the reader throws. */
+async function ask<T>(
+  connected: (onBytes: (bytes: Buffer) => void) => Socket,
+  request: Buffer,
+  reader: AnswerReader<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const take = (step: () => T | undefined): void => {
     try {
-      step();
-      const { head, isComplete, bodyBytes } = reader;
-      if (head !== undefined && (isComplete || bodyBytes >= maxBodyBytes)) resolve(head);
+      const answer = step();
+      if (answer !== undefined) return resolve(answer);
+      const replies = reader.takeReplies?.();
+      if (replies !== undefined) socket.write(replies);
     } catch (error) {
-      reject(brokenAnswer(reader, errorMessage(error)));
+      reject(error);
     }
   };
-  const socket = dial(request, address, (bytes) => take(() => reader.push(bytes)));
+  const socket = connected((bytes) => take(() => reader.push(bytes)));
   using _abort = onAbort(signal, () => reject(signal.reason));
-  socket.once(request.scheme === "http" ? "connect" : "secureConnect", () => socket.write(text, "latin1"));
+  socket.once("encrypted" in socket ? "secureConnect" : "connect", () => socket.write(request));
   socket.once("end", () => take(() => reader.end()));
   // Stays: a socket that is being reset may still report an error that nobody waits for.
-  socket.on("error", (error) => {
-    reject(reader.head === undefined ? targetError(error) : brokenAnswer(reader, error.message));
-  });
+  socket.on("error", (error) => reject(reader.failed?.(error) ?? targetError(error)));
   socket.once("close", () => take(() => reader.end()));
   try {
     return await promise;
@@ -98,18 +120,45 @@ async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<
   }
 }
 
-/** Certificates say nothing about health. The server's name goes by the host that is probed, never by a Host header. */
-function dial({ scheme, host, port }: HttpProbeRequest, address: string, onBytes: (bytes: Buffer) => void): Socket {
-  if (scheme === "https") {
-    // An address is no name.
-    const servername = isIP(host) === 0 ? host : "";
-    return tls.connect({ host: address, port, servername, rejectUnauthorized: false }).on("data", onBytes);
+class HttpAnswerReader implements AnswerReader<ResponseHead> {
+  readonly #response = new HttpResponseReader();
+
+  push(bytes: Buffer): ResponseHead | undefined {
+    return this.#take(() => this.#response.push(bytes));
   }
+
+  end(): ResponseHead | undefined {
+    return this.#take(() => this.#response.end());
+  }
+
+  failed(error: Error): Error {
+    return this.#response.head === undefined ? targetError(error) : brokenAnswer(this.#response, error.message);
+  }
+
+  #take(step: () => void): ResponseHead | undefined {
+    try {
+      step();
+    } catch (error) {
+      throw brokenAnswer(this.#response, errorMessage(error));
+    }
+    const { head, isComplete, bodyBytes } = this.#response;
+    return isComplete || bodyBytes >= maxBodyBytes ? head : undefined;
+  }
+}
+
+function dial(address: string, port: number, onBytes: (bytes: Buffer) => void): Socket {
   const callback = (count: number): boolean => {
     onBytes(received.subarray(0, count));
     return true;
   };
   return connect({ host: address, port, onread: { buffer: received, callback } });
+}
+
+/** Certificates say nothing about health. The server's name goes by the host that is probed, never by a Host header. */
+function dialTls(address: string, port: number, onBytes: (bytes: Buffer) => void, host: string): Socket {
+  // An address is no name.
+  const servername = isIP(host) === 0 ? host : "";
+  return tls.connect({ host: address, port, servername, rejectUnauthorized: false }).on("data", onBytes);
 }
 
 function requestText({ path, headers }: HttpProbeRequest): string {

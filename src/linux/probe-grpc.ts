@@ -1,7 +1,7 @@
-import * as http2 from "node:http2";
-import type { Socket } from "node:net";
-import { onAbort } from "../base/abort.ts";
 import { type GrpcHealthAnswer, ProbeTargetError, probeUserAgent } from "../ports/network-probes.ts";
+import { encodeField } from "./hpack.ts";
+import { Http2AnswerReader, Http2ResetError, http2Request } from "./http2-answer.ts";
+import { HttpSyntaxError } from "./http-response.ts";
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;
@@ -9,72 +9,76 @@ const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"]
 const maxMessageBytes = 10 * 1024;
 const frameHeaderBytes = 5;
 
+const sameHeaders = Buffer.concat(
+  Object.entries({
+    ":method": "POST",
+    ":scheme": "http",
+    ":path": "/grpc.health.v1.Health/Check",
+    "content-type": "application/grpc",
+    "user-agent": probeUserAgent,
+    te: "trailers",
+  }).map(([name, value]) => encodeField(name, value)),
+);
+
 /**
- * One grpc.health.v1.Health/Check over an open connection, without TLS; the connection is reset afterwards.
- *
- * Written by hand over node:http2 rather than with the RPC library: the request has one text field and the response one
- * number, a probe wants a connection that nobody keeps or retries on, and 500 of them a second should stay cheap.
+ * One grpc.health.v1.Health/Check without TLS, as bytes.
+ * @throws RangeError when the service's name is too long for one
  */
-export async function checkHealth(
-  socket: Socket,
-  authority: string,
-  service: string,
-  signal: AbortSignal,
-): Promise<GrpcHealthAnswer> {
-  const session = http2.connect(`http://${authority}`, { createConnection: () => socket });
-  const { promise, resolve, reject } = Promise.withResolvers<GrpcHealthAnswer>();
-  using _abort = onAbort(signal, () => reject(signal.reason));
-  session.on("error", (error) => reject(new ProbeTargetError(`not gRPC: ${error.message}`, { cause: error })));
-  let isOver = false;
-  session.once("close", () => {
-    if (!isOver) reject(new ProbeTargetError("the connection closed before the answer"));
-  });
-  try {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": "/grpc.health.v1.Health/Check",
-      "content-type": "application/grpc",
-      "user-agent": probeUserAgent,
-      te: "trailers",
+export function healthRequest(authority: string, service: string): Buffer {
+  return http2Request(Buffer.concat([encodeField(":authority", authority), sameHeaders]), encodeRequest(service));
+}
+
+/** Reads the answer to a {@link healthRequest} from what comes over its connection. */
+export class HealthAnswerReader {
+  readonly #http = new Http2AnswerReader(maxMessageBytes);
+
+  /**
+   * The answer, once it is whole. `chunk` may be written over afterwards.
+   * @throws ProbeTargetError for what is none
+   */
+  push(chunk: Buffer): GrpcHealthAnswer | undefined {
+    return asTargetError(() => {
+      this.#http.push(chunk);
+      const { isComplete, headers, trailers, body } = this.#http;
+      if (!isComplete || headers === undefined) return undefined;
+      // gRPC gives its own status in the trailers, or in the headers when there is nothing else.
+      return readAnswer(headers, trailers ?? headers, body);
     });
-    let status: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader = {};
-    let trailers: http2.IncomingHttpHeaders | undefined;
-    let body: Uint8Array = new Uint8Array();
-    stream.on("error", (error) => reject(new ProbeTargetError(error.message, { cause: error })));
-    stream.once("response", (headers) => (status = headers));
-    stream.once("trailers", (headers) => (trailers = headers));
-    stream.on("data", (chunk: Buffer) => {
-      body = Buffer.concat([body, chunk]);
-      if (body.length > maxMessageBytes) reject(new ProbeTargetError("the answer is too long for a health check"));
-    });
-    // gRPC gives its own status in the trailers, or in the headers when there is nothing else.
-    stream.once("end", () => settle(() => resolve(readAnswer(status, trailers ?? status, body)), reject));
-    stream.end(encodeRequest(service));
-    return await promise;
-  } finally {
-    isOver = true;
-    // The session ends with its socket; the other way round it would be closed in order and stay in TIME_WAIT.
-    socket.resetAndDestroy();
+  }
+
+  /**
+   * The connection ended.
+   * @throws ProbeTargetError when the answer had not
+   */
+  end(): undefined {
+    asTargetError(() => this.#http.end());
+  }
+
+  /** What the server waits to be told. */
+  takeReplies(): Buffer | undefined {
+    return this.#http.takeReplies();
   }
 }
 
-function settle(work: () => void, reject: (error: unknown) => void): void {
+function asTargetError<T>(work: () => T): T {
   try {
-    work();
+    return work();
   } catch (error) {
-    reject(error);
+    if (error instanceof HttpSyntaxError) throw new ProbeTargetError(`not gRPC: ${error.message}`, { cause: error });
+    if (error instanceof Http2ResetError) throw new ProbeTargetError(error.message, { cause: error });
+    throw error;
   }
 }
 
-function readAnswer(
-  headers: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader,
-  trailers: http2.IncomingHttpHeaders,
-  body: Uint8Array,
-): GrpcHealthAnswer {
-  const given = trailers["grpc-status"];
-  if (given === undefined) throw new ProbeTargetError(`not gRPC: HTTP status ${headers[":status"] ?? "missing"}`);
+type Fields = ReadonlyMap<string, string>;
+
+function readAnswer(headers: Fields, trailers: Fields, body: Uint8Array): GrpcHealthAnswer {
+  const given = trailers.get("grpc-status");
+  if (given === undefined) {
+    throw new ProbeTargetError(`not gRPC: HTTP status ${headers.get(":status") ?? "missing"}`);
+  }
   const code = Number(given);
-  if (code !== 0) return { code, message: decodeMessage(String(trailers["grpc-message"] ?? "")) };
+  if (code !== 0) return { code, message: decodeMessage(trailers.get("grpc-message") ?? "") };
   return { code: 0, status: decodeStatus(body) };
 }
 

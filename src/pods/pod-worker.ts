@@ -211,6 +211,8 @@ export class PodWorker {
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
     else if (state.kind === "terminated") await this.#terminated(state, status, signal);
+    // Of a stop that came meanwhile the next step tells: what it called off may have started something after this look.
+    signal.throwIfAborted();
     if (this.#state.kind !== "finished") this.#deps.publish(this.#view(status), cause);
   }
 
@@ -229,7 +231,6 @@ export class PodWorker {
   }
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.runtime;
     if (this.#isOverdue(pod, status)) return;
     // Until its sandbox is made there is nothing to decide about a pod; the operation's end wakes this worker.
     if (this.#operations.busy.wholePod) return;
@@ -254,8 +255,7 @@ export class PodWorker {
       return;
     }
     if (actions.killPod !== undefined && actions.createSandbox === undefined) {
-      this.#enter(terminate(this.#state, actions.killPod, gracePeriodSeconds(pod), clock.monotonic()));
-      this.#schedule.by(0, actions.killPod);
+      this.terminate(actions.killPod, gracePeriodSeconds(pod));
       return;
     }
     await this.#prune(status, signal);

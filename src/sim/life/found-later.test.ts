@@ -5,6 +5,7 @@ import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.
 import type { Pod } from "../../api/pod.ts";
 import { keptSpec } from "../../runtime/kept-spec.ts";
 import { userIdsOf } from "../../runtime/namespaces.ts";
+import { hookCommand } from "../behaviour.ts";
 import { usualConfig } from "./node-config.ts";
 
 const asking = (name: string, cpu: string): Pod => {
@@ -157,4 +158,21 @@ test("a pod that comes back to a sandbox which the runtime made late has its cgr
   assert.equal(scene.entries("RunPodSandbox").filter(({ kind }) => kind === "action").length, 1);
   assert.ok([...scene.node.cgroups.applied.keys()].some((path) => path.endsWith("/podback")));
   assert.equal((await keptSpec(scene.node.files, usualConfig.node, "back"))?.spec.containers[0]?.name, "c");
+});
+
+test("a pod whose deadline comes while a container starts again has not ended before that container has", async () => {
+  for (let durationMs = 500; durationMs <= 1500; durationMs += 50) {
+    const scene = new Scene();
+    // What runs is known by looks alone, one each second.
+    scene.faults.begin({ noEvents: true, eventLost: 1 }, 60_000);
+    const postStart = { exec: { command: hookCommand({ kind: "postStart", exitCode: 1, durationMs }) } };
+    const often = { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 1 };
+    scene.node.add(podOf({ containers: [deaf("c", { lifecycle: { postStart } })], ...often }));
+    for (let pauses = 0; pauses < 200; pauses++) {
+      await scene.pass(50);
+      const isOver = scene.status()?.phase === "Failed";
+      assert.ok(!isOver || scene.world.running("uid-1", "c") === undefined, `with a hook of ${durationMs} ms`);
+    }
+    assert.equal(scene.status()?.phase, "Failed");
+  }
 });

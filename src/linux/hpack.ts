@@ -1,0 +1,173 @@
+import { huffmanCodes, staticTable } from "./hpack-tables.ts";
+import { HttpSyntaxError } from "./http-response.ts";
+
+type Field = readonly [name: string, value: string];
+
+/** What an entry of the dynamic table counts beside its text (RFC 7541 §4.1). */
+const entryOverhead = 32;
+/** SETTINGS_HEADER_TABLE_SIZE as it is when nobody has set it. */
+const maxTableBytes = 4096;
+const maxSizeUpdates = 2;
+const longestVarint = 5;
+
+/** Decodes the header blocks of one HTTP/2 connection, in their order (RFC 7541), with the table of the default size. */
+export class HpackDecoder {
+  #limit = maxTableBytes;
+  #bytes = 0;
+  /** The newest entry first. */
+  readonly #entries: Field[] = [];
+
+  /**
+   * The fields of a block; of those that come twice the last.
+   * @throws HttpSyntaxError when it is none
+   */
+  decode(block: Buffer): Map<string, string> {
+    const cursor = new BlockCursor(block);
+    const fields = new Map<string, string>();
+    for (let updates = 0; !cursor.isAtEnd;) {
+      const first = cursor.peek();
+      if (first >= 0x80) {
+        fields.set(...this.#entry(cursor.integer(7)));
+      } else if (first >= 0x40) {
+        const field = this.#literal(cursor, 6);
+        this.#add(field);
+        fields.set(...field);
+      } else if (first >= 0x20) {
+        if (fields.size > 0 || ++updates > maxSizeUpdates) throw broken();
+        this.#resize(cursor.integer(5));
+      } else {
+        fields.set(...this.#literal(cursor, 4));
+      }
+    }
+    return fields;
+  }
+
+  #literal(cursor: BlockCursor, prefixBits: number): Field {
+    const index = cursor.integer(prefixBits);
+    const name = index === 0 ? cursor.text() : this.#entry(index)[0];
+    return [name, cursor.text()];
+  }
+
+  #entry(index: number): Field {
+    const entry = staticTable[index - 1] ?? this.#entries[index - 1 - staticTable.length];
+    if (entry === undefined) throw broken();
+    return entry;
+  }
+
+  #add(field: Field): void {
+    this.#entries.unshift(field);
+    this.#bytes += sizeOf(field);
+    this.#evict();
+  }
+
+  #resize(limit: number): void {
+    if (limit > maxTableBytes) throw broken();
+    this.#limit = limit;
+    this.#evict();
+  }
+
+  #evict(): void {
+    while (this.#bytes > this.#limit) {
+      const oldest = this.#entries.pop();
+      if (oldest === undefined) return;
+      this.#bytes -= sizeOf(oldest);
+    }
+  }
+}
+
+/** A field as a literal that no table keeps and that is not compressed (RFC 7541 §6.2.2). */
+export function encodeField(name: string, value: string): Buffer {
+  return Buffer.concat([Buffer.of(0), encodeText(name), encodeText(value)]);
+}
+
+function encodeText(text: string): Buffer {
+  const bytes = Buffer.from(text, "latin1");
+  return Buffer.concat([encodeInteger(bytes.length, 7), bytes]);
+}
+
+function encodeInteger(value: number, prefixBits: number): Buffer {
+  const full = 2 ** prefixBits - 1;
+  if (value < full) return Buffer.of(value);
+  const bytes = [full];
+  let rest = value - full;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
+  return Buffer.from([...bytes, rest]);
+}
+
+function sizeOf([name, value]: Field): number {
+  return name.length + value.length + entryOverhead;
+}
+
+function broken(): HttpSyntaxError {
+  return new HttpSyntaxError("its headers are not compressed as HTTP/2 says");
+}
+
+class BlockCursor {
+  readonly #block: Buffer;
+  #at = 0;
+
+  constructor(block: Buffer) {
+    this.#block = block;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#block.length;
+  }
+
+  peek(): number {
+    const byte = this.#block[this.#at];
+    if (byte === undefined) throw broken();
+    return byte;
+  }
+
+  /** RFC 7541 §5.1: in the last bits of this byte, or, when they are all ones, in the following bytes too. */
+  integer(prefixBits: number): number {
+    const full = 2 ** prefixBits - 1;
+    let value = this.#next() & full;
+    if (value < full) return value;
+    for (let count = 0, factor = 1; count < longestVarint; count++, factor *= 128) {
+      const byte = this.#next();
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+    throw broken();
+  }
+
+  /** RFC 7541 §5.2. Bytes are read as Latin-1. */
+  text(): string {
+    const isCompressed = this.peek() >= 0x80;
+    const length = this.integer(7);
+    const end = this.#at + length;
+    if (end > this.#block.length) throw broken();
+    const bytes = this.#block.subarray(this.#at, end);
+    this.#at = end;
+    return isCompressed ? huffmanText(bytes) : bytes.toString("latin1");
+  }
+
+  #next(): number {
+    const byte = this.peek();
+    this.#at++;
+    return byte;
+  }
+}
+
+function huffmanText(bytes: Buffer): string {
+  const text: number[] = [];
+  let code = 0;
+  let length = 0;
+  for (const byte of bytes) {
+    for (let bit = 7; bit >= 0; bit--) {
+      code = code * 2 + ((byte >> bit) & 1);
+      const codes = huffmanCodes[++length];
+      if (codes === undefined) throw broken();
+      const found = codes.bytes[code - codes.first];
+      if (found === undefined) continue;
+      text.push(found);
+      code = 0;
+      length = 0;
+    }
+  }
+  // What is left of the last byte is filled with ones.
+  if (length > 7 || code !== 2 ** length - 1) throw broken();
+  return Buffer.from(text).toString("latin1");
+}
