@@ -27,11 +27,13 @@ export async function startProgram(
 ): Promise<ChildProcess> {
   const log = await open(logPath, "a");
   try {
+    // As bin/podwright does; a program in Go knows nothing of them.
+    const malloc = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384", MALLOC_TRIM_THRESHOLD_: "65536" };
     const path = `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`;
     const child = spawn(program, args, {
       cwd: "/",
       detached: true,
-      env: { ...process.env, MALLOC_ARENA_MAX: "1", PATH: path },
+      env: { ...process.env, ...malloc, PATH: path },
       stdio: ["ignore", log.fd, log.fd],
     });
     await once(child, "spawn");

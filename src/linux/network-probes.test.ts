@@ -249,6 +249,20 @@ describe("a gRPC probe", () => {
     assert.deepEqual(answer, { code: 12, message: "no way" });
   });
 
+  test("tells a server that waits for it that its settings are known", async () => {
+    const server = http2.createServer();
+    server.on("session", (session) => session.on("error", () => {}));
+    server.on("stream", (stream: http2.ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      stream.session?.once("localSettings", () => {
+        stream.respond({ "content-type": "application/grpc", "grpc-status": "5" }, { endStream: true });
+      });
+    });
+    await using running = await listen(server);
+    const answer = await probes.grpcHealth("127.0.0.1", running.port, "", AbortSignal.timeout(5_000));
+    assert.deepEqual(answer, { code: 5, message: "" });
+  });
+
   test("fails at servers that do not speak gRPC", async () => {
     await using web = await listen(http.createServer((_request, response) => response.end("hello")));
     await assert.rejects(probes.grpcHealth("127.0.0.1", web.port, "", never), isTargetError(/./));

@@ -18,6 +18,9 @@ const maxBodyBytes = 10 * 1024;
 const longestChain = 10;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
+/** Most answers come before this: they take no second packet from this side. */
+const replyDelayMs = 20;
+
 /** What every plain connection reads into: it is looked at before the next one reads. */
 const received = Buffer.allocUnsafeSlow(16 * 1024);
 
@@ -96,12 +99,19 @@ async function ask<T>(
   signal: AbortSignal,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let isOver = false;
+  let reply: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    reply = undefined;
+    const replies = reader.takeReplies?.();
+    if (replies !== undefined) socket.write(replies);
+  };
   const take = (step: () => T | undefined): void => {
+    if (isOver) return;
     try {
       const answer = step();
       if (answer !== undefined) return resolve(answer);
-      const replies = reader.takeReplies?.();
-      if (replies !== undefined) socket.write(replies);
+      if (reader.takeReplies !== undefined) reply ??= setTimeout(tell, replyDelayMs);
     } catch (error) {
       reject(error);
     }
@@ -116,6 +126,8 @@ async function ask<T>(
   try {
     return await promise;
   } finally {
+    isOver = true;
+    clearTimeout(reply);
     release(socket);
   }
 }
