@@ -45,7 +45,7 @@ test("the last run of a container stays on record while the next one is made", a
   const { node, world } = scene;
   const kept: boolean[] = [];
   using _watch = world.onChange(({ type, container }) => {
-    if (type !== "created" || container?.config.metadata?.attempt === 0) return;
+    if (type !== "started" || container?.config.metadata?.attempt === 0) return;
     const states = [...world.containers.values()].map(({ state }) => state);
     kept.push(states.includes("exited"));
   });
