@@ -11,7 +11,7 @@ export async function startPodwright(
   logPath: string,
 ): Promise<ChildProcess> {
   const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
-  const flags = ["--no-turbofan", "--max-semi-space-size=2", "--max-old-space-size=512", ...profile];
+  const flags = ["--no-turbofan", "--expose-gc", "--max-semi-space-size=2", "--max-old-space-size=512", ...profile];
   return await startProgram(process.execPath, [...flags, options.program, ...args], options, logPath);
 }
 

@@ -18,6 +18,7 @@ import { openCgroups } from "../linux/cgroups.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemCompression } from "../linux/compression.ts";
 import { systemFiles } from "../linux/files.ts";
+import { keepLean, systemHeap } from "../linux/heap.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
@@ -181,8 +182,10 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     node: parts.config.node.nodeName,
   });
   if (endsWhenIdle) idle.started();
+  const heap = systemHeap();
   const work = Promise.all([
     node.run(stop.signal),
+    heap && keepLean(heap, clock, stop.signal),
     pressure?.run(stop.signal),
     parts.beside?.(node, figures, stop.signal, journal),
   ]);

@@ -1,0 +1,53 @@
+import { getHeapStatistics } from "node:v8";
+import type { Clock } from "../ports/clock.ts";
+
+/** The memory of this process's JavaScript objects, and how busy the process is. */
+export interface Heap {
+  /** What V8 has taken from the machine for objects, those that nobody needs any more among them. */
+  heldBytes(): number;
+  /** CPU time since the process began. */
+  cpuMs(): number;
+  /** Gives back what can be; takes some ten milliseconds, in which nothing else is done. */
+  shrink(): void;
+}
+
+const lookMs = 15_000;
+/** Of one core. A node that probes hundreds of times a second is never calm, and collects often enough by itself. */
+const calmShare = 0.1;
+/** Less than this over what was left the last time is not worth it: the young generation alone comes and goes by it. */
+const worthBytes = 8 << 20;
+/** Who did so much since may have let go of what was kept the last time. */
+const worthCpuMs = 2000;
+
+/**
+ * Lets the heap shrink whenever the process has become calm after it worked, until the signal aborts.
+ *
+ * V8 collects when something is allocated, and a node at rest allocates next to nothing: what a burst of pods leaves, 20 to
+ * 30 MiB, would stay for hours.
+ */
+export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): Promise<void> {
+  let lean = { bytes: 0, cpuMs: 0 };
+  for (let cpuMs = heap.cpuMs(); ; cpuMs = heap.cpuMs()) {
+    await clock.sleep("look at the heap", lookMs, signal).catch(() => {});
+    if (signal.aborted) return;
+    const nowMs = heap.cpuMs();
+    if (nowMs - cpuMs > lookMs * calmShare) continue;
+    if (heap.heldBytes() - lean.bytes < worthBytes && nowMs - lean.cpuMs < worthCpuMs) continue;
+    heap.shrink();
+    lean = { bytes: heap.heldBytes(), cpuMs: heap.cpuMs() };
+  }
+}
+
+/** Undefined unless Node.js was started with `--expose-gc`, as bin/podwright does. */
+export function systemHeap(): Heap | undefined {
+  const { gc } = globalThis;
+  if (gc === undefined) return undefined;
+  return {
+    heldBytes: () => getHeapStatistics().total_heap_size,
+    cpuMs: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    },
+    shrink: () => gc({ type: "major", execution: "sync", flavor: "last-resort" }),
+  };
+}
