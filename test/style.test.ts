@@ -90,6 +90,24 @@ describe("the one-door rule", () => {
     const rule = "one door: reads the wall clock";
     assert.deepEqual(inRoom("src/status/x.ts", text), [`1: ${rule}`, `4: ${rule}`, `5: ${rule}`]);
   });
+  it("catches the clock and chance under other names", () => {
+    const text = [
+      "const D = Date;",
+      "const m = [Math];",
+      "Reflect.construct(Date, []);",
+      'new Intl.DateTimeFormat("en").format();',
+      "const { now } = Date;",
+      "const day = Date.UTC(2026, 1) + Math.max(1, 2) + Date.parse(text);",
+      'new Intl.DateTimeFormat("en").format(atMs);',
+    ].join("\n");
+    assert.deepEqual(inRoom("src/pods/x.ts", text).toSorted(), [
+      "1: one door: hands the clock on",
+      "2: one door: hands chance on",
+      "3: one door: hands the clock on",
+      "4: one door: reads the wall clock",
+      "5: one door: hands the clock on",
+    ]);
+  });
   it("lets the real ports, tests, types and what only computes pass", () => {
     assert.deepEqual(inRoom("src/linux/x.ts", 'import { readFile } from "node:fs/promises";\nnew Date();'), []);
     assert.deepEqual(inRoom("src/cri/x.ts", 'import { connect } from "node:http2";'), []);
@@ -212,6 +230,7 @@ describe("the linter", () => {
   const samples: Readonly<Record<string, string>> = {
     "src/pods/globals.ts": outside,
     "src/sim/globals.ts": "void fetch(String(performance.now()));\nvoid AbortSignal.timeout(1);\n",
+    "src/pods/global.ts": "global.setTimeout(() => {}, 1);\nexport const wait = Atomics.waitAsync;\n",
     "src/pods/own-name.ts": "export const f = (process: { readonly pid: number }): number => process.pid;\n",
     "src/pods/any.ts": "const a: any = 1;\nexport default a;\n",
     "src/pods/long.ts": long + "// a line\n".repeat(400),
@@ -256,6 +275,7 @@ describe("the linter", () => {
     assert.equal(count("src/pods/globals.ts", "eslint(no-restricted-properties)"), 2);
     assert.equal(count("src/sim/globals.ts", "eslint(no-restricted-globals)"), 2);
     assert.equal(count("src/sim/globals.ts", "eslint(no-restricted-properties)"), 1);
+    assert.equal(count("src/pods/global.ts", "eslint(no-restricted-globals)"), 2);
   });
   it("forbids the command line all but the process and the terminal", () => {
     assert.equal(count("src/cli/shell.ts", "eslint(no-restricted-globals)"), 1);

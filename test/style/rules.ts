@@ -53,21 +53,37 @@ export function oneDoor(file: SourceFile): Violation[] {
       rule: `one door: imports ${specifier}`,
       remedy: "take a port (src/ports/) instead; its real form lives in src/linux, src/cri or src/kube",
     }));
-  // The linter knows the other globals by their scope, but not a constructor that reads the clock only without arguments.
+  // The linter knows the other globals by their scope, but neither what reads the clock only without arguments, nor a global
+  // under another name.
   if (doors[roomOf(file.path)]?.includes("node:*") !== true) {
-    for (const match of file.text.matchAll(
-      /^(?!\s*(?:\*|\/\/)).*(?:\bnew Date\b(?!\s*\(\s*[^\s)])|(?<![\w.] ?)\bDate\()/gm,
-    )) {
-      violations.push({
-        path: file.path,
-        line: lineAt(file.text, match.index),
-        rule: "one door: reads the wall clock",
-        remedy: "take a Clock (src/ports/clock.ts): now() for people, monotonic() for durations and order",
-      });
+    for (const { rule, pattern, remedy } of hiddenDoors) {
+      for (const match of file.text.matchAll(pattern)) {
+        violations.push({ path: file.path, line: lineAt(file.text, match.index), rule, remedy });
+      }
     }
   }
   return violations;
 }
+
+const takeClock = "take a Clock (src/ports/clock.ts): now() for people, monotonic() for durations and order";
+const hiddenDoors = [
+  {
+    rule: "one door: reads the wall clock",
+    pattern:
+      /^(?!\s*(?:\*|\/\/)).*(?:\bnew Date\b(?!\s*\(\s*[^\s)])|(?<![\w.] ?)\bDate\(|\.format(?:ToParts)?\(\s*\))/gm,
+    remedy: takeClock,
+  },
+  {
+    rule: "one door: hands the clock on",
+    pattern: /^(?!\s*(?:\*|\/\/)).*(?<!\bnew )\bDate\b(?!\s*\(|\.(?:UTC|parse)\b)/gm,
+    remedy: takeClock,
+  },
+  {
+    rule: "one door: hands chance on",
+    pattern: /^(?!\s*(?:\*|\/\/)).*\bMath\b(?!\.)/gm,
+    remedy: "take Random (src/ports/random.ts)",
+  },
+];
 
 /** What everybody may import. */
 const ground = ["base", "ports", "api", "journal"];
