@@ -114,6 +114,7 @@ async function measure(
     journal: { record: () => ++seen.unexpected },
     log: silentLog,
     node: { hostIPs: ["127.0.0.1"], rootDirectory: "/nonexistent" },
+    objects: { secret: () => undefined },
     said: () => undefined,
   });
   const pods = Math.round(rate / probesPerContainer);

@@ -138,7 +138,7 @@ export class Kubelet {
     const runtime = runtimeDependencies(deps, config, own, this.#preStops);
     this.probes = new ProbeManager({
       ...{ ...ports, journal, observer: deps.observer, node: config.node },
-      ...{ commands: cri.runtime, said: (uid) => this.statuses.get(uid) },
+      ...{ commands: cri.runtime, objects: deps.objects, said: (uid) => this.statuses.get(uid) },
       log: log.child({ room: "prober" }),
     });
     this.#workers = this.#makeWorkers(runtime, config);

@@ -10,6 +10,8 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
+import type { ObjectLookup } from "../runtime/environment.ts";
+import { hideSecrets } from "../runtime/hidden-secrets.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
@@ -31,6 +33,7 @@ export interface ProbeManagerDependencies {
   readonly journal: Recorder;
   readonly log: Logger;
   readonly node: Pick<NodeContext, "hostIPs" | "rootDirectory">;
+  readonly objects: Pick<ObjectLookup, "secret">;
   /** What was last said of the pod, by this life or by whoever ran the node before; undefined: nothing. */
   readonly said: (uid: string) => ApiPodStatus | undefined;
   readonly observer?: Observer | undefined;
@@ -162,6 +165,7 @@ export class ProbeManager implements PodProbes {
     const workers = this.#workers.get(uid) ?? new Map<string, ProbeWorker>();
     this.#workers.set(uid, workers);
     const unused = new Set(workers.keys());
+    const hide = hideSecrets(this.#deps.objects, known.pod);
     for (const container of probedContainers(known.pod)) {
       const target = this.#target(known, container);
       for (const type of probeTypes) {
@@ -175,6 +179,7 @@ export class ProbeManager implements PodProbes {
           target,
           started: target !== undefined && this.hasStarted(container, target),
           ending: known.ending,
+          hide,
         };
         const worker = workers.get(key) ?? new ProbeWorker(this.#workerDeps, known.ref, type, view);
         workers.set(key, worker);

@@ -39,6 +39,7 @@ function world(answers: Answers) {
         action: typeof action === "function" ? action : () => action,
         timeoutMs,
         dueMs: clock.monotonic(),
+        hide: (text) => text.replaceAll("swordfish", "<secret>"),
       },
       controller.signal,
     );
@@ -104,6 +105,12 @@ describe("a command", () => {
     assert.equal(await outcomeOf(exec, exits(0, "fine")), "success: exit code 0");
     assert.equal(await outcomeOf(exec, exits(1)), "failure: exit code 1");
     assert.equal(await outcomeOf(exec, exits(2, "out ", "no such file\n")), "failure: exit code 2: out no such file");
+  });
+
+  test("that prints a secret is told of without it, and so is what says it otherwise", async () => {
+    assert.equal(await outcomeOf(exec, exits(1, "it is swordfish\n")), "failure: exit code 1: it is <secret>");
+    const refused = async () => Promise.reject(new Error("no swordfish here"));
+    assert.equal(await outcomeOf(exec, { execSync: refused }), "error: no <secret> here");
   });
 
   test("that prints terminal sequences or megabytes is told of harmlessly and briefly", async () => {

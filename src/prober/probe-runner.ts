@@ -7,6 +7,7 @@ import { printable } from "../journal/text.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type CriRuntimeService, isCriError } from "../ports/cri.ts";
 import { type GrpcHealthAnswer, type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
+import type { HideSecrets } from "../runtime/hidden-secrets.ts";
 import type { ProbeAction } from "./probe-action.ts";
 
 /**
@@ -27,6 +28,8 @@ export interface ProbeOrder {
   readonly timeoutMs: number;
   /** When it was to be sent, monotonic ms. */
   readonly dueMs: number;
+  /** What is told of output and answers passes through it. */
+  readonly hide: HideSecrets;
 }
 
 /** What runs commands in containers. */
@@ -71,13 +74,14 @@ export class ProbeRunner {
     let problem = "";
     for (let tries = 0; tries < maxTries; tries++) {
       try {
-        return { ...(await this.#try(order, lateness, signal)), lateMs: lateness.ms };
+        const { kind, text } = await this.#try(order, lateness, signal);
+        return { kind, text: kind === "success" ? text : told(order.hide(text)), lateMs: lateness.ms };
       } catch (error) {
         signal.throwIfAborted();
         problem = printable(errorMessage(error));
       }
     }
-    return { kind: "error", text: told(problem), lateMs: lateness.ms };
+    return { kind: "error", text: told(order.hide(problem)), lateMs: lateness.ms };
   }
 
   async #try(order: ProbeOrder, lateness: Lateness, signal: AbortSignal): Promise<Verdict> {
@@ -108,7 +112,7 @@ export class ProbeRunner {
 
   async #exec(
     command: readonly string[],
-    { id, timeoutMs }: ProbeOrder,
+    { id, timeoutMs, hide }: ProbeOrder,
     lateness: Lateness,
     signal: AbortSignal,
   ): Promise<Verdict> {
@@ -123,7 +127,7 @@ export class ProbeRunner {
       );
       return exitCode === 0
         ? { kind: "success", text: "exit code 0" }
-        : failure(`exit code ${exitCode}${outputText([stdout, stderr])}`);
+        : failure(`exit code ${exitCode}${outputText([stdout, stderr], hide)}`);
     } catch (error) {
       // The runtime ends a command at its timeout and says so. That it does not answer at all is no command's fault.
       if (isCriError(error, "DeadlineExceeded")) return failure(`still running after ${timeoutMs / 1000} s`);
@@ -182,14 +186,14 @@ class Lateness {
 }
 
 function failure(text: string): Verdict {
-  return { kind: "failure", text: told(text) };
+  return { kind: "failure", text };
 }
 
 function judgeHttp(status: number, redirectedTo: string | undefined): Verdict {
   if (status < 200 || status >= 400) return failure(`HTTP status ${status}`);
   if (status < 300) return { kind: "success", text: `HTTP status ${status}` };
   const where = redirectedTo === undefined ? "" : ` to ${redirectedTo}`;
-  return { kind: "warning", text: told(`Probe terminated redirects${where} (HTTP status ${status})`) };
+  return { kind: "warning", text: `Probe terminated redirects${where} (HTTP status ${status})` };
 }
 
 /** gRPC's codes that say something of their own about a health check. */
@@ -207,9 +211,9 @@ function judgeHealth(answer: GrpcHealthAnswer): Verdict {
 }
 
 /** What a command printed, from its begin; how much there was when that is more than is told. */
-function outputText(outputs: readonly Uint8Array[]): string {
+function outputText(outputs: readonly Uint8Array[], hide: HideSecrets): string {
   const bytes = Buffer.concat(outputs).subarray(0, maxOutputBytes);
-  const text = printable(bytes.toString());
+  const text = printable(hide(bytes.toString()));
   return text === "" ? "" : `: ${text}`;
 }
 

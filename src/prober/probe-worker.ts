@@ -7,6 +7,7 @@ import type { Observer, ProbeName } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
+import type { HideSecrets } from "../runtime/hidden-secrets.ts";
 import { describeProbe, probeAction } from "./probe-action.ts";
 import { FailureLog } from "./failure-log.ts";
 import {
@@ -56,6 +57,7 @@ export interface ProbeView {
   readonly target: ProbeTarget | undefined;
   readonly started: boolean;
   readonly ending: boolean;
+  readonly hide: HideSecrets;
 }
 
 /**
@@ -149,13 +151,13 @@ export class ProbeWorker {
 
   async #probe(dueMs: number): Promise<void> {
     const { clock, runner, log } = this.#deps;
-    const { container, probe, target } = this.#view;
+    const { container, probe, target, hide } = this.#view;
     if (target === undefined) return;
     const controller = new AbortController();
     this.#probing = controller;
     const action = (): ReturnType<typeof probeAction> => probeAction(container, probe, target.address);
     try {
-      const order = { id: target.id, action, timeoutMs: this.#times.timeoutMs, dueMs };
+      const order = { id: target.id, action, timeoutMs: this.#times.timeoutMs, dueMs, hide };
       const beganMs = clock.monotonic();
       const outcome = await runner.run(order, controller.signal);
       this.#deps.observer?.probed(this.#name, outcome.kind, clock.monotonic() - beganMs);

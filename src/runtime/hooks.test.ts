@@ -19,6 +19,7 @@ const container: HookContainer = {
   id: "c1",
   ports: [{ name: "http", containerPort: 8080 }],
   ips: ["10.0.0.2"],
+  hide: (text) => text.replaceAll("swordfish", "<secret>"),
 };
 
 /** What a hook meets: a runtime and a network that answer as told. */
@@ -92,6 +93,16 @@ describe("an exec hook", () => {
       return true;
     });
     assert.equal(scene.entries[1]?.result, "failed");
+  });
+
+  test("that prints a secret is told of without it, whether it fails or not", async () => {
+    for (const exitCode of [0, 1]) {
+      const scene = new Scene();
+      scene.exec = () => ({ exitCode, stdout: Buffer.from("it is swordfish") });
+      await scene.run({ exec: { command: ["sh"] } }).catch(() => {});
+      assert.match(JSON.stringify(scene.entries), /it is <secret>/);
+      assert.doesNotMatch(JSON.stringify(scene.entries), /swordfish/);
+    }
   });
 
   test("that can't be run fails with the runtime's words, and its outcome may be unknown", async () => {

@@ -5,6 +5,7 @@ import { printable } from "../journal/text.ts";
 import type { ExecSyncResponse } from "../ports/gen/runtime/v1/api_pb.js";
 import { ProbeTargetError } from "../ports/network-probes.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
+import type { HideSecrets } from "./hidden-secrets.ts";
 import { httpGetRequest } from "./http-get-action.ts";
 
 /** What lifecycle hooks call themselves, by the version of Kubernetes whose kubelet this is like. */
@@ -27,6 +28,8 @@ export interface HookContainer {
   readonly ports: readonly ContainerPort[];
   /** The pod's addresses, the primary one first. */
   readonly ips: readonly string[];
+  /** What is told of output passes through it. */
+  readonly hide: HideSecrets;
 }
 
 /** A hook that ran and failed, or that can't be run. */
@@ -97,7 +100,7 @@ async function handle(
 
 async function execute(
   { cri }: HookDependencies,
-  { id }: HookContainer,
+  { id, hide }: HookContainer,
   command: readonly string[],
   signal: AbortSignal,
 ): Promise<string> {
@@ -108,15 +111,15 @@ async function execute(
     signal.throwIfAborted();
     throw error;
   }
-  const output = textOf(response);
+  const output = textOf(response, hide);
   if (response.exitCode === 0) return output;
   throw new HookError(`exited with code ${response.exitCode}${output === "" ? "" : `: ${output}`}`);
 }
 
 /** Its beginning, as text that is safe to show: the container chose it. */
-function textOf({ stdout, stderr }: ExecSyncResponse): string {
+function textOf({ stdout, stderr }: ExecSyncResponse, hide: HideSecrets): string {
   const bytes = Buffer.concat([stdout.subarray(0, maxOutputBytes), stderr.subarray(0, maxOutputBytes)]);
-  const text = printable(bytes.toString("utf8"));
+  const text = printable(hide(bytes.toString("utf8")));
   return text.length > maxOutputLength ? `${text.slice(0, maxOutputLength)}…` : text;
 }
 

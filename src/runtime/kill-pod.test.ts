@@ -59,6 +59,7 @@ class Scene {
       journal: { record: (entry) => this.entries.push(entry) },
       log: silentLog,
       networkProbes: simNetworkProbes,
+      objects: { configMap: () => undefined, secret: () => undefined },
       preStops: new PreStopHooks(),
       node: { hostIPs: [] },
     };

@@ -6,6 +6,7 @@ import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { stopTimeoutSeconds } from "./grace.ts";
+import { hideSecrets } from "./hidden-secrets.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { runPreStop } from "./pre-stop.ts";
@@ -36,7 +37,7 @@ function mayRun({ state }: ContainerStatus): boolean {
 /** What stopping needs. */
 export type KillDependencies = Pick<
   RuntimeDependencies,
-  "clock" | "cri" | "journal" | "log" | "networkProbes" | "preStops"
+  "clock" | "cri" | "journal" | "log" | "networkProbes" | "objects" | "preStops"
 > & { readonly node: Pick<NodeContext, "hostIPs"> };
 
 /** A pod that is stopped, or of which a container is. */
@@ -143,7 +144,8 @@ async function preStop(deps: KillDependencies, kill: Kill, container: ContainerT
   if (kill.graceSeconds <= 0) return;
   const { preStop: handler, ports } = await hookOf(deps, target.pod, container, signal);
   if (handler === undefined) return;
-  const subject = { pod: target.ref, name: container.name, id: container.id, ports, ips: target.ips };
+  const hide = hideSecrets(deps.objects, target.pod);
+  const subject = { pod: target.ref, name: container.name, id: container.id, ports, ips: target.ips, hide };
   const ended = deps.preStops.once(container.id, (life) => runPreStop(deps, subject, handler, cause, life));
   if (await untilGraceEnds(deps, kill, `preStop hook of container ${container.name}`, ended)) return;
   deps.journal.record({

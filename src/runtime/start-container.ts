@@ -13,6 +13,7 @@ import { expandCommand, makeEnvironment } from "./environment.ts";
 import { readEnvironmentFiles } from "./environment-file.ts";
 import { containerGraceSeconds } from "./grace.ts";
 import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
+import { hideSecrets } from "./hidden-secrets.ts";
 import { runHook } from "./hooks.ts";
 import { ignoreNotFound, killContainer } from "./kill-pod.ts";
 import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
@@ -367,7 +368,8 @@ async function postStart(
   const ref = podRef(pod);
   const ips = pod.spec.hostNetwork === true ? deps.node.hostIPs : sandbox.ips;
   try {
-    await runHook(deps, "postStart", { pod: ref, name, id, ports, ips }, handler, cause, signal);
+    const hide = hideSecrets(deps.objects, pod);
+    await runHook(deps, "postStart", { pod: ref, name, id, ports, ips, hide }, handler, cause, signal);
   } catch (error) {
     signal.throwIfAborted();
     const message = `the postStart hook of container ${name} failed: ${errorMessage(error)}`;

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { Container } from "../../src/api/container.ts";
 import { startHealthServer } from "../support/health-server.ts";
@@ -129,5 +131,42 @@ test("gRPC health makes a pod ready or not, and a restart of podwright flips not
       [],
     );
     assert.ok(!since.some((entry) => entry.kind === "action"), "the running container is left alone");
+  });
+});
+
+test("a command that prints a secret is told of without it, in the journal and the recording", async () => {
+  await withPodwright(async (podwright) => {
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "login" },
+      stringData: { password: "swordfish-7" },
+    };
+    await podwright.manifest("secret.json", JSON.stringify(secret));
+    const pod = podObject("talker", politeSleep, {}) as { readonly spec: { readonly containers: readonly object[] } };
+    const env = [{ name: "P", valueFrom: { secretKeyRef: { name: "login", key: "password" } } }];
+    const says = (what: string) => ({ exec: { command: ["sh", "-c", `echo ${what} says $P; exit 1`] } });
+    const more = {
+      env,
+      livenessProbe: { ...says("probe"), ...every, failureThreshold: 1 },
+      lifecycle: { preStop: says("hook") },
+    };
+    const containers = pod.spec.containers.map((container) => ({ ...container, ...more }));
+    const manifest = JSON.stringify({ ...pod, spec: { ...pod.spec, containers } });
+    const recording = podwright.path("node.rec");
+    await podwright.succeed(
+      ...["run", "--detach", "--wait", "none", "--record", recording],
+      ...[podwright.path("secret.json"), await podwright.manifest("talker.json", manifest)],
+    );
+    await podwright.waitFor("its restart", (pods) => (pods[0]?.containers[0]?.restartCount ?? 0) > 0);
+    const why = (await podwright.succeed("why", "talker")).replaceAll(/\s+/g, " ");
+    assert.match(why, /probe says <secret login\/password>/);
+    const files = [recording, podwright.path("engine.log")];
+    for (const name of await readdir(podwright.layout.journal)) files.push(join(podwright.layout.journal, name));
+    const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    assert.match(texts.join("\n"), /hook says <secret login\/password>/);
+    for (const text of [why, await podwright.succeed("timeline", "talker", "--json"), ...texts]) {
+      assert.ok(!text.includes("swordfish"), text);
+    }
   });
 });

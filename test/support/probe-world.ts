@@ -68,6 +68,7 @@ export class ProbeWorld {
       journal: { record: (entry) => this.entries.push(entry) },
       log: silentLog,
       node: { hostIPs: ["192.0.2.1"], rootDirectory: "/var/lib/kubelet" },
+      objects: { secret: () => undefined },
       said: () => this.said,
     });
     this.manager.results.onChange(({ container, type, result }) => this.changes.push(`${container} ${type} ${result}`));
