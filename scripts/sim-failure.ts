@@ -1,36 +1,74 @@
 /** What there is to say of a simulated life that broke a rule. */
-import { type LifeOptions, runLife } from "../src/sim/life/life.ts";
+import { performance } from "node:perf_hooks";
+import type { Happening } from "../src/sim/life/happening.ts";
 import { podFeatures } from "../src/sim/life/pods.ts";
-import { shrink } from "../src/sim/life/shrink.ts";
-import { timeline } from "../src/sim/life/timeline.ts";
-import type { Report } from "./sim-worker.ts";
+import { shrink, type Shrunk } from "../src/sim/life/shrink.ts";
+import { timeline, wholeMs } from "../src/sim/life/timeline.ts";
+import type { SimPool } from "./sim-pool.ts";
+import type { LifeParts, Report } from "./sim-worker.ts";
 
-const shrinkTries = 150;
+/** For how long a life is made smaller. */
+export interface ShrinkLimits {
+  readonly tries: number;
+  /** Real time of all tries, in ms. */
+  readonly totalMs: number;
+  /** Real time after which a try is taken to hang, in ms. */
+  readonly eachMs: number;
+}
+
+const usualLimits: ShrinkLimits = { tries: 150, totalMs: 90_000, eachMs: 10_000 };
 
 /**
  * The seed, the first rule that it broke, what is left of its plan when everything is left out that the failure does not
  * need, what happened then, and the command that plays that again. Empty for a life that broke no rule.
  */
-export async function tellFailure({ seed, problems, plan }: Report, options: LifeOptions = {}): Promise<string> {
+export async function tellFailure(
+  pool: SimPool,
+  report: Report,
+  parts: LifeParts = {},
+  limits: ShrinkLimits = usualLimits,
+): Promise<string> {
+  const { seed, problems, plan } = report;
   const [first] = problems;
   if (first === undefined) return "";
-  const fails = async (smaller: LifeOptions): Promise<boolean> =>
-    (await runLife(seed, smaller)).problems.some(({ rule }) => rule === first.rule);
-  const found = await shrink(
-    plan.map(({ index }) => index),
-    podFeatures.filter((feature) => options.without?.includes(feature) !== true),
-    async ({ steps, without }) => await fails({ steps, without: [...(options.without ?? []), ...without] }),
-    shrinkTries,
-  );
-  const shrunk = { steps: found.steps, without: [...(options.without ?? []), ...found.without] };
-  const result = await runLife(seed, shrunk);
+  const found = await makeSmaller(pool, report, parts, limits);
+  const happenings: Happening[] = [];
+  const result = await pool.play(seed, found, {
+    limitMs: limits.eachMs,
+    onHappening: (happening) => happenings.push(happening),
+  });
   const problem = result.problems.find(({ rule }) => rule === first.rule) ?? first;
-  const without = shrunk.without.length > 0 ? ` --without ${shrunk.without.join(",")}` : "";
   return [
     `seed ${seed}: ${problem.rule}, at ${problem.atMs.toFixed(0)} ms`,
-    `  ${problem.detail}`,
+    `  ${wholeMs(problem.detail)}`,
     `  ${found.steps.length} of ${plan.length} steps are left after ${found.tries} tries`,
-    timeline(result, problem).replaceAll(/^/gm, "  "),
-    `  again: npm run sim -- --seed ${seed} --steps ${found.steps.join(",")}${without} --trace`,
+    timeline(seed, happenings, result.problems, problem).replaceAll(/^/gm, "  "),
+    `  again: ${commandOf(seed, found)}`,
   ].join("\n");
+}
+
+/** What of the life still breaks the rule that it broke first. */
+async function makeSmaller(
+  pool: SimPool,
+  { seed, problems, plan }: Report,
+  { without: left = [] }: LifeParts,
+  limits: ShrinkLimits,
+): Promise<Shrunk> {
+  const endMs = performance.now() + limits.totalMs;
+  const found = await shrink(
+    plan.map(({ index }) => index),
+    podFeatures.filter((feature) => !left.includes(feature)),
+    async ({ steps, without }) => {
+      const result = await pool.play(seed, { steps, without: [...left, ...without] }, { limitMs: limits.eachMs });
+      return result.problems.some(({ rule }) => rule === problems[0]?.rule);
+    },
+    (tries) => tries < limits.tries && performance.now() < endMs,
+  );
+  return { ...found, without: [...left, ...found.without] };
+}
+
+/** What plays this life, and tells all of it. */
+function commandOf(seed: number, { steps, without }: Shrunk): string {
+  const left = without.length > 0 ? ` --without ${without.join(",")}` : "";
+  return `npm run sim -- --seed ${seed} --steps ${steps.join(",")}${left} --trace`;
 }

@@ -2,18 +2,38 @@
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { LifeOptions } from "../src/sim/life/life.ts";
+import type { Happening } from "../src/sim/life/happening.ts";
+import { drawPlan } from "../src/sim/life/plan.ts";
+import { errorText, type Problem, simulationGoesOn } from "../src/sim/life/problem.ts";
 import type { Mutant } from "./sim-mutant-list.ts";
-import type { Order, Report } from "./sim-worker.ts";
+import type { LifeParts, Message, Order, Report } from "./sim-worker.ts";
 
 /** What type stripping and compiling found out: each thread would do it again. */
 const compileCache = join(dirname(import.meta.dirname), ".cache/compile");
 /** Real time after which a life is taken to hang. */
-const lifeLimitMs = 120_000;
+const lifeLimitMs = 60_000;
+
+/** How a life is played. */
+export interface PlayOptions {
+  /** Real time after which it is taken to hang. */
+  readonly limitMs?: number;
+  /** Told of each happening of it, in order; also of one that hangs. */
+  readonly onHappening?: (happening: Happening) => void;
+}
 
 interface Thread {
   readonly worker: Worker;
-  busy: { readonly settle: (report: Report) => void; readonly fail: (error: Error) => void } | undefined;
+  busy: Life | undefined;
+  /** Why it ends. */
+  error: Error | undefined;
+}
+
+/** A life that is being played. */
+interface Life {
+  readonly settle: (report: Report) => void;
+  /** With the broken rule, and by what. */
+  readonly fail: (rule: string, detail: string) => void;
+  readonly onHappening: (happening: Happening) => void;
 }
 
 /** A fixed number of threads. Dispose of it to end them. */
@@ -33,18 +53,32 @@ export class SimPool implements AsyncDisposable {
   }
 
   /** Plays one life when a thread is free. A life that hangs or crashes its thread is a problem of its own. */
-  async play(seed: number, options: LifeOptions = {}): Promise<Report> {
+  async play(seed: number, parts: LifeParts = {}, options: PlayOptions = {}): Promise<Report> {
+    const { limitMs = lifeLimitMs, onHappening } = options;
     const thread = this.#idle.pop() ?? (await this.#nextIdle());
-    const { promise, resolve, reject } = Promise.withResolvers<Report>();
-    thread.busy = { settle: resolve, fail: reject };
-    const limit = setTimeout(() => void thread.worker.terminate(), lifeLimitMs);
+    const { promise, resolve } = Promise.withResolvers<Report>();
+    let lastMs = 0;
+    let isOver = false;
+    thread.busy = {
+      settle: resolve,
+      fail: (rule, detail) => {
+        const hangs = { rule: "a life comes to its end", detail: `it still goes on after ${limitMs / 1000} s` };
+        resolve(failed(seed, parts, { ...(isOver ? hangs : { rule, detail }), atMs: lastMs }));
+      },
+      onHappening: (happening) => {
+        lastMs = happening.atMs;
+        onHappening?.(happening);
+      },
+    };
+    const limit = setTimeout(() => {
+      isOver = true;
+      void thread.worker.terminate();
+    }, limitMs);
     try {
-      const order: Order = { seed, options };
+      const order: Order = { seed, parts, isTold: onHappening !== undefined };
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- to a thread, not to a window
       thread.worker.postMessage(order);
       return await promise;
-    } catch (error) {
-      return failed(seed, error instanceof Error ? error.message : String(error));
     } finally {
       clearTimeout(limit);
       thread.busy = undefined;
@@ -70,25 +104,31 @@ export class SimPool implements AsyncDisposable {
       workerData: { mutant: this.#mutant },
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
     });
-    const thread: Thread = { worker, busy: undefined };
+    const thread: Thread = { worker, busy: undefined, error: undefined };
     this.#all.add(thread);
     let isReady = false;
-    worker.on("message", (message: Report | "ready") => {
-      if (message !== "ready") return thread.busy?.settle(message);
-      isReady = true;
-      this.#free(thread);
+    worker.on("message", (message: Message) => {
+      if (message === "ready") {
+        isReady = true;
+        this.#free(thread);
+      } else if ("report" in message) thread.busy?.settle(message.report);
+      else thread.busy?.onHappening(message.happening);
     });
     worker.on("error", (thrown) => {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      thread.busy?.fail(error);
+      thread.error = thrown instanceof Error ? thrown : new Error(String(thrown));
       if (isReady) return;
-      this.#unstartable = error;
+      this.#unstartable = thread.error;
       this.#all.delete(thread);
-      for (const idle of this.#waiting.splice(0)) idle.reject(error);
+      for (const idle of this.#waiting.splice(0)) idle.reject(this.#unstartable);
     });
-    worker.on("exit", () => {
-      thread.busy?.fail(new Error(`a life took more than ${lifeLimitMs / 1000} s, or its thread ended`));
-      if (this.#all.delete(thread)) this.#start();
+    worker.on("exit", (code) => {
+      // Nobody else gets it.
+      const isMissed = this.#all.delete(thread);
+      const place = this.#idle.indexOf(thread);
+      if (place >= 0) this.#idle.splice(place, 1);
+      const ended = thread.error === undefined ? `its thread ended with ${code}` : errorText(thread.error);
+      thread.busy?.fail(simulationGoesOn, ended);
+      if (isMissed) this.#start();
     });
   }
 
@@ -99,8 +139,9 @@ export class SimPool implements AsyncDisposable {
   }
 }
 
-function failed(seed: number, detail: string): Report {
+/** What there is to report of a life whose thread can't. */
+function failed(seed: number, { steps }: LifeParts, problem: Problem): Report {
   const coverage = { steps: new Map(), faults: new Map(), actions: new Map() };
-  const problems = [{ rule: "the simulation goes on", detail, atMs: 0 }];
-  return { seed, problems, plan: [], simulatedMs: 0, coverage, digest: "" };
+  const plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
+  return { seed, problems: [problem], plan, simulatedMs: problem.atMs, coverage, digest: "" };
 }

@@ -10,12 +10,12 @@
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { errorMessage } from "../src/base/errors.ts";
-import { type LifeOptions, runLife } from "../src/sim/life/life.ts";
+import type { Happening } from "../src/sim/life/happening.ts";
 import { stepKinds } from "../src/sim/life/steps.ts";
 import { timeline } from "../src/sim/life/timeline.ts";
 import { tellFailure } from "./sim-failure.ts";
 import { SimPool } from "./sim-pool.ts";
-import type { Report } from "./sim-worker.ts";
+import type { LifeParts, Report } from "./sim-worker.ts";
 
 /** More failures than these are only named. */
 const shownFailures = 3;
@@ -106,6 +106,18 @@ function readOptions(): ReturnType<typeof parseArgs<{ readonly options: typeof o
   }
 }
 
+async function untold(pool: SimPool, seed: number, parts: LifeParts): Promise<Report> {
+  return await pool.play(seed, parts);
+}
+
+/** Tells all that happens in the life. */
+async function traced(pool: SimPool, seed: number, parts: LifeParts): Promise<Report> {
+  const happenings: Happening[] = [];
+  const report = await pool.play(seed, parts, { onHappening: (happening) => happenings.push(happening) });
+  console.log(timeline(seed, happenings, report.problems));
+  return report;
+}
+
 async function main(): Promise<number> {
   const values = readOptions();
   if (values.help) {
@@ -115,13 +127,10 @@ async function main(): Promise<number> {
   const from = wholeNumber("seed", values.seed) ?? 1;
   const minutes = wholeNumber("minutes", values.minutes);
   const count = wholeNumber("seeds", values.seeds) ?? (values.seed === undefined ? 1000 : 1);
-  const options: LifeOptions = {
+  const parts: LifeParts = {
     ...(values.steps !== undefined && { steps: values.steps.split(",").map(Number) }),
     ...(values.without !== undefined && { without: values.without.split(",") }),
   };
-  if (values.trace) {
-    for (let seed = from; seed < from + count; seed++) console.log(timeline(await runLife(seed, options), undefined));
-  }
   const totals: Totals = {
     lives: 0,
     simulatedMs: 0,
@@ -137,7 +146,7 @@ async function main(): Promise<number> {
   const isOver = (): boolean =>
     minutes === undefined ? next >= from + count : performance.now() - beganMs > minutes * 60_000;
   const work = async (): Promise<void> => {
-    while (!isOver()) add(totals, await pool.play(next++, options));
+    while (!isOver()) add(totals, await (values.trace ? traced : untold)(pool, next++, parts));
   };
   await Promise.all(Array.from({ length: pool.size }, work));
   clearInterval(progress);
@@ -145,7 +154,7 @@ async function main(): Promise<number> {
   console.log(average(totals));
   printCoverage(totals);
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);
-  for (const failure of failures.slice(0, shownFailures)) console.log(`\n${await tellFailure(failure, options)}`);
+  for (const failure of failures.slice(0, shownFailures)) console.log(`\n${await tellFailure(pool, failure, parts)}`);
   if (failures.length > 0) console.log(`\nfailed: seeds ${failures.map(({ seed }) => seed).join(" ")}`);
   return failures.length > 0 ? 1 : 0;
 }

@@ -33,7 +33,7 @@ describe("random lives of a node in the simulator", () => {
     ]);
     const failed = reports.filter(({ problems }) => problems.length > 0);
     const told: string[] = [];
-    for (const report of failed.slice(0, toldFailures)) told.push(await tellFailure(report));
+    for (const report of failed.slice(0, toldFailures)) told.push(await tellFailure(pool, report));
     assert.deepEqual(failed.map(({ seed }) => seed).join(" "), "", told.join("\n\n"));
 
     const digests = new Map(reports.map(({ seed, digest }) => [seed, digest]));

@@ -5,11 +5,12 @@ import { SimRandom } from "../random.ts";
 import { Referee } from "../rules/referee.ts";
 import { RuntimeWorld } from "../runtime-world.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
+import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
 import { drawPlan, type Step } from "./plan.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
-import type { Problem } from "./problem.ts";
+import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { act } from "./steps.ts";
 import { drawSubject, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
@@ -24,6 +25,8 @@ export interface LifeOptions {
   /** Features that pods go without ({@link podFeatures}). */
   readonly without?: readonly string[];
   readonly recorder?: DecisionRecorder;
+  /** Told of everything that is worth a line of the life's timeline, in order. */
+  readonly onHappening?: ((happening: Happening) => void) | undefined;
 }
 
 /** How one simulated life of a node and its pods went. */
@@ -73,13 +76,15 @@ class Life {
   readonly #referee: Referee;
   readonly #cluster: SimCluster | undefined;
   readonly #wishes: PodWishes;
+  readonly #onHappening: LifeOptions["onHappening"];
   readonly #isBroken = (): boolean => this.#referee.problems.length > 0;
   readonly #steps = new Map<string, number>();
   readonly #struck = new Map<string, number>();
   readonly #actions = new Map<string, number>();
 
-  constructor(seed: number, { steps, without = [], recorder }: LifeOptions) {
+  constructor(seed: number, { steps, without = [], recorder, onHappening }: LifeOptions) {
     this.#seed = seed;
+    this.#onHappening = onHappening;
     this.#plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
     this.#random = new SimRandom(~seed);
     const subject = drawSubject(seed);
@@ -88,7 +93,7 @@ class Life {
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files);
     this.#world.images.add("busybox:latest");
-    const strike = (fault: string): void => count(this.#struck, fault);
+    const strike = (fault: string): void => this.#strike(fault);
     const noise = drawNoise(this.#random, isQuiet);
     this.#cluster = isInCluster(seed) ? drawCluster(seed, this.#clock) : undefined;
     const base = this.#cluster === undefined ? noise : { ...noise, ...clusterBase(seed) };
@@ -107,16 +112,38 @@ class Life {
       onUpdate: (update) => tellReferee(this.#referee, this.#node, update),
       onRequest: (what) => count(this.#actions, what),
     });
+    // Before the rules, so that what broke one is told.
+    if (onHappening !== undefined) {
+      this.#world.onChange((change) => this.#tell("runtime", changeText(change), { podUid: change.podUid }));
+    }
     this.#referee = new Referee({ clock: this.#clock, world: this.#world, node: this.#node });
     playWorstMoments(this.#world, this.#random.fork(), () => this.#faults.current, strike);
   }
 
   async run(): Promise<LifeResult> {
+    try {
+      await this.#play();
+    } catch (error) {
+      this.#referee.broken(simulationGoesOn, errorText(error));
+    }
+    for (const crash of this.#node.crashes) this.#referee.broken("podwright goes on", crash);
+    return {
+      seed: this.#seed,
+      problems: this.#referee.problems,
+      plan: this.#plan,
+      entries: this.#node.entries,
+      simulatedMs: this.#clock.nowMs,
+      coverage: { steps: this.#steps, faults: this.#struck, actions: this.#actions },
+    };
+  }
+
+  async #play(): Promise<void> {
     this.#node.start();
     for (const step of this.#plan) {
       await this.#clock.run(step.atMs, this.#isBroken);
       if (this.#isBroken()) break;
       count(this.#steps, step.kind);
+      this.#tell("step", `step ${step.index}: ${step.kind}`, { step: step.index });
       act(step.kind, this.#stage(step), new SimRandom(step.seed));
     }
     const rest = [
@@ -127,15 +154,6 @@ class Life {
     ];
     // Whatever comes after the first broken rule may follow from that.
     for (const part of rest) if (!this.#isBroken()) await part();
-    for (const crash of this.#node.crashes) this.#referee.broken("podwright goes on", crash);
-    return {
-      seed: this.#seed,
-      problems: this.#referee.problems,
-      plan: this.#plan,
-      entries: this.#node.entries,
-      simulatedMs: this.#clock.nowMs,
-      coverage: { steps: this.#steps, faults: this.#struck, actions: this.#actions },
-    };
   }
 
   /** Faults end; then everything has to come to be as wanted, and to stay so. */
@@ -204,14 +222,24 @@ class Life {
         this.#referee.unwanted(uid, isEnding, graceSeconds);
       },
       tamper: (uid) => this.#referee.tampered(uid),
-      strike: (fault) => count(this.#struck, fault),
+      strike: (fault) => this.#strike(fault),
     };
     return this.#cluster === undefined
       ? stage
       : clusterStage(stage, this.#cluster, { index, referee: this.#referee, wishes: this.#wishes });
   }
 
+  #strike(fault: string): void {
+    count(this.#struck, fault);
+    this.#tell("fault", fault);
+  }
+
+  #tell(kind: Happening["kind"], text: string, more: Pick<Happening, "podUid" | "step"> = {}): void {
+    this.#onHappening?.({ atMs: this.#clock.nowMs, kind, text, ...more });
+  }
+
   #judge(entry: SimEntry): void {
+    if (this.#onHappening !== undefined) this.#tell("journal", entryText(entry), { podUid: entry.pod?.uid });
     if (entry.kind === "action" || entry.kind === "decision") count(this.#actions, entry.what);
     this.#referee.entry(entry);
   }

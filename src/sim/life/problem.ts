@@ -5,3 +5,11 @@ export interface Problem {
   /** Simulated time. */
   readonly atMs: number;
 }
+
+/** The rule that is broken by what is thrown in a life where nobody catches it. */
+export const simulationGoesOn = "the simulation goes on";
+
+/** With the place where it was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -12,13 +12,14 @@ export interface Shrunk extends SmallerLife {
 
 /**
  * Makes a life that fails smaller: leaves out halves of its steps, quarters and so on down to single ones, then features
- * of pods, whatever still fails without. At most `maxTries` lives are played.
+ * of pods, whatever still fails without.
+ * @param mayTry whether another life may be played after so many
  */
 export async function shrink(
   all: readonly number[],
   features: readonly string[],
   fails: (options: SmallerLife) => Promise<boolean>,
-  maxTries: number,
+  mayTry: (tries: number) => boolean,
 ): Promise<Shrunk> {
   let steps = all;
   let without: readonly string[] = [];
@@ -28,14 +29,14 @@ export async function shrink(
     return await fails(options);
   };
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let from = 0; from < steps.length && tries < maxTries;) {
+    for (let from = 0; from < steps.length && mayTry(tries);) {
       const rest = steps.toSpliced(from, size);
       if (rest.length > 0 && (await stillFails({ steps: rest, without }))) steps = rest;
       else from += size;
     }
   }
   for (const feature of features) {
-    if (tries >= maxTries) break;
+    if (!mayTry(tries)) break;
     const more = [...without, feature];
     if (await stillFails({ steps, without: more })) without = more;
   }

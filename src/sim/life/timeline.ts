@@ -1,40 +1,47 @@
-import type { LifeResult } from "./life.ts";
-import type { SimEntry } from "./node.ts";
-import type { Step } from "./plan.ts";
+import type { Happening } from "./happening.ts";
 import type { Problem } from "./problem.ts";
 
 /** Lines before a problem: what led to it is rarely further away. */
-const shownLines = 60;
+const shownLines = 100;
+
+const marks: Readonly<Record<Happening["kind"], string>> = {
+  step: "---- ",
+  deed: "----   ",
+  fault: "!!!! ",
+  runtime: "true ",
+  journal: "",
+};
 
 /**
- * What happened in a life, one line each, steps of its plan among the journal's entries. With a problem: what led to it,
- * of the pod that it names when it names one.
+ * What happened in a life, one line each: steps of its plan (`----`) with what they did, faults that struck (`!!!!`),
+ * what came to be true in the runtime (`true`), and between them the journal. With a problem: what led to it, of the pod
+ * that it names when it names one.
  */
-export function timeline({ seed, entries, plan, problems }: LifeResult, problem: Problem | undefined): string {
+export function timeline(
+  seed: number,
+  happenings: readonly Happening[],
+  problems: readonly Problem[],
+  problem?: Problem,
+): string {
   const uid = /\buid-\d+\b/.exec(problem?.detail ?? "")?.[0];
-  const shown = entries.filter((entry) => {
-    const isLater = problem !== undefined && entry.atMs > problem.atMs;
-    return !isLater && (uid === undefined || entry.pod === undefined || entry.pod.uid === uid);
+  const shown = happenings.filter(({ atMs, podUid, kind }) => {
+    const isLater = problem !== undefined && atMs > problem.atMs;
+    return !isLater && (uid === undefined || podUid === undefined || podUid === uid || kind === "step");
   });
-  const lines = [
-    ...plan.map((step) => ({ atMs: step.atMs, text: stepLine(step) })),
-    ...shown.map((entry) => ({ atMs: entry.atMs, text: entryLine(entry) })),
-  ].toSorted((a, b) => a.atMs - b.atMs);
-  const last = problem === undefined ? lines : lines.filter(({ atMs }) => atMs <= problem.atMs).slice(-shownLines);
+  const last = problem === undefined ? shown : shown.slice(-shownLines);
   const told = problem === undefined ? problems : [problem];
   return [
     `seed ${seed}`,
-    ...last.map(({ atMs, text }) => `${atMs.toFixed(0).padStart(9)} ${text}`),
-    ...told.map(({ rule, detail, atMs }) => `${atMs.toFixed(0).padStart(9)} BROKEN ${rule}: ${detail}`),
+    ...last.map(({ atMs, kind, text }) => `${time(atMs)} ${marks[kind]}${wholeMs(text)}`),
+    ...told.map(({ rule, detail, atMs }) => `${time(atMs)} BROKEN ${rule}: ${wholeMs(detail)}`),
   ].join("\n");
 }
 
-function stepLine({ index, kind }: Step): string {
-  return `---- step ${index}: ${kind}`;
+/** Times are fractions where they were drawn, which tells nobody anything. */
+export function wholeMs(text: string): string {
+  return text.replaceAll(/\b\d+\.\d+(?= ms\b)/g, (figure) => Number(figure).toFixed(0));
 }
 
-function entryLine({ kind, what, message, pod, container, cause, result }: SimEntry): string {
-  const about = [pod?.uid, container].filter((part) => part !== undefined).join("/");
-  const why = cause === undefined ? "" : ` (because ${cause.message})`;
-  return `${kind} ${what} ${about} ${message}${result === undefined ? "" : ` [${result}]`}${why}`;
+function time(atMs: number): string {
+  return atMs.toFixed(0).padStart(9);
 }
