@@ -47,13 +47,14 @@ export async function tellFailure(
   ].join("\n");
 }
 
-/** What of the life still breaks the rule that it broke first. */
+/** What of the life still breaks the rule that it broke first. Steps that somebody chose stay. */
 async function makeSmaller(
   pool: SimPool,
   { seed, problems, plan }: Report,
-  { without: left = [] }: LifeParts,
+  { steps: asked, without: left = [] }: LifeParts,
   limits: ShrinkLimits,
 ): Promise<Shrunk> {
+  if (asked !== undefined) return { steps: asked, without: left, tries: 0 };
   const endMs = performance.now() + limits.totalMs;
   const found = await shrink(
     plan.map(({ index }) => index),

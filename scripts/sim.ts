@@ -1,40 +1,23 @@
 /**
- * Plays random lives of a whole node in the simulator.
- *
- *   sim.ts [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps 0,3] [--without probes,hooks]
- *
- * Without arguments the seeds 1 to 1000. `--minutes`: as many seeds as that time allows. `--trace`: the whole timeline of
- * each life. `--steps` and `--without`: only these steps of the plan, pods without these features, as a failure's
- * command says. A failure is shrunk and told with its timeline. Exit code 1 when a life broke a rule.
+ * Plays random lives of a whole node in the simulator; `--help` names its options. A life that breaks a rule is made
+ * smaller and told with its timeline. Exit code 1 when a life broke a rule, 2 when the options can't be meant.
  */
 import { performance } from "node:perf_hooks";
-import { parseArgs } from "node:util";
-import { errorMessage } from "../src/base/errors.ts";
 import type { Happening } from "../src/sim/life/happening.ts";
 import { stepKinds } from "../src/sim/life/steps.ts";
 import { timeline } from "../src/sim/life/timeline.ts";
+import { runCommand } from "./command-options.ts";
 import { tellFailure } from "./sim-failure.ts";
+import { readSimOptions, simHelp, type SimOptions } from "./sim-options.ts";
 import { SimPool } from "./sim-pool.ts";
-import type { LifeParts, Report } from "./sim-worker.ts";
+import type { Report } from "./sim-worker.ts";
 
 /** More failures than these are only named. */
 const shownFailures = 3;
 const progressMs = 5000;
 
-const usageText =
-  "usage: sim [--seeds N] [--seed FIRST] [--minutes M] [--threads T] [--trace] [--steps LIST] [--without LIST]";
-
-function usage(problem: string): never {
-  console.error(`${problem}\n${usageText}`);
-  process.exit(2);
-}
-
-function wholeNumber(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return /^\d+$/.test(text) && Number(text) > 0 ? Number(text) : usage(`--${name} takes a whole number above 0`);
-}
-
 interface Totals {
+  readonly beganMs: number;
   lives: number;
   simulatedMs: number;
   readonly failures: Report[];
@@ -56,8 +39,8 @@ function add(totals: Totals, report: Report): void {
   }
 }
 
-function figures(totals: Totals, beganMs: number): string {
-  const seconds = (performance.now() - beganMs) / 1000;
+function figures(totals: Totals): string {
+  const seconds = (performance.now() - totals.beganMs) / 1000;
   const hours = totals.simulatedMs / 3_600_000;
   return [
     `${totals.lives} lives in ${seconds.toFixed(1)} s`,
@@ -87,51 +70,46 @@ function printCoverage({ steps, faults, actions }: Totals): void {
   if (missing.length > 0) console.log(`steps never taken: ${missing.join(", ")}`);
 }
 
-const optionsTaken = {
-  seeds: { type: "string" },
-  seed: { type: "string" },
-  minutes: { type: "string" },
-  threads: { type: "string" },
-  trace: { type: "boolean", default: false },
-  steps: { type: "string" },
-  without: { type: "string" },
-  help: { type: "boolean", default: false },
-} as const;
-
-function readOptions(): ReturnType<typeof parseArgs<{ readonly options: typeof optionsTaken }>>["values"] {
-  try {
-    return parseArgs({ options: optionsTaken }).values;
-  } catch (error) {
-    return usage(errorMessage(error));
-  }
+/** Plays the lives, as many at a time as there are threads. */
+async function playAll(pool: SimPool, options: SimOptions, totals: Totals): Promise<void> {
+  const { first, last, minutes, isTraced, parts } = options;
+  const endMs = minutes === undefined ? Number.POSITIVE_INFINITY : totals.beganMs + minutes * 60_000;
+  let next = first;
+  const print = inOrder(first);
+  const work = async (): Promise<void> => {
+    while (next <= last && performance.now() < endMs) {
+      const seed = next++;
+      const happenings: Happening[] = [];
+      const onHappening = (happening: Happening): unknown => happenings.push(happening);
+      const report = await pool.play(seed, parts, isTraced ? { onHappening } : {});
+      if (isTraced) print(seed, timeline(seed, happenings, report.problems));
+      add(totals, report);
+    }
+  };
+  await Promise.all(Array.from({ length: pool.size }, work));
 }
 
-async function untold(pool: SimPool, seed: number, parts: LifeParts): Promise<Report> {
-  return await pool.play(seed, parts);
+/** Prints one text for each seed, in their order. */
+function inOrder(first: number): (seed: number, text: string) => void {
+  const waiting = new Map<number, string>();
+  let next = first;
+  return (seed, given) => {
+    waiting.set(seed, given);
+    for (let text = waiting.get(next); text !== undefined; text = waiting.get(next)) {
+      console.log(text);
+      waiting.delete(next++);
+    }
+  };
 }
 
-/** Tells all that happens in the life. */
-async function traced(pool: SimPool, seed: number, parts: LifeParts): Promise<Report> {
-  const happenings: Happening[] = [];
-  const report = await pool.play(seed, parts, { onHappening: (happening) => happenings.push(happening) });
-  console.log(timeline(seed, happenings, report.problems));
-  return report;
-}
-
-async function main(): Promise<number> {
-  const values = readOptions();
-  if (values.help) {
-    console.log(usageText);
+async function main(args: readonly string[]): Promise<number> {
+  const options = readSimOptions(args);
+  if (options === undefined) {
+    console.log(simHelp);
     return 0;
   }
-  const from = wholeNumber("seed", values.seed) ?? 1;
-  const minutes = wholeNumber("minutes", values.minutes);
-  const count = wholeNumber("seeds", values.seeds) ?? (values.seed === undefined ? 1000 : 1);
-  const parts: LifeParts = {
-    ...(values.steps !== undefined && { steps: values.steps.split(",").map(Number) }),
-    ...(values.without !== undefined && { without: values.without.split(",") }),
-  };
   const totals: Totals = {
+    beganMs: performance.now(),
     lives: 0,
     simulatedMs: 0,
     failures: [],
@@ -139,24 +117,21 @@ async function main(): Promise<number> {
     faults: new Map(),
     actions: new Map(),
   };
-  const beganMs = performance.now();
-  await using pool = new SimPool(wholeNumber("threads", values.threads));
-  const progress = setInterval(() => console.error(figures(totals, beganMs)), progressMs);
-  let next = from;
-  const isOver = (): boolean =>
-    minutes === undefined ? next >= from + count : performance.now() - beganMs > minutes * 60_000;
-  const work = async (): Promise<void> => {
-    while (!isOver()) add(totals, await (values.trace ? traced : untold)(pool, next++, parts));
-  };
-  await Promise.all(Array.from({ length: pool.size }, work));
+  await using pool = new SimPool(options.threads);
+  const progress = setInterval(() => console.error(figures(totals)), progressMs);
+  await playAll(pool, options, totals);
   clearInterval(progress);
-  console.log(figures(totals, beganMs));
+  console.log(figures(totals));
   console.log(average(totals));
   printCoverage(totals);
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);
-  for (const failure of failures.slice(0, shownFailures)) console.log(`\n${await tellFailure(pool, failure, parts)}`);
+  // What is left of a life that was made smaller has been told by its trace.
+  const isToldAlready = options.isTraced && options.parts.steps !== undefined;
+  for (const failure of isToldAlready ? [] : failures.slice(0, shownFailures)) {
+    console.log(`\n${await tellFailure(pool, failure, options.parts)}`);
+  }
   if (failures.length > 0) console.log(`\nfailed: seeds ${failures.map(({ seed }) => seed).join(" ")}`);
   return failures.length > 0 ? 1 : 0;
 }
 
-process.exitCode = await main();
+await runCommand("npm run sim --", main);

@@ -1,0 +1,94 @@
+/** Options of a script's command line: one list of them says what is taken, and what `--help` tells. */
+import { parseArgs } from "node:util";
+
+/** An option of a command. */
+export interface CommandOption {
+  /** What its value is called; undefined: it takes none. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+/** The options of a command, by their names without dashes. */
+export type CommandOptions = Readonly<Record<string, CommandOption>>;
+
+/** Something on the command line that can't be meant. Its message says what is allowed. */
+export class UsageError extends Error {}
+
+const help: CommandOption = { help: "say this" };
+
+/**
+ * What the command line says: the value of each option, empty for one that takes none.
+ * @throws UsageError
+ */
+export function readOptions<Name extends string>(
+  given: Readonly<Record<Name, CommandOption>>,
+  args: readonly string[],
+): ReadonlyMap<Name | "help", string> {
+  const known: CommandOptions = { ...given, help };
+  const options = Object.fromEntries(
+    Object.entries(known).map(([name, { value }]) => [
+      name,
+      { type: value === undefined ? "boolean" : "string" } as const,
+    ]),
+  );
+  const found = new Map<Name | "help", string>();
+  for (const token of parseArgs({ args: [...args], options, strict: false, tokens: true }).tokens) {
+    if (token.kind !== "option") throw new UsageError(`only options are taken, not "${args[token.index]}"`);
+    const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
+    if (option === undefined) throw new UsageError(`there is no option ${token.rawName}`);
+    if (option.value === undefined && token.value !== undefined) {
+      throw new UsageError(`${token.rawName} takes no value`);
+    }
+    if (option.value !== undefined && isMissing(token.value)) {
+      throw new UsageError(`${token.rawName} takes a value: ${token.rawName} ${option.value}`);
+    }
+    found.set(token.name as Name | "help", token.value ?? "");
+  }
+  return found;
+}
+
+/** An option in the place of a value is one that was forgotten. */
+function isMissing(value: string | undefined): boolean {
+  return value === undefined || value === "" || value.startsWith("--");
+}
+
+/** A line on what the command does, how it is called, and a line for each option. */
+export function helpText(command: string, purpose: string, given: CommandOptions): string {
+  const lines = Object.entries({ ...given, help }).map(
+    ([name, { value, help: text }]) => [`--${name}${value === undefined ? "" : ` ${value}`}`, text] as const,
+  );
+  const width = Math.max(...lines.map(([option]) => option.length));
+  return [
+    purpose,
+    "",
+    `usage: ${command} [OPTION…]`,
+    "",
+    ...lines.map(([option, text]) => `  ${option.padEnd(width)}  ${text}`),
+  ].join("\n");
+}
+
+/**
+ * A number among the values; undefined when it isn't.
+ * @throws UsageError unless it is a whole number from 1 to `most`
+ */
+export function wholeNumber<Name extends string>(
+  values: ReadonlyMap<Name, string>,
+  name: Name,
+  most: number,
+): number | undefined {
+  const text = values.get(name);
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= most) return Number(text);
+  throw new UsageError(`--${name} takes a whole number from 1 to ${most}, not "${text}"`);
+}
+
+/** Runs a command with what stands on its command line; exit code 2 when that can't be meant. */
+export async function runCommand(name: string, run: (args: readonly string[]) => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await run(process.argv.slice(2));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(`${error.message}\n${name} --help names all options`);
+    process.exitCode = 2;
+  }
+}

@@ -1,0 +1,96 @@
+/** What the simulator's command line asks for. */
+import { drawPlan } from "../src/sim/life/plan.ts";
+import { podFeatures } from "../src/sim/life/pods.ts";
+import { type CommandOptions, helpText, readOptions, UsageError, wholeNumber } from "./command-options.ts";
+import type { LifeParts } from "./sim-worker.ts";
+
+/** Seeds are numbers of 32 bits. */
+export const lastSeed = 0xffff_ffff;
+export const mostThreads = 256;
+const weekMinutes = 7 * 24 * 60;
+const usualSeeds = 1000;
+
+/** What pods may go without; references only those of a cluster have. */
+const leavable = [...podFeatures, "references"];
+
+const taken = {
+  seed: { value: "FIRST", help: `the first seed, 1 to ${lastSeed}; 1 without it` },
+  seeds: {
+    value: "N",
+    help: `so many seeds; without it ${usualSeeds}, or only that of --seed, or what --minutes allows`,
+  },
+  minutes: { value: "M", help: "begins no life after so many minutes; with --seeds, whichever comes first" },
+  threads: { value: "T", help: `plays so many lives at a time, 1 to ${mostThreads}; one a processor without it` },
+  trace: { help: "tells all that happens in each life" },
+  steps: { value: "LIST", help: "only these steps of the plan of the one life that is played: 0,3" },
+  without: { value: "LIST", help: `pods without these features: ${leavable.join(",")}` },
+} satisfies CommandOptions;
+
+/** The lives that are to be played. */
+export interface SimOptions {
+  readonly first: number;
+  readonly last: number;
+  /** No life begins after so many; undefined: all are played. */
+  readonly minutes: number | undefined;
+  /** Undefined: one a processor. */
+  readonly threads: number | undefined;
+  readonly isTraced: boolean;
+  readonly parts: LifeParts;
+}
+
+/**
+ * Undefined when help is asked for.
+ * @throws UsageError
+ */
+export function readSimOptions(args: readonly string[]): SimOptions | undefined {
+  const values = readOptions(taken, args);
+  if (values.has("help")) return undefined;
+  const given = wholeNumber(values, "seed", lastSeed);
+  const first = given ?? 1;
+  const left = lastSeed - first + 1;
+  const minutes = wholeNumber(values, "minutes", weekMinutes);
+  const asked = wholeNumber(values, "seeds", lastSeed);
+  if (asked !== undefined && asked > left) {
+    throw new UsageError(
+      `--seeds ${asked} goes beyond the last seed, ${lastSeed}: from ${first} on take ${left} at most`,
+    );
+  }
+  const usual = minutes !== undefined ? left : given !== undefined ? 1 : usualSeeds;
+  const last = first + Math.min(asked ?? usual, left) - 1;
+  const [steps, without] = [values.get("steps"), values.get("without")];
+  if (steps !== undefined && (given === undefined || last !== first)) {
+    throw new UsageError("--steps takes a part of one life: say which with --seed, without more --seeds or --minutes");
+  }
+  return {
+    ...{ first, last, minutes },
+    threads: wholeNumber(values, "threads", mostThreads),
+    isTraced: values.has("trace"),
+    parts: {
+      ...(steps !== undefined && { steps: readSteps(steps, first) }),
+      ...(without !== undefined && { without: readFeatures(without) }),
+    },
+  };
+}
+
+function readSteps(list: string, seed: number): number[] {
+  const there = drawPlan(seed).map(({ index }) => index);
+  return list.split(",").map((text) => {
+    const index = /^\d+$/.test(text) ? Number(text) : -1;
+    if (there.includes(index)) return index;
+    const most = Math.max(...there);
+    throw new UsageError(`seed ${seed} has no step "${text}": --steps takes some of 0 to ${most}, with commas between`);
+  });
+}
+
+function readFeatures(list: string): string[] {
+  const features = list.split(",");
+  const wrong = features.find((feature) => !leavable.includes(feature));
+  if (wrong === undefined) return features;
+  throw new UsageError(`pods have no feature "${wrong}": --without takes some of ${leavable.join(",")}`);
+}
+
+export const simHelp = helpText(
+  "npm run sim --",
+  "Plays random lives of a whole node in the simulator. A life that breaks a rule is made smaller and told.",
+  taken,
+);

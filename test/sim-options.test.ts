@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { dirname } from "node:path";
+import { describe, test } from "node:test";
+import { UsageError } from "../scripts/command-options.ts";
+import { readSimOptions, simHelp } from "../scripts/sim-options.ts";
+
+/** What a command line that can't be meant is answered. */
+function refusal(line: string): string {
+  try {
+    readSimOptions(line.split(" "));
+  } catch (error) {
+    assert.ok(error instanceof UsageError);
+    return error.message;
+  }
+  return "taken";
+}
+
+describe("the simulator's command line", () => {
+  test("without options the first thousand lives are played, with a seed that one", () => {
+    const usual = { minutes: undefined, threads: undefined, isTraced: false, parts: {} };
+    assert.deepEqual(readSimOptions([]), { first: 1, last: 1000, ...usual });
+    assert.deepEqual(readSimOptions(["--seed", "7"]), { first: 7, last: 7, ...usual });
+  });
+
+  test("seeds are whole numbers from 1 to 4294967295", () => {
+    for (const seed of ["0", "-1", "1.5", "abc", "4294967296", "9007199254740993", "99999999999999999999"]) {
+      assert.equal(refusal(`--seed ${seed}`), `--seed takes a whole number from 1 to 4294967295, not "${seed}"`);
+    }
+    assert.equal(readSimOptions(["--seed=4294967295"])?.last, 4294967295);
+    assert.match(
+      refusal("--seed 4294967295 --seeds 2"),
+      /beyond the last seed, 4294967295: from 4294967295 on take 1 at most/,
+    );
+  });
+
+  test("of --seeds and --minutes that counts which comes first", () => {
+    const both = readSimOptions(["--seeds", "2", "--minutes", "1"]);
+    assert.deepEqual([both?.first, both?.last, both?.minutes], [1, 2, 1]);
+    assert.equal(readSimOptions(["--minutes", "1"])?.last, 4294967295);
+  });
+
+  test("steps have to be of the one life that is played", () => {
+    assert.deepEqual(readSimOptions(["--seed", "2", "--steps", "0,18"])?.parts, { steps: [0, 18] });
+    for (const steps of ["abc", "900", "0,,1", "1.5"]) assert.match(refusal(`--seed 2 --steps ${steps}`), /0 to 18/);
+    assert.match(refusal("--steps 0"), /--steps takes a part of one life/);
+    assert.match(refusal("--seed 2 --seeds 2 --steps 0"), /--steps takes a part of one life/);
+    assert.equal(refusal("--seed 2 --steps --trace"), "--steps takes a value: --steps LIST");
+  });
+
+  test("what pods go without has to be a feature of pods", () => {
+    assert.deepEqual(readSimOptions(["--without", "probes,hooks"])?.parts, { without: ["probes", "hooks"] });
+    assert.match(refusal("--without nonsense"), /no feature "nonsense": --without takes some of init,hooks,/);
+  });
+
+  test("what is no option is refused in words", () => {
+    assert.equal(refusal("--bogus"), "there is no option --bogus");
+    assert.equal(refusal("--toString"), "there is no option --toString");
+    assert.equal(refusal("-x"), "there is no option -x");
+    assert.equal(refusal("777"), 'only options are taken, not "777"');
+    assert.equal(refusal("--trace=yes"), "--trace takes no value");
+  });
+
+  test("--help has a line for each option", () => {
+    assert.equal(readSimOptions(["--help"]), undefined);
+    for (const name of ["seed", "seeds", "minutes", "threads", "trace", "steps", "without", "help"]) {
+      assert.match(simHelp, new RegExp(`^  --${name}( [A-Z]+)? +\\S+`, "m"));
+    }
+  });
+
+  test("a refusal ends the command with exit code 2", () => {
+    const cwd = dirname(import.meta.dirname);
+    const command = ["scripts/sim.ts", "--seed", "4294967301"];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd, encoding: "utf8" });
+    assert.deepEqual([status, stdout], [2, ""]);
+    assert.match(stderr, /from 1 to 4294967295, not "4294967301"\n/);
+  });
+});
