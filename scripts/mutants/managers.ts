@@ -128,4 +128,16 @@ export const managerMutants: readonly Mutant[] = [
     from: 'return phase === "Pending" ? ended.phase : phase;',
     to: "return phase.length > 0 ? ended.phase : phase;",
   },
+  {
+    name: "conditions-dated-anew",
+    file: "src/status/conditions.ts",
+    from: "lastTransitionTime: before?.status === status ? before.lastTransitionTime : formatTime(inputs.now),",
+    to: "lastTransitionTime: formatTime(inputs.now),",
+  },
+  {
+    name: "conditions-keep-their-first-date",
+    file: "src/status/conditions.ts",
+    from: "before?.status === status ? before.lastTransitionTime : formatTime(inputs.now),",
+    to: "before !== undefined ? before.lastTransitionTime : formatTime(inputs.now),",
+  },
 ];

@@ -147,4 +147,28 @@ export const runtimeMutants: readonly Mutant[] = [
     from: 'policy.resourceName === name && policy.restartPolicy === "RestartContainer"',
     to: 'policy.resourceName === name && policy.restartPolicy === "Never"',
   },
+  {
+    name: "failed-post-start-not-stopped",
+    file: "src/runtime/start-container.ts",
+    from: "await killContainer(deps, target, { id, name }, graceSeconds, failure, signal);",
+    to: "void [killContainer, target, graceSeconds, failure];",
+  },
+  {
+    name: "ended-ephemeral-started-again",
+    file: "src/runtime/pod-actions.ts",
+    from: 'if (context.busy.has(container.name) || (current !== undefined && current.state !== "created")) return [];',
+    to: 'if (context.busy.has(container.name) || current?.state === "running") return [];',
+  },
+  {
+    name: "one-dead-container-too-many",
+    file: "src/runtime/garbage.ts",
+    from: "return old.slice(maxPerPodContainer).filter((container) => container !== newest);",
+    to: "return old.slice(maxPerPodContainer + 1).filter((container) => container !== newest);",
+  },
+  {
+    name: "one-dead-container-too-many-on-the-node",
+    file: "src/runtime/garbage.ts",
+    from: "dead.length, 0) - maxContainers;",
+    to: "dead.length, 0) - maxContainers - 1;",
+  },
 ];

@@ -6,6 +6,7 @@ import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { GarbagePolicy } from "../../runtime/garbage.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
@@ -185,6 +186,11 @@ export class SimNode {
   /** What the node may give to pods, where that is limited. */
   get allocatable(): Readonly<Record<string, string | number>> {
     return this.#settings.config.node.resources.allocatable;
+  }
+
+  /** Which dead containers it keeps. */
+  get garbage(): GarbagePolicy {
+    return this.#settings.config.garbage;
   }
 
   /** Simulated ms at which the disk last was at fault; infinity while it is. */

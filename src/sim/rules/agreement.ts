@@ -8,16 +8,12 @@ import { attemptOf, type SimContainer, type SimSandbox, type WorldChange } from 
 import type { Break, Rule, Scene } from "./rule.ts";
 import { asksForAll } from "./start-over.ts";
 
-/** Longer than it takes to be noticed. */
-const collectedWithinMs = 30_000;
 const directories = ["/var/lib/kubelet/pods", "/var/log/pods", "/var/log/containers"];
 /** The longest grace that is drawn, and a little. */
 const longestStopMs = 60_000;
 /** Three init containers of 10 s each, the hooks of the others, and what it takes to notice each end. */
 const initializedWithinMs = 60_000;
 const maxLogFiles = 5;
-/** As many dead instances as a drawn configuration keeps at most, and one more. */
-const maxDead = 4;
 
 /** Once nothing goes wrong any more, what is wanted runs and nothing else is left (design invariant 7). */
 export class Agreement implements Rule {
@@ -30,7 +26,6 @@ export class Agreement implements Rule {
   /** When pods first got a sandbox, in simulated ms, and how far the wall clock was off. */
   readonly #begun = new Map<string, { readonly atMs: number; readonly wallOffsetMs: number }>();
   readonly #rejected = new Set<string>();
-  readonly #exitedMs = new WeakMap<SimContainer, number>();
   /** Simulated ms at which containers of pods last ended or went so that all of the pod starts over. */
   readonly #startingOverMs = new Map<string, number>();
 
@@ -50,7 +45,6 @@ export class Agreement implements Rule {
     const goes = isAsker ? type === "removed" : type === "exited" && this.#isToStartOver(podUid);
     if (goes) this.#startingOverMs.set(podUid, atMs);
     if (type !== "exited") return;
-    this.#exitedMs.set(container, this.#scene.clock.nowMs);
     this.#everEnded.add(podUid);
   }
 
@@ -131,9 +125,8 @@ export class Agreement implements Rule {
       const endsMs = Math.max(this.#endingMs.get(uid) ?? 0, dueMs) + longestStopMs;
       return running === 0 || this.#scene.clock.nowMs < endsMs ? [] : [`${where} runs after the pod's deadline`];
     }
-    if (this.#shouldRun(pod, container) && running !== 1) return [`${where} should run, and ${running} instances do`];
-    const longDead = all.filter((instance) => instance.state === "exited" && this.#isLongDead(instance));
-    return longDead.length > maxDead ? [`${where} has ${longDead.length} dead instances`] : [];
+    if (!this.#shouldRun(pod, container) || running === 1) return [];
+    return [`${where} should run, and ${running} instances do`];
   }
 
   /** True for a container that never ends by itself and that nothing keeps from running. */
@@ -184,11 +177,6 @@ export class Agreement implements Rule {
     return [...this.#scene.node.desired.values()].some((other) => {
       return other.metadata.name === metadata.name && other.metadata.uid !== metadata.uid;
     });
-  }
-
-  #isLongDead(container: SimContainer): boolean {
-    const { nowMs } = this.#scene.clock;
-    return (this.#exitedMs.get(container) ?? nowMs) + collectedWithinMs < nowMs;
   }
 
   /** Of a pod's dead and empty sandboxes only the newest stays. */

@@ -1,7 +1,10 @@
 import { Agreement } from "./agreement.ts";
 import { inCluster } from "./cluster.ts";
 import { changes } from "./changes.ts";
+import { Conditions } from "./conditions.ts";
 import { containers } from "./containers.ts";
+import { dead } from "./dead.ts";
+import { ephemeral } from "./ephemeral.ts";
 import { finished } from "./finished.ts";
 import { history } from "./history.ts";
 import { HookRules } from "./hooks.ts";
@@ -15,6 +18,7 @@ import { messages } from "./messages.ts";
 import { mirrorPods } from "./mirror-pods.ts";
 import { names } from "./names.ts";
 import { ports } from "./ports.ts";
+import { postStart } from "./post-start.ts";
 import { ProbeRules } from "./probes.ts";
 import { probeTimeRules } from "./probe-times.ts";
 import { reaction } from "./reaction.ts";
@@ -34,13 +38,16 @@ export const rules: readonly RuleMaker[] = [
   made,
   (scene, broken) => new Restarts(scene, broken),
   init,
+  ephemeral,
   (scene, broken) => new HookRules(scene, broken),
+  postStart,
   (scene, broken) => new ProbeRules(scene, broken),
   probeTimeRules,
   (scene, broken) => new Stops(scene, broken),
   (scene, broken) => new StartOver(scene, broken),
   names,
   finished,
+  dead,
   images,
   volumes,
   userNamespaces,
@@ -48,6 +55,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new Resizes(scene, broken),
   history,
   (scene, broken) => new StatusRules(scene, broken),
+  (scene, broken) => new Conditions(scene, broken),
   journal,
   pace,
   inCluster,

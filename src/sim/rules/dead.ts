@@ -1,0 +1,68 @@
+import { nameOf, type SimContainer } from "../world-model.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** Longer than it takes to be noticed. */
+const collectedWithinMs = 30_000;
+/** The node as a whole is looked at each minute. */
+const nodeCollectedWithinMs = 100_000;
+
+/**
+ * Of dead containers there are no more in the end than this life's node is told to keep, of each container and of all
+ * together. The newest instance of each stays whatever is said: it shows that the container ran.
+ */
+export const dead: RuleMaker = ({ clock, world, node }): Rule => {
+  const exitedMs = new WeakMap<SimContainer, number>();
+  /** Simulated ms from which each instance is the newest of its container. */
+  const ranMs = new WeakMap<SimContainer, number>();
+
+  /** Those that have been dead, and not the newest any more, for so long; and the newest, if it has been dead for so long. */
+  function oldOf(instances: readonly SimContainer[], withinMs: number): SimContainer[] {
+    return instances.filter((each, index) => {
+      const next = instances.slice(index + 1).find((later) => ranMs.has(later));
+      const sinceMs = Math.max(exitedMs.get(each) ?? clock.nowMs, next === undefined ? 0 : (ranMs.get(next) ?? 0));
+      return clock.nowMs - sinceMs > withinMs;
+    });
+  }
+
+  function problemsOf(where: string, instances: readonly SimContainer[]): string[] {
+    const { maxPerPodContainer } = node.garbage;
+    const old = oldOf(instances, collectedWithinMs).length;
+    const mayBe = Math.max(maxPerPodContainer, newestOf(instances)?.state === "exited" ? 1 : 0);
+    if (maxPerPodContainer < 0 || old <= mayBe) return [];
+    return [`${where} has ${old} dead instances, and ${mayBe} may be kept`];
+  }
+
+  function problemsOfNode(all: readonly (readonly SimContainer[])[]): string[] {
+    const { maxContainers } = node.garbage;
+    const old = all.flatMap((instances) => oldOf(instances, nodeCollectedWithinMs));
+    const newest = new Set(all.map(newestOf));
+    const mayGo = old.some((each) => !newest.has(each));
+    if (maxContainers < 0 || !mayGo || old.length <= maxContainers) return [];
+    return [`there are ${old.length} dead containers on the node, and ${maxContainers} may be kept`];
+  }
+
+  return {
+    change: ({ type, container }) => {
+      if (container === undefined || (type !== "started" && type !== "exited")) return;
+      if (!ranMs.has(container)) ranMs.set(container, clock.nowMs);
+      if (type === "exited") exitedMs.set(container, clock.nowMs);
+    },
+    disagreements: () => {
+      const wanted = [...world.containers.values()].filter(({ config }) => node.desired.has(uidOf(config.labels)));
+      const all = Map.groupBy(wanted, (each) => `${uidOf(each.config.labels)}/${nameOf(each)}`);
+      return [
+        ...[...all].flatMap(([where, instances]) => problemsOf(where, instances)),
+        ...problemsOfNode([...all.values()]),
+      ];
+    },
+  };
+};
+
+function uidOf(labels: Readonly<Record<string, string>>): string {
+  return labels["io.kubernetes.pod.uid"] ?? "";
+}
+
+/** One that has not started yet is no record of a run. */
+function newestOf(instances: readonly SimContainer[]): SimContainer | undefined {
+  return instances.findLast(({ state }) => state !== "created");
+}

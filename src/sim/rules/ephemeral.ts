@@ -1,0 +1,25 @@
+import { nameOf } from "../world-model.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** An ephemeral container runs once in its pod's life, whatever it ended with and whatever becomes of the pod's sandbox. */
+export const ephemeral: RuleMaker = ({ pods }, broken): Rule => {
+  /** Containers that have run, by `uid/name`. */
+  const ran = new Set<string>();
+  /** Pods of which others took containers away: nobody can tell what has run. */
+  const tampered = new Set<string>();
+  return {
+    change: ({ type, podUid: uid, container }) => {
+      if (type !== "started" || container === undefined) return;
+      const name = nameOf(container);
+      if (pods.get(uid)?.spec.ephemeralContainers?.some((own) => own.name === name) !== true) return;
+      const where = `${uid}/${name}`;
+      if (ran.has(where) && !tampered.has(uid)) broken("ephemeral containers run once", `${where} runs again`);
+      ran.add(where);
+    },
+    reborn: (uid) => {
+      tampered.delete(uid);
+      for (const where of ran) if (where.startsWith(`${uid}/`)) ran.delete(where);
+    },
+    tampered: (uid) => void tampered.add(uid),
+  };
+};
