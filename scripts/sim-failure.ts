@@ -3,7 +3,7 @@ import { performance } from "node:perf_hooks";
 import type { Happening } from "../src/sim/life/happening.ts";
 import { podFeatures } from "../src/sim/life/pods.ts";
 import { shrink, type Shrunk } from "../src/sim/life/shrink.ts";
-import { timeline, wholeMs } from "../src/sim/life/timeline.ts";
+import { faultLines, stepLines, timeline, wholeMs } from "../src/sim/life/timeline.ts";
 import type { SimPool } from "./sim-pool.ts";
 import type { LifeParts, Report } from "./sim-worker.ts";
 
@@ -38,10 +38,13 @@ export async function tellFailure(
     onHappening: (happening) => happenings.push(happening),
   });
   const problem = result.problems.find(({ rule }) => rule === first.rule) ?? first;
+  const struck = faultLines(happenings, problem.atMs);
   return [
     `seed ${seed}: ${problem.rule}, at ${problem.atMs.toFixed(0)} ms`,
     `  ${wholeMs(problem.detail)}`,
     `  ${found.steps.length} of ${plan.length} steps are left after ${found.tries} tries`,
+    ...stepLines(result.plan, happenings).map((line) => `    ${line}`),
+    ...(struck.length === 0 ? [] : ["  faults that struck", ...struck.map((line) => `    ${line}`)]),
     timeline(seed, happenings, result.problems, problem).replaceAll(/^/gm, "  "),
     `  again: ${commandOf(seed, found)}`,
   ].join("\n");

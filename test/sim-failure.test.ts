@@ -8,7 +8,7 @@ import { drawPlan } from "../src/sim/life/plan.ts";
 const seed = 2;
 const file = "src/pods/step-schedule.ts";
 const wake = "if (this.#causes.length < manyCauses) this.#causes.push(cause);";
-const usualLimits = { tries: 10, totalMs: 30_000, eachMs: 10_000 };
+const usualLimits = { tries: 6, totalMs: 30_000, eachMs: 10_000 };
 /** Each try of a life that hangs takes all of its time. */
 const hangLimits = { tries: 4, totalMs: 10_000, eachMs: 2000 };
 
@@ -29,10 +29,19 @@ function assertWhole(text: string, rule: string): void {
   const [, left = "", all] = /(\d+) of (\d+) steps are left after \d+ tries/.exec(text) ?? [];
   assert.ok(Number(left) >= 1 && Number(left) < Number(all), text);
   assert.equal(Number(all), drawPlan(seed).length);
+  assert.match(text, /^    step \d+ at \d+ ms: \w+$/m);
+  assert.match(text, /^      wants pod\d+ \(uid-\d+\): restartPolicy \w+.*\n {10}(init )?container \w+: sim /m);
   assert.match(text, / ---- step \d+: \w+/);
   assert.match(text, / BROKEN /);
   assert.match(text, /again: npm run sim -- --seed 2 --steps \d+(,\d+)*( --without [\w,]+)? --trace$/);
 }
+
+test("a life that is told goes as it goes untold", async () => {
+  await using pool = new SimPool(1);
+  const inCluster = 10;
+  const { digest } = await pool.play(inCluster, {}, { onHappening: () => {} });
+  assert.equal(digest, (await pool.play(inCluster)).digest);
+});
 
 describe("the report of a simulated life that failed", () => {
   test("a rejection that nobody handles is told as any other broken rule", async () => {

@@ -5,8 +5,11 @@ import type { SimEntry } from "./node.ts";
 export interface Happening {
   /** Simulated time. */
   readonly atMs: number;
-  /** A step of the plan, what it did, a fault that struck, what is true in the runtime, or what podwright says. */
-  readonly kind: "step" | "deed" | "fault" | "runtime" | "journal";
+  /**
+   * A step of the plan, what it did, what goes wrong from here on, a fault that struck, what is true in the runtime, or
+   * what podwright says.
+   */
+  readonly kind: "step" | "deed" | "fault" | "struck" | "runtime" | "journal";
   readonly text: string;
   /** The pod that it is about; undefined: none, or all. */
   readonly podUid?: string | undefined;

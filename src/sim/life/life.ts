@@ -16,6 +16,7 @@ import { drawSubject, isInCluster } from "./subjects.ts";
 import { clusterBase, clusterStage, drawCluster, tellReferee } from "./cluster-life.ts";
 import type { SimCluster } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
+import { faultsText, tellDesired, toldStage } from "./telling.ts";
 import { playWorstMoments } from "./worst-moments.ts";
 
 /** What of a seed's life is to be played. */
@@ -77,6 +78,8 @@ class Life {
   readonly #cluster: SimCluster | undefined;
   readonly #wishes: PodWishes;
   readonly #onHappening: LifeOptions["onHappening"];
+  /** The step that acts at this moment. */
+  #acting: number | undefined;
   readonly #isBroken = (): boolean => this.#referee.problems.length > 0;
   readonly #steps = new Map<string, number>();
   readonly #struck = new Map<string, number>();
@@ -97,7 +100,12 @@ class Life {
     const noise = drawNoise(this.#random, isQuiet);
     this.#cluster = isInCluster(seed) ? drawCluster(seed, this.#clock) : undefined;
     const base = this.#cluster === undefined ? noise : { ...noise, ...clusterBase(seed) };
-    this.#faults = new FaultWindows(this.#clock, base, () => this.#node.setFaults());
+    let known: Faults = { ...allIsWell, ...base };
+    this.#faults = new FaultWindows(this.#clock, base, (faults) => {
+      if (onHappening !== undefined) this.#tell("fault", faultsText(known, faults));
+      known = faults;
+      this.#node.setFaults();
+    });
     this.#node = new SimNode({
       clock: this.#clock,
       world: this.#world,
@@ -143,8 +151,7 @@ class Life {
       await this.#clock.run(step.atMs, this.#isBroken);
       if (this.#isBroken()) break;
       count(this.#steps, step.kind);
-      this.#tell("step", `step ${step.index}: ${step.kind}`, { step: step.index });
-      act(step.kind, this.#stage(step), new SimRandom(step.seed));
+      this.#act(step);
     }
     const rest = [
       async () => await this.#passOn(this.#random.integer(0, 20_000)),
@@ -154,6 +161,24 @@ class Life {
     ];
     // Whatever comes after the first broken rule may follow from that.
     for (const part of rest) if (!this.#isBroken()) await part();
+  }
+
+  #act(step: Step): void {
+    const { index, kind, seed } = step;
+    if (this.#onHappening === undefined) return act(kind, this.#stage(step), new SimRandom(seed));
+    this.#acting = index;
+    this.#tell("step", `step ${index}: ${kind}`);
+    let isTold = false;
+    const tell = (text: string, podUid?: string): void => {
+      isTold = true;
+      this.#tell("deed", text, { podUid, step: index });
+    };
+    const [wanted, offsetMs] = [new Map(this.#node.desired), this.#clock.wallMs - this.#clock.nowMs];
+    act(kind, toldStage(this.#stage(step), tell), new SimRandom(seed));
+    if (!isTold) tellDesired(wanted, this.#node.desired, tell);
+    const jumpMs = this.#clock.wallMs - this.#clock.nowMs - offsetMs;
+    if (jumpMs !== 0) tell(`the wall clock goes by ${jumpMs} ms`);
+    this.#acting = undefined;
   }
 
   /** Faults end; then everything has to come to be as wanted, and to stay so. */
@@ -231,11 +256,12 @@ class Life {
 
   #strike(fault: string): void {
     count(this.#struck, fault);
-    this.#tell("fault", fault);
+    this.#tell("struck", fault);
   }
 
   #tell(kind: Happening["kind"], text: string, more: Pick<Happening, "podUid" | "step"> = {}): void {
-    this.#onHappening?.({ atMs: this.#clock.nowMs, kind, text, ...more });
+    const step = kind === "journal" ? undefined : this.#acting;
+    this.#onHappening?.({ atMs: this.#clock.nowMs, kind, text, ...(step !== undefined && { step }), ...more });
   }
 
   #judge(entry: SimEntry): void {

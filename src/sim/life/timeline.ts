@@ -1,4 +1,5 @@
 import type { Happening } from "./happening.ts";
+import type { Step } from "./plan.ts";
 import type { Problem } from "./problem.ts";
 
 /** Lines before a problem: what led to it is rarely further away. */
@@ -8,6 +9,7 @@ const marks: Readonly<Record<Happening["kind"], string>> = {
   step: "---- ",
   deed: "----   ",
   fault: "!!!! ",
+  struck: "!!!! ",
   runtime: "true ",
   journal: "",
 };
@@ -32,7 +34,7 @@ export function timeline(
   const told = problem === undefined ? problems : [problem];
   return [
     `seed ${seed}`,
-    ...last.map(({ atMs, kind, text }) => `${time(atMs)} ${marks[kind]}${wholeMs(text)}`),
+    ...last.map(({ atMs, kind, text }) => `${time(atMs)} ${marks[kind]}${hanging(wholeMs(text))}`),
     ...told.map(({ rule, detail, atMs }) => `${time(atMs)} BROKEN ${rule}: ${wholeMs(detail)}`),
   ].join("\n");
 }
@@ -40,6 +42,34 @@ export function timeline(
 /** Times are fractions where they were drawn, which tells nobody anything. */
 export function wholeMs(text: string): string {
   return text.replaceAll(/\b\d+\.\d+(?= ms\b)/g, (figure) => Number(figure).toFixed(0));
+}
+
+/** Lines after the first stand below it. */
+function hanging(text: string): string {
+  return text.replaceAll("\n", `\n${" ".repeat(19)}`);
+}
+
+/** What each of these steps did, at once and later. */
+export function stepLines(plan: readonly Step[], happenings: readonly Happening[]): string[] {
+  return plan.flatMap(({ index, atMs, kind }) => {
+    const own = happenings.filter(({ step }) => step === index);
+    const deeds = own.filter((happening) => happening.kind !== "step");
+    const lines = ({ atMs: atOwnMs, text }: Happening): string[] => {
+      const later = atOwnMs === atMs ? "" : ` (at ${atOwnMs.toFixed(0)} ms)`;
+      return `${wholeMs(text)}${later}`.split("\n").map((line, place) => (place === 0 ? `  ${line}` : `      ${line}`));
+    };
+    const head = `step ${index} at ${atMs.toFixed(0)} ms: ${kind}`;
+    return [own.length === 0 ? `${head} (not reached)` : head, ...deeds.flatMap(lines)];
+  });
+}
+
+/** Which faults struck until the problem, how often, and when first and last. */
+export function faultLines(happenings: readonly Happening[], untilMs: number): string[] {
+  const struck = happenings.filter(({ kind, atMs }) => kind === "struck" && atMs <= untilMs);
+  return [...Map.groupBy(struck, ({ text }) => text)].map(([text, all]) => {
+    const [first, last] = [all[0], all.at(-1)].map((happening) => happening?.atMs.toFixed(0));
+    return all.length === 1 ? `${text}, at ${first} ms` : `${text}, ${all.length} times, from ${first} to ${last} ms`;
+  });
 }
 
 function time(atMs: number): string {

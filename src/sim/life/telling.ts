@@ -1,0 +1,46 @@
+import type { Pod } from "../../api/pod.ts";
+import type { Faults } from "./faults.ts";
+import { differences, podDifferences, podText } from "./pod-text.ts";
+import type { Stage } from "./stage.ts";
+
+type Tell = (text: string, podUid?: string) => void;
+
+/** The stage, with all that is done to pods there told. */
+export function toldStage(stage: Stage, tell: Tell): Stage {
+  const { desired } = stage.node;
+  return {
+    ...stage,
+    want: (pod) => {
+      tell(`wants ${podText(pod)}`, pod.metadata.uid);
+      stage.want(pod);
+    },
+    change: (pod) => {
+      tell(changed(desired.get(pod.metadata.uid), pod), pod.metadata.uid);
+      stage.change(pod);
+    },
+    unwant: (uid, graceSeconds) => {
+      tell(`wants no longer ${uid}${graceSeconds === undefined ? "" : `, with a grace of ${graceSeconds} s`}`, uid);
+      stage.unwant(uid, graceSeconds);
+    },
+  };
+}
+
+/** What came to be wanted otherwise, where nobody said so on the stage. */
+export function tellDesired(before: ReadonlyMap<string, Pod>, after: ReadonlyMap<string, Pod>, tell: Tell): void {
+  for (const [uid, pod] of after) {
+    const old = before.get(uid);
+    if (old !== pod) tell(old === undefined ? `wants ${podText(pod)}` : changed(old, pod), uid);
+  }
+  for (const uid of before.keys()) if (!after.has(uid)) tell(`wants no longer ${uid}`, uid);
+}
+
+/** What goes wrong from here on, or no longer does. */
+export function faultsText(before: Faults, after: Faults): string {
+  return `what goes wrong: ${differences("", before, after).join(", ") || "as before"}`;
+}
+
+function changed(before: Pod | undefined, after: Pod): string {
+  const { name, uid } = after.metadata;
+  const details = before === undefined ? [] : podDifferences(before, after);
+  return `changes ${name} (${uid}): ${details.join(", ") || "nothing"}`;
+}
