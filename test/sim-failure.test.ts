@@ -8,9 +8,9 @@ import { drawPlan } from "../src/sim/life/plan.ts";
 const seed = 2;
 const file = "src/pods/step-schedule.ts";
 const wake = "if (this.#causes.length < manyCauses) this.#causes.push(cause);";
-const usualLimits = { tries: 6, totalMs: 30_000, eachMs: 10_000 };
+const usualLimits = { tries: 6, totalMs: 40_000, eachMs: 30_000 };
 /** Each try of a life that hangs takes all of its time. */
-const hangLimits = { tries: 4, totalMs: 10_000, eachMs: 2000 };
+const hangLimits = { tries: 3, totalMs: 10_000, eachMs: 4000 };
 
 /** What is told of the seed's life on sources with this fault, and the rule that it broke. */
 async function told(
