@@ -155,4 +155,10 @@ export const podMutants: readonly Mutant[] = [
     from: "eventTimeMs - entry.lastUpdateMs > this.#expiryMs",
     to: "eventTimeMs - entry.lastUpdateMs > 1e12",
   },
+  {
+    name: "protocols-of-host-ports-ignored",
+    file: "src/pods/host-ports.ts",
+    from: "return a.protocol === b.protocol && a.port === b.port &&",
+    to: "return a.port === b.port &&",
+  },
 ];

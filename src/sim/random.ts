@@ -1,3 +1,4 @@
+import { fnv128a } from "../base/fnv.ts";
 import type { Random } from "../ports/random.ts";
 
 /** A seeded generator (SplitMix32-like mixing of a counter): small, fast, and the same on every machine. */
@@ -37,6 +38,11 @@ export class SimRandom implements Random {
   /** One of them; undefined where there is none. */
   pickFrom<T>(choices: readonly T[]): T | undefined {
     return choices[this.integer(0, choices.length - 1)];
+  }
+
+  /** A generator of its own for what a name stands for in the life of a seed: nothing else is drawn otherwise for it. */
+  static named(seed: number, name: string): SimRandom {
+    return new SimRandom(Number(fnv128a(`${seed} ${name}`) & 0xffff_ffffn));
   }
 
   /** An independent generator: what one part of a scenario draws does not move what another draws. */

@@ -27,7 +27,7 @@ describe("a node in the simulator", () => {
     for (let seed = 1; seed <= 300; seed++) {
       const plan = drawPlan(seed);
       for (const { kind } of plan) kinds.add(kind);
-      const pod = drawPod("web", "uid-1", new SimRandom(seed), { without: new Set(), always: new Set() });
+      const pod = drawPod("web", "uid-1", new SimRandom(seed), { without: new Set(), always: new Set(), seed });
       const manifest = { ...pod, apiVersion: "v1", kind: "Pod" } as const;
       assert.deepEqual([...validatePod(manifest), ...findUnsupported(manifest)], [], `seed ${seed}`);
     }

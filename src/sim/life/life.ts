@@ -92,7 +92,7 @@ class Life {
     this.#random = new SimRandom(~seed);
     const subject = drawSubject(seed);
     const { always = new Set<string>(), isQuiet = false } = subject ?? {};
-    this.#wishes = { without: new Set(without), always };
+    this.#wishes = { without: new Set(without), always, seed };
     const files = new MemoryFiles(this.#clock.incarnation());
     this.#world = new RuntimeWorld(this.#clock, files);
     this.#world.images.add("busybox:latest");

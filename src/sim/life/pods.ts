@@ -2,7 +2,7 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
-import type { SimRandom } from "../random.ts";
+import { SimRandom } from "../random.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
@@ -27,8 +27,11 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
   health: (pod, _random, always) => (always ? withoutSickness(pod) : pod),
 };
 
+/** Features that came later: each is drawn by the life's seed and the pod's UID, so that older lives stay as they are. */
+const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> = { protocols: withProtocols };
+
 /** Names of the features, for who wants pods without some of them. */
-export const podFeatures: readonly string[] = Object.keys(features);
+export const podFeatures: readonly string[] = [...Object.keys(features), ...Object.keys(laterFeatures)];
 
 /** What is to be drawn, whatever the random numbers say. */
 export interface PodWishes {
@@ -40,10 +43,12 @@ export interface PodWishes {
    * and are well, `many` are three. Also: most pods are `static` where there is an API server, or `seldom restarted`.
    */
   readonly always: ReadonlySet<string>;
+  /** Of the life. */
+  readonly seed: number;
 }
 
 /** A random pod, valid and with its defaults; everything of it follows from the random numbers. */
-export function drawPod(name: string, uid: string, random: SimRandom, { without, always }: PodWishes): Pod {
+export function drawPod(name: string, uid: string, random: SimRandom, { without, always, seed }: PodWishes): Pod {
   const own = random.fork();
   let pod: Pod = {
     metadata: { name, namespace: "default", uid },
@@ -58,6 +63,9 @@ export function drawPod(name: string, uid: string, random: SimRandom, { without,
   for (const [feature, add] of Object.entries(features)) {
     const draws = random.fork();
     if (!without.has(feature)) pod = add(pod, draws, always.has(feature));
+  }
+  for (const [feature, add] of Object.entries(laterFeatures)) {
+    if (!without.has(feature)) pod = add(pod, SimRandom.named(seed, `${feature} of ${uid}`));
   }
   const {
     apiVersion: _version,
@@ -160,6 +168,15 @@ function withHostPorts(pod: Pod, random: SimRandom, always: boolean): Pod {
   const ports = [{ containerPort, hostPort: containerPort }];
   const [first, ...others] = pod.spec.containers;
   return first === undefined ? pod : withSpec(pod, { containers: [{ ...first, ports }, ...others] });
+}
+
+/** The same port of another protocol is another one. */
+function withProtocols(pod: Pod, random: SimRandom): Pod {
+  const protocol = random.pick(["TCP", "TCP", "UDP"]);
+  return withContainers(pod, (container) => {
+    const { ports } = container;
+    return ports === undefined ? container : { ...container, ports: ports.map((port) => ({ ...port, protocol })) };
+  });
 }
 
 function withRestartRules(pod: Pod, random: SimRandom, always: boolean): Pod {

@@ -57,6 +57,15 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
     }
   }
 
+  /** A pod is refused only for a port that another one has, as podwright may know it. */
+  function refused(uid: string): void {
+    const own = hostPorts(pods.get(uid));
+    const others = new Set([...node.desired.keys(), ...node.pods().map(({ view }) => view.ref.uid)]);
+    const hasOne = (other: string): boolean => hostPorts(pods.get(other)).some((port) => own.includes(port));
+    if ([...others].some((other) => other !== uid && hasOne(other))) return;
+    broken("no pod is refused in vain", `${uid} wants ${own.join(", ")}, and no other pod has that`);
+  }
+
   return {
     change: ({ type, podUid: uid }) => {
       if (type === "sandboxStarted" && !begun.has(uid)) {
@@ -69,6 +78,7 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
     },
     tampered: (uid) => void tampered.add(uid),
     entry: ({ what, pod }) => {
+      if (what === "NodePorts" && pod !== undefined) refused(pod.uid);
       if (what === "PodTerminated" && pod !== undefined) ended.set(pod.uid, node.lives);
       if (what === lifeStarted) for (const each of [known, before]) each.clear();
       if (what !== "PodAdded" || pod === undefined) return;
@@ -78,8 +88,11 @@ export const ports: RuleMaker = ({ world, node, pods, unwanted }, broken): Rule 
   };
 };
 
-function hostPorts(pod: Pod | undefined): number[] {
+/** With their protocols. */
+function hostPorts(pod: Pod | undefined): string[] {
   return (pod?.spec.containers ?? []).flatMap((container) =>
-    (container.ports ?? []).flatMap(({ hostPort }) => hostPort ?? []),
+    (container.ports ?? []).flatMap(({ hostPort, protocol = "TCP" }) =>
+      hostPort === undefined ? [] : `${protocol} ${hostPort}`,
+    ),
   );
 }
