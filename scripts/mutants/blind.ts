@@ -17,7 +17,7 @@ export const blindMutants: readonly Mutant[] = [
   {
     name: "failed-volume-update-not-repeated",
     file: "src/volumes/volume-manager.ts",
-    from: "if (error instanceof VolumeError || error instanceof ContainerConfigError) memory.contents.set(name, inputs);",
+    from: "if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);",
     to: "memory.contents.set(name, inputs);",
   },
   {

@@ -145,9 +145,8 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     () => node.isEmpty,
     () => ended.resolve("idle"),
   );
-  if (parts.cluster !== undefined && ports.cgroups.version === 1) {
-    journal.record({ kind: "note", what: "CgroupV1", message: cgroupV1Warning });
-  }
+  const notes: JournalInput[] =
+    ports.cgroups.version === 1 ? [{ kind: "note", what: "CgroupV1", message: cgroupV1Warning }] : [];
   const pressure = parts.pressure && (await openPressure(parts, parts.pressure, journal));
   const node: Node = new Node(
     {
@@ -163,7 +162,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
-    { ...parts, version, record: parts.recorder?.path },
+    { ...parts, ...(parts.cluster && { cluster: { ...parts.cluster, notes } }), version, record: parts.recorder?.path },
   );
   await node.load();
   const stop = new AbortController();

@@ -6,6 +6,7 @@ import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
+import type { JournalInput } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
@@ -39,6 +40,8 @@ export interface ClusterSetup {
   readonly maxImages: number;
   /** Whom to ask of the machine; undefined: nobody. */
   readonly cloud?: { readonly provider: CloudProvider; readonly nodeIps: readonly string[] } | undefined;
+  /** What is to be told of the node as Events, once at each start. */
+  readonly notes?: readonly JournalInput[];
   /** How the certificates stand that the node asks for. */
   readonly certificates?: () => readonly Check[];
 }
@@ -178,8 +181,10 @@ export class Cluster implements ClusterHooks {
     const { name } = this.#setup.node.identity;
     const ofNode = { name: "pods of this node", resource: apiPods, fieldSelector: `spec.nodeName=${name}` };
     const own = { name: "Node of this node", resource: nodes, fieldSelector: `metadata.name=${name}` };
+    const entries = this.#deps.journal.follow({}, signal);
+    for (const note of this.#setup.notes ?? []) this.#deps.journal.record(note);
     await Promise.all([
-      this.#events.run(this.#deps.journal.follow({}, signal), signal),
+      this.#events.run(entries, signal),
       this.#runtime.run(signal),
       this.#cloud?.run(signal),
       this.#node.run(signal),

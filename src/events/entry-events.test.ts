@@ -95,6 +95,12 @@ test("sandboxes are told of when they change or fail", () => {
   );
 });
 
+test("a volume that can't be refreshed is told as one that can't be mounted", () => {
+  for (const what of ["MountVolume", "UpdateVolume"]) {
+    assert.equal(told(outcome(what, "failed")), "Warning FailedMount: It broke");
+  }
+});
+
 test("most entries are nobody's business but podwright's", () => {
   assert.equal(told({ kind: "input", what: "PodAdded", message: "m" }), undefined);
   assert.equal(told({ kind: "decision", what: "ComputePodActions", message: "m" }), undefined);

@@ -113,6 +113,7 @@ function ofOutcome({ what, result, message }: JournalEntry): Told | undefined {
     case "RunPodSandbox":
       return sandboxFailed(message);
     case "MountVolume":
+    case "UpdateVolume":
       return warning("FailedMount", message);
     case "PostStartHook":
       return warning("FailedPostStartHook", message);

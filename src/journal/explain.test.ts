@@ -258,6 +258,22 @@ earlier pods of this name:
   );
 });
 
+test("mirrors and refused manifests of its name stand in no pod's way", () => {
+  const entries = [
+    ...story(),
+    ...journal(
+      [
+        20_000,
+        { kind: "action", what: "DeleteMirrorPod", message: "deleting the mirror pod", pod: { ...web, uid: "mirror" } },
+      ],
+      [21_000, { what: "FailedValidation", message: "another pod has its name", pod: { ...web, uid: "other" } }],
+    ).map((entry) => ({ ...entry, seq: entry.seq + 1000 })),
+  ];
+  const told = why(entries, { namespace: "default", name: "web" });
+  assert.deepEqual([told?.incarnation.pod.uid, told?.older.map(({ pod }) => pod.uid)], ["uid-2", ["uid-1"]]);
+  assert.equal(why(entries, { uid: "other" })?.incarnation.lastMessage, "another pod has its name");
+});
+
 test("an action without an outcome is still running, or was interrupted when podwright has started since", () => {
   const pull = { kind: "action", what: "PullImage", message: "Pulling", pod: web, cause: because("A", "a") } as const;
   const lost = why(journal([0, pull], [1, { kind: "note", what: "PodwrightStarted", message: "" }], [2, pull]), web);

@@ -108,13 +108,20 @@ export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>)
   return { incarnation, lines, older };
 }
 
+/**
+ * All that is told of pods that the node never took up: mirrors, which are pictures of static pods under UIDs of their own,
+ * and manifests whose name another one has. They are not what somebody means who names a pod that runs.
+ */
+const shadows: ReadonlySet<string> = new Set(["CreateMirrorPod", "DeleteMirrorPod", "FailedValidation"]);
+
 /** The pods that `pod` names, newest first. */
 export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodRef>): Incarnation[] {
   const byUid = Map.groupBy(
     entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
     (entry) => entry.pod?.uid,
   );
-  return [...byUid.values()]
+  const real = [...byUid.values()].filter((own) => own.some(({ what }) => !shadows.has(what)));
+  return (real.length > 0 ? real : [...byUid.values()])
     .flatMap((own) => {
       const first = own[0];
       const last = own.at(-1);

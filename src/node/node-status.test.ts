@@ -150,19 +150,25 @@ describe("the patch of a node's status", () => {
   });
 });
 
-test("a Node that was there before gets the labels it lacks, and devices of an earlier life are gone", () => {
+test("a Node that was there before gets the labels of its machine again, and devices of an earlier life are gone", () => {
   assert.equal(reconcilePatch(recorded, identity, registration), undefined);
   const found: NodeObject = {
     metadata: { name: "node1", labels: { ...recorded.metadata.labels, "kubernetes.io/hostname": "old", mine: "x" } },
     status: { capacity: { cpu: "2", "example.org/gpu": "2" } },
   };
-  assert.deepEqual(reconcilePatch(found, identity, { ...registration, labels: { zone: "a" } }), {
-    metadata: {
-      labels: { "kubernetes.io/hostname": "node1", zone: "a" },
-      annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
+  assert.deepEqual(
+    reconcilePatch(found, identity, {
+      ...registration,
+      labels: { "topology.kubernetes.io/zone": "a", mine: "y", new: "z" },
+    }),
+    {
+      metadata: {
+        labels: { "kubernetes.io/hostname": "node1", "topology.kubernetes.io/zone": "a" },
+        annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
+      },
+      status: { capacity: { "example.org/gpu": "0" }, allocatable: { "example.org/gpu": "0" } },
     },
-    status: { capacity: { "example.org/gpu": "0" }, allocatable: { "example.org/gpu": "0" } },
-  });
+  );
 });
 
 test("pods may have what is not reserved", () => {

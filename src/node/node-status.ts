@@ -267,7 +267,7 @@ export function reconcilePatch(
   );
   const none = Object.fromEntries(stale.map((key) => [key, null]));
   const patch = {
-    labels: missing(found.metadata.labels, labels),
+    labels: missing(found.metadata.labels, described(labels)),
     annotations: { ...missing(found.metadata.annotations, annotations), ...none },
   };
   const zeros = Object.fromEntries(
@@ -279,6 +279,25 @@ export function reconcilePatch(
   const status = Object.keys(zeros).length > 0 ? { capacity: zeros, allocatable: zeros } : undefined;
   if (Object.keys(metadata).length === 0 && status === undefined) return undefined;
   return { ...(Object.keys(metadata).length > 0 && { metadata }), ...(status && { status }) };
+}
+
+/** Labels that say what the machine is (upstream's updateDefaultLabels); others are the administrator's once they are given. */
+const defaultLabels: ReadonlySet<string> = new Set([
+  "kubernetes.io/hostname",
+  "topology.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region",
+  "node.kubernetes.io/instance-type",
+  "beta.kubernetes.io/instance-type",
+  "kubernetes.io/os",
+  "kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+]);
+
+function described(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(labels).filter(([key]) => defaultLabels.has(key)));
 }
 
 function missing(

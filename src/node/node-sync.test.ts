@@ -138,16 +138,16 @@ test("a Node that is there already gets what it lacks, also where the server doe
     ["AlreadyExists", 409],
     ["Forbidden", 403],
   ] as const) {
-    const world = new World({ labels: { zone: "a" }, controllerAttaches: false });
+    const world = new World({ labels: { "topology.kubernetes.io/zone": "a" }, controllerAttaches: false });
     await world.run(async () => {
       const sent = (await world.answer("POST /api/v1/nodes", failure(reason, code), code)) as unknown as SentNode;
-      const { zone: _zone, ...labels } = sent.metadata.labels;
+      const { "topology.kubernetes.io/zone": _zone, ...labels } = sent.metadata.labels;
       const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true", other: "x" };
       const found = { ...sent, metadata: { ...sent.metadata, labels, annotations, uid: "old", resourceVersion: "9" } };
       await world.answer("GET /api/v1/nodes/node1", found);
       const patch = await world.answer(statusPath, found);
       const gone = { "volumes.kubernetes.io/controller-managed-attach-detach": null };
-      assert.deepEqual(patch, { metadata: { labels: { zone: "a" }, annotations: gone } });
+      assert.deepEqual(patch, { metadata: { labels: { "topology.kubernetes.io/zone": "a" }, annotations: gone } });
       assert.equal(world.sync.uid, "old");
       assert.deepEqual(world.notes(), ["NodeRegistered"]);
     });

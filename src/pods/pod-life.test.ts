@@ -93,6 +93,16 @@ describe("the start of a pod", () => {
     assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.message, told.message);
   });
 
+  test("that finds no room for its directories says so, though the runtime was not asked", async () => {
+    const scene = new Scene();
+    scene.faults.begin({ diskFull: true }, 3000);
+    scene.node.add(podOf({ containers: [runs("c")] }));
+    await scene.pass(2000);
+    assert.match(scene.entries("SandboxConfigError")[0]?.message ?? "", /^ENOSPC/);
+    await scene.pass(60_000);
+    assert.equal(scene.status()?.phase, "Running");
+  });
+
   test("that the runtime refuses says at which call, with the runtime's own words", async () => {
     const scene = new Scene();
     const createContainer = scene.world.createContainer.bind(scene.world);

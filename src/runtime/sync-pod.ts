@@ -217,7 +217,6 @@ async function createSandbox(
   signal: AbortSignal,
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
-  await layGround(deps, pod);
   const request = await sandboxRequest(deps, pod, attempt, cause);
   const action = {
     what: "RunPodSandbox",
@@ -260,6 +259,7 @@ async function sandboxRequest(
   cause: Cause,
 ): Promise<SandboxRequest> {
   try {
+    await layGround(deps, pod);
     return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
   } catch (error) {
     // Nothing was asked of the runtime, so that no action tells of it: an observation does.

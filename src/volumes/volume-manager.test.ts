@@ -301,6 +301,13 @@ test("a refresh keeps the old files when the object is gone, says so once, and l
   for (let look = 0; look < 3; look++) await fixture.manager.refresh(pod, cause, signal);
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
   assert.deepEqual(fixture.outcomes.filter((outcome) => outcome === "UpdateVolume failed").length, 2);
+  const messages = fixture.entries.filter(({ what, result }) => what === "UpdateVolume" && result === "failed");
+  assert.ok(
+    messages.some(
+      ({ message }) => message === 'MountVolume.SetUp failed for volume "token" : secret "token" not found',
+    ),
+    JSON.stringify(messages),
+  );
 });
 
 test("a change that came while podwright was down reaches the pod at the first look", async () => {

@@ -255,10 +255,13 @@ export class VolumeManager implements VolumeProvider {
         data: { volume: name, type },
       };
       try {
-        await perform(this.#deps.journal, this.#deps.clock, action, () => content.update());
+        await perform(this.#deps.journal, this.#deps.clock, action, async () => {
+          await content.update().catch((error: unknown) => Promise.reject(setUpProblem(name, error)));
+        });
       } catch (error) {
+        const reason = error instanceof SetUpError ? error.cause : error;
         // The same objects would fail the same way: it is said once, and tried again when one of them changes.
-        if (error instanceof VolumeError || error instanceof ContainerConfigError) memory.contents.set(name, inputs);
+        if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);
         throw error;
       }
     }

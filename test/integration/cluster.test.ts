@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
@@ -43,6 +44,8 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
     await until("the events", async () => reasons("web").includes("Killing"));
     assert.deepEqual(reasons("web"), ["Pulled", "Created", "Started", "Killing"]);
     assert.equal(reasons("node1")[0], "Starting");
+    const isV1 = !existsSync("/sys/fs/cgroup/cgroup.controllers");
+    assert.equal(reasons("node1").includes("CgroupV1"), isV1);
   }, image);
 });
 
