@@ -262,7 +262,7 @@ export class VolumeManager implements VolumeProvider {
         const reason = error instanceof SetUpError ? error.cause : error;
         // The same objects would fail the same way: it is said once, and tried again when one of them changes.
         if (reason instanceof VolumeError || reason instanceof ContainerConfigError) memory.contents.set(name, inputs);
-        throw error;
+        throw reason;
       }
     }
     memory.contents.set(name, inputs);

@@ -51,8 +51,11 @@ export class Target implements AsyncDisposable {
   }
 
   static async start(): Promise<Target> {
+    // As bin/podwright starts a node: its memory is what is looked at.
     const child = fork(join(import.meta.dirname, "hostile-server.ts"), {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: ["--no-turbofan", "--max-semi-space-size=2", "--max-old-space-size=512"],
+      env: { ...process.env, MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384", MALLOC_TRIM_THRESHOLD_: "65536" },
     });
     const [server] = (await once(child, "message")) as [HostileServer];
     return new Target(child, server);
