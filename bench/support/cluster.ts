@@ -16,6 +16,7 @@ import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import { TestApiServer } from "../../test/apiserver/server.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
+import { removeLogs } from "../../test/support/traces.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
 import { startPodwright, startProgram } from "./programs.ts";
@@ -42,6 +43,8 @@ export class BenchCluster implements AsyncDisposable {
   readonly #kubelet: ChildProcess;
   /** The kubelet ends pods that it does not know, and the floor's are such. */
   readonly #jealous: boolean;
+  /** Of all pods that were made. */
+  readonly #uids = new Set<string>();
 
   private constructor(
     { server, layout, cri }: Pick<BenchCluster, "server" | "layout" | "cri">,
@@ -98,7 +101,7 @@ export class BenchCluster implements AsyncDisposable {
   create(names: readonly string[], spec: object = {}): void {
     for (const name of names) {
       const plain = podManifest(name);
-      this.server.admin.create({
+      const { metadata } = this.server.admin.create({
         ...plain,
         metadata: { name, namespace: "default" },
         spec: {
@@ -109,6 +112,7 @@ export class BenchCluster implements AsyncDisposable {
           ...spec,
         },
       } as unknown as Parameters<TestApiServer["admin"]["create"]>[0]);
+      if (metadata.uid !== undefined) this.#uids.add(metadata.uid);
     }
   }
 
@@ -172,6 +176,8 @@ export class BenchCluster implements AsyncDisposable {
     const targets = (await systemMounts.list()).map(({ target }) => target);
     const own = targets.filter((target) => target.startsWith(`${this.layout.stateDirectory}/`));
     for (const target of own.toReversed()) await systemMounts.unmount(target, { lazy: true });
+    // A node that ends right after its last pod may not have come to them.
+    await removeLogs(this.#uids);
     await rm(this.layout.stateDirectory, { recursive: true });
     await rm(this.layout.runDirectory, { recursive: true, force: true });
   }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { mallocSettings, nodeFlags } from "../../test/support/launch.ts";
 import type { BenchOptions } from "./options.ts";
 
 /** podwright with these arguments, as bin/podwright starts it. */
@@ -11,7 +12,7 @@ export async function startPodwright(
   logPath: string,
 ): Promise<ChildProcess> {
   const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
-  const flags = ["--no-turbofan", "--expose-gc", "--max-semi-space-size=2", "--max-old-space-size=512", ...profile];
+  const flags = [...nodeFlags, ...profile];
   return await startProgram(process.execPath, [...flags, options.program, ...args], options, logPath);
 }
 
@@ -27,13 +28,12 @@ export async function startProgram(
 ): Promise<ChildProcess> {
   const log = await open(logPath, "a");
   try {
-    // As bin/podwright does; a program in Go knows nothing of them.
-    const malloc = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384", MALLOC_TRIM_THRESHOLD_: "65536" };
     const path = `${dirname(options.containerd)}:${process.env["PATH"] ?? ""}`;
     const child = spawn(program, args, {
       cwd: "/",
       detached: true,
-      env: { ...process.env, ...malloc, PATH: path },
+      // A program in Go knows nothing of them.
+      env: { ...process.env, ...mallocSettings, PATH: path },
       stdio: ["ignore", log.fd, log.fd],
     });
     await once(child, "spawn");

@@ -1,5 +1,6 @@
 import { huffmanCodes, staticTable } from "./hpack-tables.ts";
 import { HttpSyntaxError } from "./http-response.ts";
+import { varint } from "./varint.ts";
 
 type Field = readonly [name: string, value: string];
 
@@ -88,10 +89,7 @@ function encodeText(text: string): Buffer {
 function encodeInteger(value: number, prefixBits: number): Buffer {
   const full = 2 ** prefixBits - 1;
   if (value < full) return Buffer.of(value);
-  const bytes = [full];
-  let rest = value - full;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
-  return Buffer.from([...bytes, rest]);
+  return Buffer.from([full, ...varint(value - full)]);
 }
 
 function sizeOf([name, value]: Field): number {

@@ -2,6 +2,7 @@ import { type GrpcHealthAnswer, ProbeTargetError, probeUserAgent } from "../port
 import { encodeField } from "./hpack.ts";
 import { Http2AnswerReader, Http2ResetError, http2Request } from "./http2-answer.ts";
 import { HttpSyntaxError } from "./http-response.ts";
+import { varint } from "./varint.ts";
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;
@@ -94,7 +95,8 @@ function decodeMessage(text: string): string {
 /** A HealthCheckRequest {service = 1} in a gRPC frame: a flag, the length, the message. */
 export function encodeRequest(service: string): Uint8Array {
   const name = Buffer.from(service);
-  const field = name.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a]), varint(name.length), name]);
+  const field =
+    name.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a, ...varint(name.length)]), name]);
   const header = Buffer.alloc(frameHeaderBytes);
   header.writeUInt32BE(field.length, 1);
   return Buffer.concat([header, field]);
@@ -143,11 +145,4 @@ function readVarint(bytes: Uint8Array, from: number): { readonly value: number; 
     if (byte < 0x80) return { value, end: at + 1 };
   }
   throw new ProbeTargetError("the health check's answer is no protobuf message");
-}
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
-  return Uint8Array.from([...bytes, rest]);
 }

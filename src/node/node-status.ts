@@ -314,7 +314,7 @@ export function cloudPatch(
   { labels: given }: Pick<NodeRegistration, "labels">,
 ): object | undefined {
   if (cloud === undefined) return undefined;
-  const labels = missing(found.metadata.labels, { ...cloud.labels, ...given });
+  const labels = missing(found.metadata.labels, described({ ...cloud.labels, ...given }));
   // An id is for ever.
   const isNew = (found.spec?.providerID ?? "") === "";
   if (Object.keys(labels).length === 0 && !isNew) return undefined;

@@ -78,7 +78,7 @@ export class ProbeRunner {
         return { kind, text: kind === "success" ? text : told(order.hide(text)), lateMs: lateness.ms };
       } catch (error) {
         signal.throwIfAborted();
-        problem = printable(errorMessage(error));
+        problem = errorMessage(error);
       }
     }
     return { kind: "error", text: told(order.hide(problem)), lateMs: lateness.ms };
@@ -112,7 +112,7 @@ export class ProbeRunner {
 
   async #exec(
     command: readonly string[],
-    { id, timeoutMs, hide }: ProbeOrder,
+    { id, timeoutMs }: ProbeOrder,
     lateness: Lateness,
     signal: AbortSignal,
   ): Promise<Verdict> {
@@ -127,7 +127,7 @@ export class ProbeRunner {
       );
       return exitCode === 0
         ? { kind: "success", text: "exit code 0" }
-        : failure(`exit code ${exitCode}${outputText([stdout, stderr], hide)}`);
+        : failure(`exit code ${exitCode}${outputText([stdout, stderr])}`);
     } catch (error) {
       // The runtime ends a command at its timeout and says so. That it does not answer at all is no command's fault.
       if (isCriError(error, "DeadlineExceeded")) return failure(`still running after ${timeoutMs / 1000} s`);
@@ -210,10 +210,10 @@ function judgeHealth(answer: GrpcHealthAnswer): Verdict {
   return failure(`gRPC code ${code}: ${message}`);
 }
 
-/** What a command printed, from its begin; how much there was when that is more than is told. */
-function outputText(outputs: readonly Uint8Array[], hide: HideSecrets): string {
+/** What a command printed, from its begin, as it is: what is told of it is made safe and short in one place. */
+function outputText(outputs: readonly Uint8Array[]): string {
   const bytes = Buffer.concat(outputs).subarray(0, maxOutputBytes);
-  const text = printable(hide(bytes.toString()));
+  const text = bytes.toString().trim();
   return text === "" ? "" : `: ${text}`;
 }
 

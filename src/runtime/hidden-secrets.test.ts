@@ -4,7 +4,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { hideSecrets } from "./hidden-secrets.ts";
 
 const secrets = {
-  login: { user: "ab", password: "swordfish", longer: "swordfish-2" },
+  login: { user: "ab", kind: "secret", password: "swordfish", longer: "swordfish-2" },
   certificate: { "tls.key": "-----BEGIN-----\nMIIEvQIBADANBg\nkqhkiG9w0\n-----END-----\n" },
   other: { word: "harmless" },
 };
@@ -35,6 +35,10 @@ test("values of the pod's secrets are named, not shown, the longest first", () =
   const hide = hideSecrets(objects, pod);
   assert.equal(hide("it says swordfish!"), "it says <secret login/password>!");
   assert.equal(hide("swordfish-2 swordfish"), "<secret login/longer> <secret login/password>");
+});
+
+test("a value that stands in a name is replaced in the text alone", () => {
+  assert.equal(hideSecrets(objects, pod)("swordfish is secret"), "<secret login/password> is <secret login/kind>");
 });
 
 test("lines of a secret are found one by one", () => {

@@ -19,12 +19,19 @@ export function hideSecrets(objects: Pick<ObjectLookup, "secret">, pod: Pod | un
   return (text) => {
     const hidden = text.replaceAll(jsonWebToken, "<token>");
     if (pod === undefined) return hidden;
-    return secretTexts(objects, pod).reduce((rest, [value, name]) => rest.replaceAll(value, () => `<${name}>`), hidden);
+    const names = secretTexts(objects, pod);
+    if (names.size === 0) return hidden;
+    // The longest first: one may hold another. All at once: a name may hold a value.
+    const values = [...names.keys()].toSorted((one, other) => other.length - one.length);
+    return hidden.replaceAll(
+      new RegExp(values.map((value) => RegExp.escape(value)).join("|"), "g"),
+      (value) => `<${names.get(value)}>`,
+    );
   };
 }
 
-/** The longest first: one may hold another. */
-function secretTexts(objects: Pick<ObjectLookup, "secret">, pod: Pod): [value: string, name: string][] {
+/** What is hidden, and what is told in its place. */
+function secretTexts(objects: Pick<ObjectLookup, "secret">, pod: Pod): Map<string, string> {
   const found = new Map<string, string>();
   for (const secret of referencedObjects(pod.spec).secrets) {
     for (const [key, bytes] of objects.secret(pod.metadata.namespace, secret)?.data ?? []) {
@@ -34,5 +41,5 @@ function secretTexts(objects: Pick<ObjectLookup, "secret">, pod: Pod): [value: s
       }
     }
   }
-  return [...found].toSorted(([one], [other]) => other.length - one.length);
+  return found;
 }

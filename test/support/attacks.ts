@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { deflateSync } from "node:zlib";
 import type { HostileServer } from "./hostile-server.ts";
+import { mallocSettings, nodeFlags } from "./launch.ts";
 import { sleep } from "./podwright.ts";
 
 /** Numbers that are the same for the same seed (mulberry32). */
@@ -54,8 +55,8 @@ export class Target implements AsyncDisposable {
     // As bin/podwright starts a node: its memory is what is looked at.
     const child = fork(join(import.meta.dirname, "hostile-server.ts"), {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
-      execArgv: ["--no-turbofan", "--max-semi-space-size=2", "--max-old-space-size=512"],
-      env: { ...process.env, MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384", MALLOC_TRIM_THRESHOLD_: "65536" },
+      execArgv: [...nodeFlags],
+      env: { ...process.env, ...mallocSettings },
     });
     const [server] = (await once(child, "message")) as [HostileServer];
     return new Target(child, server);

@@ -1,0 +1,13 @@
+/** How bin/podwright starts a node, for what starts one without it: V8's flags, and the C library's memory. */
+export const nodeFlags = [
+  "--no-turbofan",
+  "--expose-gc",
+  "--max-semi-space-size=2",
+  "--max-old-space-size=512",
+] as const;
+
+export const mallocSettings = {
+  MALLOC_ARENA_MAX: "1",
+  MALLOC_MMAP_THRESHOLD_: "16384",
+  MALLOC_TRIM_THRESHOLD_: "65536",
+} as const;
