@@ -5,6 +5,7 @@ import { ScriptedKube, type ScriptedRequest } from "../../test/support/scripted-
 import type { Logger } from "../ports/log.ts";
 import { Reflector, reflectorDelayMs } from "./reflector.ts";
 import { decoder } from "./resource.ts";
+import { WatchNews } from "./watch-news.ts";
 
 const Thing = z.object({
   metadata: z.object({ name: z.string(), resourceVersion: z.string().optional() }),
@@ -38,7 +39,7 @@ class World {
     const { clock } = this.kube;
     const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
     const reflector = new Reflector(
-      { client: this.kube.client(), clock, random, log: logger },
+      { client: this.kube.client(), clock, random, log: logger, news: new WatchNews(clock, logger) },
       { name: "things", resource: things, fieldSelector: "spec.nodeName=n" },
       {
         replaced: (objects) => this.seen.push(`all: ${objects.map(({ metadata }) => metadata.name).join(" ")}`),
@@ -140,6 +141,21 @@ describe("Reflector", () => {
         const request = await world.kube.next();
         await request.open();
         await request.end();
+      }
+    });
+  });
+
+  test("a server that lets requests hang is asked ever more slowly", async () => {
+    await withWorld(async (world) => {
+      await (await world.synced()).end();
+      for (const delayMs of [800, 1600, 3200, 6400, 10_000, 10_000]) {
+        await world.kube.clock.advance(delayMs - 1);
+        assert.ok(await world.kube.isQuiet(), `${delayMs}`);
+        await world.kube.clock.advance(1);
+        const request = await world.kube.next();
+        // What a hanging request waits for has a deadline of its own.
+        await world.kube.clock.advance(30_000);
+        assert.ok(request.request.signal.aborted);
       }
     });
   });

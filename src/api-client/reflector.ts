@@ -6,6 +6,7 @@ import type { Random } from "../ports/random.ts";
 import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
 import { type ApiObject, isRecord, type Query, type Resource, withoutManagedFields } from "./resource.ts";
+import type { WatchNews } from "./watch-news.ts";
 import { watchEvents } from "./watch-stream.ts";
 
 /** What to keep up with. */
@@ -29,6 +30,8 @@ export interface ReflectorDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Of all watches of this API server together. */
+  readonly news: WatchNews;
 }
 
 /** Objects of one page of a list. */
@@ -37,7 +40,7 @@ const pageSize = 500;
 const watchSeconds = 300;
 /** Servers send a bookmark about every minute; a stream that is silent for longer is made anew. */
 const silentLimitMs = 3 * 60_000;
-/** A watch that lived for so long was a good one: what fails next is a first failure. */
+/** A watch that lived for so long after it was answered was a good one: what fails next is a first failure. */
 const goodWatchMs = 1000;
 /** What a watch begins with comes at once. */
 const initialSilenceMs = 30_000;
@@ -71,6 +74,8 @@ export class Reflector<T extends ApiObject> {
   #version: string | undefined;
   #pages = true;
   #streamsInitially = true;
+  /** When the server began to answer the watch that lives, monotonic milliseconds. */
+  #answeredMs: number | undefined;
   /** Tries in a row that came to nothing at once: each waits longer than the one before. */
   #failures = 0;
   /** Tries in a row that did not end as they should. */
@@ -86,34 +91,34 @@ export class Reflector<T extends ApiObject> {
 
   /** Keeps up until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, random, log } = this.#deps;
-    while (!signal.aborted) {
-      const began = clock.monotonic();
-      let problem: unknown;
-      try {
-        if (this.#version === undefined && !this.#streamsInitially) await this.#list(signal);
-        await this.#watch(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        problem = error;
-      }
-      const lived = clock.monotonic() - began >= goodWatchMs;
-      const isFirstAnswer = this.#isForgottenAnew(problem, lived);
-      const calm = this.#isCalm(problem);
-      this.#problems = calm ? 0 : this.#problems + 1;
-      if (isFirstAnswer) this.#failures = 0;
-      const short = lived ? 0 : ++this.#failures;
-      if (lived) this.#failures = 0;
-      if (calm && lived) continue;
-      const delayMs = reflectorDelayMs(Math.max(1, short), random.uniform());
-      if (!calm) {
-        const fields = { what: this.#target.name, error: errorMessage(problem), retryMs: Math.round(delayMs) };
-        // One failure is what happens when a server restarts.
-        if (this.#problems > 1) log.warn("can't keep up with the API server", fields);
-        else log.info("a watch of the API server broke", fields);
-      }
-      await clock.sleep(`another look at the ${this.#target.name}`, delayMs, signal).catch(() => {});
+    while (!signal.aborted) await this.#keepUp(signal);
+    this.#deps.news.ended(this.#target);
+  }
+
+  /** One watch, for as long as it lives, and the wait for the next. */
+  async #keepUp(signal: AbortSignal): Promise<void> {
+    const { clock, random, news } = this.#deps;
+    this.#answeredMs = undefined;
+    let problem: unknown;
+    try {
+      if (this.#version === undefined && !this.#streamsInitially) await this.#list(signal);
+      await this.#watch(signal);
+    } catch (error) {
+      problem = error;
     }
+    if (signal.aborted) return;
+    // How long the server let it wait says nothing of how well it is.
+    const lived = this.#answeredMs !== undefined && clock.monotonic() - this.#answeredMs >= goodWatchMs;
+    const isFirstAnswer = this.#isForgottenAnew(problem, lived);
+    const calm = this.#isCalm(problem);
+    this.#problems = calm ? 0 : this.#problems + 1;
+    if (isFirstAnswer) this.#failures = 0;
+    const short = lived ? 0 : ++this.#failures;
+    if (lived) this.#failures = 0;
+    if (calm && lived) return;
+    const delayMs = reflectorDelayMs(Math.max(1, short), random.uniform());
+    if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
+    await clock.sleep(`another look at the ${this.#target.name}`, delayMs, signal).catch(() => {});
   }
 
   /**
@@ -165,7 +170,7 @@ export class Reflector<T extends ApiObject> {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, client, random } = this.#deps;
+    const { clock, client, random, news } = this.#deps;
     const { name } = this.#target;
     const initial = this.#version === undefined ? new Map<string, T>() : undefined;
     const query: Query = {
@@ -187,6 +192,8 @@ export class Reflector<T extends ApiObject> {
     };
     try {
       const body = await client.watch(this.#call(query, either));
+      this.#answeredMs = clock.monotonic();
+      news.answered(this.#target);
       restart();
       await this.#follow(initial, heard(body, restart));
     } finally {

@@ -1,5 +1,6 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { Reflector } from "../api-client/reflector.ts";
+import type { WatchNews } from "../api-client/watch-news.ts";
 import { onAbort } from "../base/abort.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
@@ -22,6 +23,8 @@ export interface ClusterObjectsDependencies {
   readonly random: Random;
   readonly journal: Recorder;
   readonly log: Logger;
+  /** Of all watches of the API server. */
+  readonly news: WatchNews;
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 }
 

@@ -1,5 +1,6 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { Reflector, type ReflectorHandler, type ReflectorTarget } from "../api-client/reflector.ts";
+import type { WatchNews } from "../api-client/watch-news.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 import type { CloudProvider } from "../cloud/cloud-provider.ts";
 import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
@@ -57,6 +58,8 @@ export interface ClusterDependencies {
   readonly random: Random;
   readonly journal: Pick<Journal, "record" | "follow">;
   readonly log: Logger;
+  /** Of all watches of the API server. */
+  readonly news: WatchNews;
   readonly cri: Cri;
   readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake">;
   readonly mux: Pick<PodMux, "pods" | "allSourcesSeen">;
@@ -203,8 +206,7 @@ export class Cluster implements ClusterHooks {
   }
 
   #reflector<T extends ApiObject>(target: ReflectorTarget<T>, handler: ReflectorHandler<T>): Reflector<T> {
-    const { clock, random, log } = this.#deps;
-    return new Reflector({ client: this.#setup.client, clock, random, log }, target, handler);
+    return new Reflector({ ...this.#deps, client: this.#setup.client }, target, handler);
   }
 
   #podSeen(pod: ApiPod): void {

@@ -1,3 +1,4 @@
+import { WatchNews } from "../api-client/watch-news.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet.ts";
@@ -49,8 +50,9 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
   const { clock, random } = ports;
   const objectsChanged = (changed: readonly ChangedObject[], cause: Cause): void =>
     kubelet.objectsChanged(changed, cause);
-  const objects =
-    setup.cluster && new ClusterObjects({ client: setup.cluster.client, clock, random, journal, log, objectsChanged });
+  const news = new WatchNews(clock, log);
+  const watching = { clock, random, journal, log, news };
+  const objects = setup.cluster && new ClusterObjects({ ...watching, client: setup.cluster.client, objectsChanged });
   const onUpdate = (update: PodUpdate): void => {
     objects?.wanted(update);
     kubelet.handle(update);
@@ -88,7 +90,8 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     setup.cluster &&
     new Cluster(
       {
-        ...{ clock, random, journal, log, cri, kubelet, mux, pressure: deps.pressure },
+        ...watching,
+        ...{ cri, kubelet, mux, pressure: deps.pressure },
         lastKnown: (running) => lastKnownPods(ports.files, setup.config.node, running),
         deliver: (state) => deliver("api", state),
       },

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { Logger } from "../ports/log.ts";
+import { ApiError } from "./api-error.ts";
+import { WatchNews } from "./watch-news.ts";
+
+const pods = { name: "pods" };
+const node = { name: "node" };
+const broken = new Error("connection refused");
+const forbidden = new ApiError(403, "Forbidden", "not yours");
+
+describe("WatchNews", () => {
+  let told: string[];
+  let clock: ManualClock;
+  let news: WatchNews;
+
+  beforeEach(() => {
+    told = [];
+    const log =
+      (level: string) =>
+      (message: string, fields: object = {}) =>
+        void (level !== "debug" && told.push(`${level}: ${message} ${JSON.stringify(fields)}`));
+    const logger: Logger = {
+      ...{ debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+      child: () => logger,
+    };
+    clock = new ManualClock();
+    news = new WatchNews(clock, logger);
+  });
+
+  test("tells once that the server is away, and once that it is back, whoever watches", async () => {
+    for (const problems of [1, 2, 3]) {
+      for (const watched of [pods, node]) news.failed(watched, broken, problems, 800.4);
+    }
+    const away = `warn: can't keep up with the API server {"what":"pods","error":"connection refused","retryMs":800}`;
+    assert.deepEqual(told, [away]);
+    await clock.advance(60_000);
+    news.answered(pods);
+    assert.equal(told.length, 1, "one of two is not all");
+    news.answered(node);
+    assert.deepEqual(told.slice(1), [`info: keeps up with the API server again {"afterMs":60000}`]);
+    for (const problems of [1, 2]) news.failed(node, broken, problems, 800);
+    assert.equal(told.length, 3, "the next time is news again");
+  });
+
+  test("a watch that nobody wants any more does not keep the server away", () => {
+    for (const watched of [pods, node]) news.failed(watched, broken, 2, 800);
+    news.ended(node);
+    news.answered(pods);
+    assert.equal(told.at(-1), `info: keeps up with the API server again {"afterMs":0}`);
+  });
+
+  test("a watch that is refused is told once each, beside a server that is well", () => {
+    for (const problems of [1, 2, 3]) {
+      for (const watched of [pods, node]) news.failed(watched, forbidden, problems, 800);
+    }
+    assert.deepEqual(told, [
+      `warn: the API server refuses a watch {"what":"pods","error":"not yours","retryMs":800}`,
+      `warn: the API server refuses a watch {"what":"node","error":"not yours","retryMs":800}`,
+    ]);
+    news.answered(node);
+    assert.deepEqual(told.slice(2), [`info: the API server grants the watch again {"what":"node"}`]);
+  });
+
+  test("a server that restarts, and one that forgot a place, are part of life", () => {
+    news.failed(pods, broken, 1, 800);
+    for (const problems of [1, 2, 3]) news.failed(node, new ApiError(410, "Expired", "too old"), problems, 800);
+    assert.deepEqual(told, []);
+  });
+});
