@@ -194,6 +194,20 @@ describe("StatusSync", () => {
     });
   });
 
+  test("a pod that somebody else calls failed while it runs is called running again", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(answer(pod, running, "11"));
+      sync.podSeen(apiPod("a", { resourceVersion: "12" }, { ...running, phase: "Failed", reason: "Fenced" }));
+      assert.equal(statuses.hadEnded("uid-a"), false);
+      await kube.clock.advance(10_000);
+      const { status } = (await kube.next()).body as { status: PodStatus };
+      assert.deepEqual([status.phase, status.reason], ["Running", null]);
+    });
+  });
+
   test("what the server never takes is not sent again and again", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");
