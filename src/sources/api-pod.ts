@@ -4,6 +4,7 @@ import { type Resource, withoutManagedFields } from "../api-client/resource.ts";
 import { type Pod, PodManifest } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import { withDefaults } from "./defaults.ts";
+import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem } from "./formats.ts";
 import { describeSchemaErrors } from "./schema-errors.ts";
 import { findUnsupported } from "./unsupported.ts";
 
@@ -15,7 +16,25 @@ export interface ApiPod extends Pod {
   readonly unsupported: string;
 }
 
-const Status = z.looseObject({ phase: z.string() }).optional();
+/** What an earlier life wrote, as far as it has to be what it should be for anything to go on from there. */
+const State = z.looseObject({
+  waiting: z.looseObject({}).optional(),
+  running: z.looseObject({}).optional(),
+  terminated: z.looseObject({ exitCode: z.number() }).optional(),
+});
+const ContainerStatuses = z
+  .array(z.looseObject({ name: z.string(), state: State, lastState: State, restartCount: z.number() }))
+  .optional();
+const Addresses = z.array(z.looseObject({ ip: z.string() })).optional();
+const Status = z.looseObject({
+  phase: z.string(),
+  conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).optional(),
+  hostIPs: Addresses,
+  podIPs: Addresses,
+  initContainerStatuses: ContainerStatuses,
+  containerStatuses: ContainerStatuses,
+  ephemeralContainerStatuses: ContainerStatuses,
+});
 
 /** Rounds in which fields that are not known are taken out: each finds those of one level at least. */
 const maxRounds = 20;
@@ -29,13 +48,16 @@ function decodeApiPod(value: unknown): ApiPod {
   const manifest = lenient(withoutManagedFields(value));
   const { name, namespace, uid } = manifest.metadata;
   if (!name || !namespace || !uid) throw new ApiDecodeError("Pod: has no name, namespace or UID");
+  // They name directories.
+  const problem = podUidProblem(uid) ?? dnsSubdomainProblem(name) ?? dnsLabelProblem(namespace);
+  if (problem !== undefined) throw new ApiDecodeError(`Pod: its name, namespace or UID ${problem}`);
   const status = Status.safeParse(manifest.status);
   const unsupported = findUnsupported(manifest, "api").map(({ path, detail }) => `${path.join(".")}: ${detail}`);
   return {
     metadata: { ...manifest.metadata, name, namespace, uid },
     spec: withDefaults(manifest).spec,
     // Only kubelets write what is read of it here.
-    status: status.success ? (status.data as PodStatus | undefined) : undefined,
+    status: status.success ? (status.data as unknown as PodStatus) : undefined,
     unsupported: unsupported.join("; "),
   };
 }

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { apiPods } from "./api-pod.ts";
+
+const metadata = { name: "web", namespace: "default", uid: "0b5e0a52-7d0a-4a4c-a5d6-3f1b3c1a9a55" };
+const spec = { containers: [{ name: "app", image: "busybox" }] };
+const running = {
+  phase: "Running",
+  conditions: [{ type: "Ready", status: "True", lastProbeTime: null, lastTransitionTime: null }],
+  containerStatuses: [{ name: "app", state: { running: { startedAt: null } }, lastState: {}, restartCount: 2 }],
+};
+
+describe("a pod of the API server", () => {
+  test("is read without the fields that this version does not know", () => {
+    const pod = apiPods.decode({ metadata, spec: { ...spec, brandNew: { a: 1 } }, status: running });
+    assert.equal(pod.metadata.uid, metadata.uid);
+    assert.equal("brandNew" in pod.spec, false);
+    assert.deepEqual(pod.status, running);
+  });
+
+  test("is none when its name, namespace or UID could name anything but one directory", () => {
+    const bad = [
+      { uid: "../../etc" },
+      { uid: ".." },
+      { uid: "" },
+      { name: "a/b" },
+      { name: ".." },
+      { namespace: "../x" },
+    ];
+    for (const wrong of bad) {
+      const decode = (): unknown => apiPods.decode({ metadata: { ...metadata, ...wrong }, spec });
+      assert.throws(decode, /^ApiDecodeError: Pod: /u, JSON.stringify(wrong));
+    }
+  });
+
+  test("starts without a status when what is there is none", () => {
+    const broken = [
+      5,
+      {},
+      { ...running, conditions: "Ready" },
+      { ...running, containerStatuses: [{ name: "app" }] },
+      { ...running, podIPs: ["10.0.0.1"] },
+      { ...running, containerStatuses: [{ ...running.containerStatuses[0], state: { terminated: {} } }] },
+    ];
+    for (const status of broken) {
+      assert.equal(apiPods.decode({ metadata, spec, status }).status, undefined, JSON.stringify(status));
+    }
+  });
+});
