@@ -118,7 +118,7 @@ export class Reflector<T extends ApiObject> {
     if (calm && lived) return;
     const delayMs = reflectorDelayMs(Math.max(1, short), random.uniform());
     if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
-    await clock.sleep(`another look at the ${this.#target.name}`, delayMs, signal).catch(() => {});
+    await news.pause(this.#target, delayMs, signal);
   }
 
   /**

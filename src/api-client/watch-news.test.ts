@@ -63,6 +63,26 @@ describe("WatchNews", () => {
     assert.deepEqual(told.slice(2), [`info: the API server grants the watch again {"what":"node"}`]);
   });
 
+  test("the first that finds the server back ends the pauses of those that nobody answered, and no others", async () => {
+    const ended: string[] = [];
+    const { signal } = new AbortController();
+    for (const watched of [pods, node]) news.failed(watched, broken, 2, 800);
+    const refused = { name: "secret" };
+    news.failed(refused, forbidden, 2, 800);
+    const pauses = [node, refused].map(async (watched) => {
+      await news.pause(watched, 20_000, signal);
+      ended.push(watched.name);
+    });
+    await clock.advance(5000);
+    assert.deepEqual(ended, []);
+    news.answered(pods);
+    await clock.advance(0);
+    assert.deepEqual(ended, ["node"]);
+    await clock.advance(15_000);
+    await Promise.all(pauses);
+    assert.deepEqual(ended, ["node", "secret"]);
+  });
+
   test("a server that restarts, and one that forgot a place, are part of life", () => {
     news.failed(pods, broken, 1, 800);
     for (const problems of [1, 2, 3]) news.failed(node, new ApiError(410, "Expired", "too old"), problems, 800);

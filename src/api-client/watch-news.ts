@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/errors.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { ApiError, isExpired } from "./api-error.ts";
@@ -10,8 +11,9 @@ export interface Watched {
 }
 
 /**
- * What the log says of all watches of one API server: one line when it can't be kept up with, one when it can again, and
- * one for each watch that it refuses, however many watches try how often. The single tries are told for debugging.
+ * What all watches of one API server know together. The log says once that it can't be kept up with and once that it can
+ * again, and once of each watch that it refuses, however many watches try how often; the single tries are told for
+ * debugging. The first that finds the server back ends the pauses of the others.
  */
 export class WatchNews {
   readonly #clock: Clock;
@@ -20,6 +22,7 @@ export class WatchNews {
   readonly #unanswered = new Set<Watched>();
   /** Watches that the server answers with a no. */
   readonly #refused = new Set<Watched>();
+  readonly #pauses = new Map<Watched, WakeableWait>();
   #sinceMs = 0;
 
   constructor(clock: Clock, log: Logger) {
@@ -44,9 +47,19 @@ export class WatchNews {
   /** The server began to answer. */
   answered(watched: Watched): void {
     if (this.#refused.delete(watched)) this.#log.info("the API server grants the watch again", { what: watched.name });
-    if (!this.#unanswered.delete(watched) || this.#unanswered.size > 0) return;
+    if (!this.#unanswered.delete(watched)) return;
+    for (const other of this.#unanswered) this.#pauses.get(other)?.wake();
+    if (this.#unanswered.size > 0) return;
     const afterMs = Math.round(this.#clock.monotonic() - this.#sinceMs);
     this.#log.info("keeps up with the API server again", { afterMs });
+  }
+
+  /** The time until the next try, as long as nobody else finds the server back. Never rejects. */
+  async pause(watched: Watched, delayMs: number, signal: AbortSignal): Promise<void> {
+    const wait = new WakeableWait(this.#clock, `another look at the ${watched.name}`);
+    this.#pauses.set(watched, wait);
+    await wait.for(delayMs, signal);
+    this.#pauses.delete(watched);
   }
 
   /** Nobody wants the watch any more. */
