@@ -4,6 +4,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
+import type { LogFields } from "../ports/log.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 import { mirrorActions, mirrorOf, MirrorPods } from "./mirror-pods.ts";
 
@@ -62,6 +63,8 @@ describe("MirrorPods", () => {
   interface World {
     readonly kube: ScriptedKube;
     readonly mirrors: MirrorPods;
+    /** What the log was told. */
+    readonly told: string[];
     statics: Pod[];
     uid: string | undefined;
     sourcesReady: boolean;
@@ -69,8 +72,13 @@ describe("MirrorPods", () => {
 
   async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
     const kube = new ScriptedKube();
+    const told: string[] = [];
+    const tell = (message: string, { why, remedy }: LogFields = {}): void => {
+      told.push([message, why, remedy].flatMap((part) => (typeof part === "string" ? [part] : [])).join("; "));
+    };
     const world: World = {
       kube,
+      told,
       statics: [],
       uid: "n",
       sourcesReady: true,
@@ -79,7 +87,7 @@ describe("MirrorPods", () => {
           client: kube.client(),
           clock: kube.clock,
           journal: new MemoryRecorder(),
-          log: silentLog,
+          log: { ...silentLog, info: tell, warn: tell },
           nodeName: "node1",
         },
         nodeUid: () => world.uid,
@@ -182,6 +190,99 @@ describe("MirrorPods", () => {
       await removal.json({ kind: "Status", code: 500 }, 500);
       await world.kube.clock.advance(5000);
       assert.equal((await world.kube.next()).request.method, "DELETE");
+    });
+  });
+
+  const failure = (code: number, reason: string, message: string): object => ({
+    kind: "Status",
+    code,
+    reason,
+    message,
+  });
+  const noNamespace = failure(404, "NotFound", 'namespaces "ns" not found');
+  const taken = failure(409, "AlreadyExists", 'pods "a" already exists');
+
+  test("a namespace that is missing is told once and looked at again, until the picture can be made", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      const missing = ["Failed creating a mirror pod; its namespace does not exist; create the namespace ns"];
+      for (let round = 0; round < 3; round++) {
+        await (await world.kube.next()).json(noNamespace, 404);
+        assert.deepEqual(world.told, missing);
+        await world.kube.clock.advance(60_000);
+      }
+      await (await world.kube.next()).json(mirrorPod("a", "1"), 201);
+      assert.deepEqual(world.told, [...missing, "creating the mirror pod: done at last"]);
+    });
+  });
+
+  test("another cause is told as well, and one that comes back after the pod was gone", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      await (await world.kube.next()).json(failure(403, "Forbidden", "exceeded quota"), 403);
+      await world.kube.clock.advance(5000);
+      await (await world.kube.next()).json(noNamespace, 404);
+      assert.deepEqual(world.told, [
+        "Failed creating a mirror pod; the API server refuses it; mend what the error names; the static pod runs all the same",
+        "Failed creating a mirror pod; its namespace does not exist; create the namespace ns",
+      ]);
+      world.statics = [];
+      world.mirrors.wake();
+      assert.ok(await world.kube.isQuiet());
+      world.statics = [staticPod("a", "1")];
+      await world.kube.clock.advance(60_000);
+      await (await world.kube.next()).json(noNamespace, 404);
+      assert.equal(world.told.length, 3);
+    });
+  });
+
+  for (const [who, answer, status] of [
+    ["of this node", mirrorPod("a", "1", { annotations: {} }), 200],
+    ["that the node may not read", failure(403, "Forbidden", "can only get pods of this node"), 403],
+  ] as const) {
+    test(`a name that is taken by a pod ${who} is told once, and tried again in a minute`, async () => {
+      await withWorld(async (world) => {
+        world.statics = [staticPod("a", "1")];
+        world.mirrors.podsKnown();
+        for (let round = 0; round < 2; round++) {
+          await (await world.kube.next()).json(taken, 409);
+          const look = await world.kube.next();
+          assert.equal(`${look.request.method} ${look.url.pathname}`, "GET /api/v1/namespaces/ns/pods/a");
+          await look.json(answer, status);
+          assert.deepEqual(world.told, [
+            "Failed creating a mirror pod; its name is taken by a pod that is not its mirror; " +
+              "delete that pod, or give the static pod another name or namespace",
+          ]);
+          await world.kube.clock.advance(60_000);
+        }
+        assert.equal((await world.kube.next()).request.method, "POST");
+      });
+    });
+  }
+
+  test("a server that can't be asked is told of once, without advice, and asked again soon", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      for (let round = 0; round < 2; round++) {
+        (await world.kube.next()).fail(new Error("connection refused"));
+        await world.kube.clock.advance(5000);
+        assert.deepEqual(world.told, ["Failed creating a mirror pod"]);
+      }
+    });
+  });
+
+  test("a picture of this node of which the watch has not told yet is nothing to tell of", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      await (await world.kube.next()).json(taken, 409);
+      const mirror = mirrorPod("a", "1");
+      await (await world.kube.next()).json({ ...mirror, spec: { ...mirror.spec, nodeName: "node1" } });
+      assert.ok(await world.kube.isQuiet());
+      assert.deepEqual(world.told, []);
     });
   });
 });

@@ -1,4 +1,4 @@
-import { isApiError } from "../api-client/api-error.ts";
+import { ApiError, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
@@ -101,6 +101,8 @@ export class MirrorPods {
   /** Made, and not told of yet: until when (monotonic ms), by full name. */
   readonly #expected = new Map<string, number>();
   readonly #refused = new Set<string>();
+  /** Why an action failed last, by {@link keyOf}: a cause is told once, however often it is met. */
+  readonly #told = new Map<string, string>();
   readonly #wait: WakeableWait;
   #known = false;
 
@@ -151,6 +153,8 @@ export class MirrorPods {
     if (!this.#known || uid === undefined) return true;
     const { statics, sourcesReady } = this.#deps;
     const actions = mirrorActions(statics(), [...this.#mirrors.values()], sourcesReady(), this.#refused);
+    const keys = new Set(actions.map(keyOf));
+    for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
     const due = actions.filter((action) => action.kind === "delete" || !this.#isExpected(action.pod));
     const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
     return results.every(Boolean);
@@ -161,32 +165,100 @@ export class MirrorPods {
   }
 
   async #act(action: MirrorAction, nodeUid: string, signal: AbortSignal): Promise<boolean> {
-    const { client, clock, journal, log, nodeName } = this.#deps;
-    const pod = action.kind === "create" ? action.pod : action.mirror;
-    const { namespace, name, uid } = pod.metadata;
-    const call = { lane: "status", resource: apiPods, signal } as const;
+    const { journal, clock, log } = this.#deps;
+    const pod = podOf(action);
+    const { namespace, name } = pod.metadata;
     const what = action.kind === "create" ? "CreateMirrorPod" : "DeleteMirrorPod";
     const message = `${action.kind === "create" ? "creating" : "deleting"} the mirror pod`;
     try {
-      await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, async () => {
-        if (action.kind === "create") {
-          // Expected before the watch tells: it must not be made twice.
-          this.#expected.set(fullName(pod), clock.monotonic() + expectedMs);
-          await client.create({ ...call, place: { namespace } }, mirrorOf(pod, { name: nodeName, uid: nodeUid }));
-        } else {
-          const options = { gracePeriodSeconds: 0, preconditions: { uid } };
-          await client.delete({ ...call, place: { namespace, name } }, options);
-        }
-      });
+      await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, () =>
+        action.kind === "create" ? this.#create(pod, nodeUid, signal) : this.#delete(pod, signal),
+      );
+      if (this.#told.delete(keyOf(action))) log.info(`${message}: done at last`, { namespace, name });
       return true;
     } catch (error) {
-      // The watch will tell what there is instead.
-      if (signal.aborted || isApiError(error, "AlreadyExists", "NotFound", "Conflict")) return true;
-      if (action.kind === "create") this.#expected.delete(fullName(pod));
-      log.warn(`${message} failed`, { namespace, name, error: errorMessage(error) });
-      return false;
+      if (signal.aborted) return true;
+      return action.kind === "create" ? await this.#notCreated(action, error, signal) : this.#notDeleted(action, error);
     }
   }
+
+  async #create(pod: Pod, nodeUid: string, signal: AbortSignal): Promise<void> {
+    const { client, clock, nodeName } = this.#deps;
+    // Expected before the watch tells: it must not be made twice.
+    this.#expected.set(fullName(pod), clock.monotonic() + expectedMs);
+    const place = { namespace: pod.metadata.namespace };
+    const call = { lane: "status", resource: apiPods, place, signal } as const;
+    await client.create(call, mirrorOf(pod, { name: nodeName, uid: nodeUid }));
+  }
+
+  async #delete({ metadata: { namespace, name, uid } }: Pod, signal: AbortSignal): Promise<void> {
+    const call = { lane: "status", resource: apiPods, place: { namespace, name }, signal } as const;
+    await this.#deps.client.delete(call, { gracePeriodSeconds: 0, preconditions: { uid } });
+  }
+
+  /** False when it has to be tried again soon; what somebody has to mend first is looked at in a minute. */
+  async #notCreated(action: MirrorAction, error: unknown, signal: AbortSignal): Promise<boolean> {
+    const pod = podOf(action);
+    const isTaken = isApiError(error, "AlreadyExists");
+    const holder = isTaken ? await this.#holder(pod, signal) : "nobody";
+    // The watch will tell.
+    if (holder === "its mirror") return true;
+    const forPeople = holder === "another pod" || isApiError(error, "NotFound");
+    if (!forPeople) this.#expected.delete(fullName(pod));
+    // Who had the name is gone, or could not be asked: the next try says more.
+    if (!isTaken || holder === "another pod") this.#tell(action, error);
+    return forPeople;
+  }
+
+  #notDeleted(action: MirrorAction, error: unknown): boolean {
+    // It is gone already, or another one has its name: the watch will tell.
+    if (isApiError(error, "NotFound", "Conflict")) return true;
+    this.#tell(action, error);
+    return false;
+  }
+
+  /** Who has a static pod's name at the API server. */
+  async #holder(pod: Pod, signal: AbortSignal): Promise<"its mirror" | "another pod" | "nobody"> {
+    const { namespace, name } = pod.metadata;
+    try {
+      const call = { lane: "status", resource: apiPods, place: { namespace, name }, signal } as const;
+      const found = await this.#deps.client.get(call);
+      return isMirrorPod(found) && found.spec.nodeName === this.#deps.nodeName ? "its mirror" : "another pod";
+    } catch (error) {
+      // A node may read its own pods only.
+      return isApiError(error, "Forbidden") ? "another pod" : "nobody";
+    }
+  }
+
+  #tell(action: MirrorAction, error: unknown): void {
+    const { namespace, name } = podOf(action).metadata;
+    const cause = errorMessage(error);
+    if (this.#told.get(keyOf(action)) === cause) return;
+    this.#told.set(keyOf(action), cause);
+    const message = `Failed ${action.kind === "create" ? "creating" : "deleting"} a mirror pod`;
+    this.#deps.log.warn(message, { namespace, name, error: cause, ...adviceOn(error, namespace) });
+  }
+}
+
+/** What people can do about a mirror pod that the API server refused; nothing when it could not be asked. Pure. */
+function adviceOn(error: unknown, namespace: string): { readonly why?: string; readonly remedy?: string } {
+  if (isApiError(error, "AlreadyExists")) {
+    const remedy = "delete that pod, or give the static pod another name or namespace";
+    return { why: "its name is taken by a pod that is not its mirror", remedy };
+  }
+  if (isApiError(error, "NotFound")) {
+    return { why: "its namespace does not exist", remedy: `create the namespace ${namespace}` };
+  }
+  if (!(error instanceof ApiError)) return {};
+  return { why: "the API server refuses it", remedy: "mend what the error names; the static pod runs all the same" };
+}
+
+function podOf(action: MirrorAction): Pod {
+  return action.kind === "create" ? action.pod : action.mirror;
+}
+
+function keyOf(action: MirrorAction): string {
+  return `${action.kind} ${fullName(podOf(action))}`;
 }
 
 function fullName({ metadata: { namespace, name } }: Pod): string {
