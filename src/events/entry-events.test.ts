@@ -79,6 +79,14 @@ test("what image managers and admission say is told as they say it", () => {
   );
 });
 
+test("of a resize is told what upstream tells of it, and in the journal what it means", () => {
+  const eventMessage = 'Pod resize started: {"containers":[{"name":"c","resources":{}}],"generation":2}';
+  assert.equal(
+    told({ kind: "decision", what: "ResizeStarted", message: "the pod gets it", data: { eventMessage } }),
+    `Normal ResizeStarted: ${eventMessage}`,
+  );
+});
+
 test("sandboxes are told of when they change or fail", () => {
   const make = (attempt: number): JournalInput => {
     return { kind: "action", what: "RunPodSandbox", message: "m", cause, data: { attempt } };

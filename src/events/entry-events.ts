@@ -77,8 +77,9 @@ function toldOf(entry: JournalEntry): Told | undefined {
   const { kind, what, message, data } = entry;
   const image = data?.["event"];
   if (typeof image === "string") return imageWarnings.has(image) ? warning(image, message) : normal(image, message);
-  if (warnings.has(what)) return warning(what, message);
-  if (normals.has(what)) return normal(what, message);
+  const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : message;
+  if (warnings.has(what)) return warning(what, said);
+  if (normals.has(what)) return normal(what, said);
   if (what === "ContainerConfigError") return warning("Failed", `Error: ${message}`);
   if (what === "SandboxConfigError") return sandboxFailed(message);
   switch (kind) {

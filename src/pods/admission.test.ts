@@ -68,7 +68,8 @@ for (const [name, wanted, taken, refused] of rows) {
 test("a rejection names the port and who has it", () => {
   assert.equal(
     refusal(decide(podOn({ hostPort: 80 }), { staying: [podOn({ hostPort: 80 }, "holder")] })),
-    "NodePorts: Pod was rejected: host port TCP 0.0.0.0:80 is taken by pod ns/holder",
+    "NodePorts: Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports " +
+      "(host port TCP 0.0.0.0:80 is taken by pod ns/holder)",
   );
 });
 

@@ -30,6 +30,14 @@ test("an unsafe sysctl is forbidden by name", () => {
   );
 });
 
+test("a sysctl of a namespace that the pod shares with the host is forbidden, which no setting changes", () => {
+  const sysctls = [{ name: "net.ipv4.tcp_syncookies", value: "1" }];
+  assert.equal(
+    refused(podWith({ containers, hostNetwork: true, securityContext: { sysctls } }), able),
+    'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled',
+  );
+});
+
 test("supplementalGroupsPolicy Strict needs a runtime that knows it", () => {
   const pod = podWith({ containers, securityContext: { supplementalGroupsPolicy: "Strict" } });
   assert.equal(refused(pod, able), undefined);

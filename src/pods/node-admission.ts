@@ -41,9 +41,7 @@ export function admitUnderPressure(pod: Pod, pressures: readonly Pressure[]): Re
  */
 export function admitBySecurity(pod: Pod, node: NodeAdmission, labels?: Labels): Rejection | undefined {
   const sysctl = sysctlProblem(node.sysctls, pod.spec);
-  if (sysctl !== undefined) {
-    return { reason: "SysctlForbidden", message: `${sysctl} (KubeletConfiguration: allowedUnsafeSysctls)` };
-  }
+  if (sysctl !== undefined) return { reason: "SysctlForbidden", message: sysctl };
   const os = pod.metadata.labels?.[osLabel];
   // Whatever label somebody gave the node, this is Linux.
   if (labels !== undefined && os !== undefined && os !== "linux") {

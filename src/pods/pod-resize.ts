@@ -8,6 +8,7 @@ import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import { resizeMessage } from "../resources/resize-summary.ts";
 import { isResizing } from "../runtime/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
 
@@ -53,6 +54,8 @@ export class PodResizing {
   readonly #pod: PodRef;
   /** The grant that the rest is about. */
   #cause: Cause | undefined;
+  /** As it was last observed, with the resources that it was granted. */
+  #seen: Pod | undefined;
   #inProgress = false;
   #error: string | undefined;
   #retryAtMs: number | undefined;
@@ -82,6 +85,7 @@ export class PodResizing {
   /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
   observe(pod: Pod, status: PodStatus): void {
     const { allocations, runtime, journal } = this.#deps;
+    this.#seen = pod;
     const cause = allocations.granted(this.#pod.uid)?.cause;
     if (cause !== this.#cause) {
       this.#cause = cause;
@@ -98,6 +102,7 @@ export class PodResizing {
         message,
         pod: this.#pod,
         cause: why,
+        data: { eventMessage: this.#eventMessage("ResizeCompleted", pod) },
       });
       this.#settled();
       allocations.retry({ code: "ResizeCompleted", message: "a pod was resized", entry });
@@ -109,7 +114,9 @@ export class PodResizing {
   failed(message: string, retryAtMs: number): void {
     if (message !== this.#error) {
       const cause = this.#cause ?? noResize;
-      this.#deps.journal.record({ kind: "observation", what: "ResizeError", message, pod: this.#pod, cause });
+      const what = "ResizeError";
+      const data = this.#seen && { eventMessage: this.#eventMessage(what, this.#seen, message) };
+      this.#deps.journal.record({ kind: "observation", what, message, pod: this.#pod, cause, ...(data && { data }) });
     }
     this.#error = message;
     this.#retryAtMs = retryAtMs;
@@ -132,6 +139,11 @@ export class PodResizing {
       inProgress: this.#inProgress ? { error: this.#error } : undefined,
       actuated: runtime.actuated.get(this.#pod.uid),
     };
+  }
+
+  #eventMessage(reason: string, pod: Pod, error?: string): string {
+    const { generation } = this.#deps.allocations.granted(this.#pod.uid) ?? pod.metadata;
+    return resizeMessage(reason, pod, generation, error);
   }
 
   #settled(): void {

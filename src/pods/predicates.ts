@@ -97,7 +97,10 @@ function* misplacements(pod: Pod, others: readonly Pod[], { place }: PredicateNo
     }
   }
   const conflict = hostPortConflict(pod, others);
-  if (conflict !== undefined) yield failed("NodePorts", conflict);
+  if (conflict !== undefined) {
+    const text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+    yield failed("NodePorts", `${text} (${conflict})`);
+  }
   if (place !== undefined && !isStaticPod(pod) && place.taints.some((taint) => evicts(taint, pod))) {
     const text = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
     yield failed("TaintToleration", text);

@@ -20,7 +20,10 @@ test("twelve sysctls are safe, as far as the kernel has them in namespaces", () 
 });
 
 test("other sysctls are forbidden unless the configuration allows them by name or beginning", () => {
-  assert.equal(problem("kernel.msgmax"), 'forbidden sysctl: "kernel.msgmax" not allowlisted');
+  assert.equal(
+    problem("kernel.msgmax"),
+    'forbidden sysctl: "kernel.msgmax" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)',
+  );
   assert.equal(problem("kernel.msgmax", ["kernel.msg*"]), undefined);
   assert.equal(problem("net.core.somaxconn", ["net/core/somaxconn"]), undefined);
   assert.match(problem("net.core.somaxconn2", ["net.core.somaxconn"]) ?? "", /not allowlisted/u);

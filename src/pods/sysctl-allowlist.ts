@@ -57,12 +57,14 @@ export function checkSysctlPatterns(patterns: readonly string[]): readonly strin
   return patterns;
 }
 
-/** Why a pod may not set its sysctls, in upstream's words; undefined when it may. */
+/** Why a pod may not set its sysctls, in upstream's words, with the remedy behind; undefined when it may. */
 export function sysctlProblem({ names, prefixes }: SysctlAllowlist, spec: PodSpec): string | undefined {
   for (const sysctl of spec.securityContext?.sysctls ?? []) {
     const name = normalizeSysctl(sysctl.name);
     const allowed = names.has(name) ? name : prefixes.find((prefix) => name.startsWith(prefix));
-    if (allowed === undefined) return `forbidden sysctl: "${name}" not allowlisted`;
+    if (allowed === undefined) {
+      return `forbidden sysctl: "${name}" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)`;
+    }
     const namespace = sysctlNamespace(allowed);
     if ((namespace === "Net" && spec.hostNetwork === true) || (namespace === "IPC" && spec.hostIPC === true)) {
       return `forbidden sysctl: "${name}" not allowed with host ${namespace} enabled`;

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
+import { resizeMessage } from "./resize-summary.ts";
 import { byUrgency, judgeResize, type PendingReason, type ResizeNode } from "./resize-admission.ts";
 import type { PodResources } from "./resource-checkpoint.ts";
 import { resourcesOf, sameResources, withResources } from "./resizable.ts";
@@ -33,6 +34,8 @@ export interface AllocationDependencies {
 /** A resize that was granted and has to be carried out. */
 export interface GrantedResize {
   readonly cause: Cause;
+  /** Of the pod's spec that asked for it; undefined for a static pod. */
+  readonly generation: number | undefined;
 }
 
 interface Waiting {
@@ -179,7 +182,7 @@ export class AllocationManager {
       // One that had to wait says what made it be judged again.
       const data = entry.pending && { trigger: trigger.code };
       const cause = this.#record("ResizeStarted", entry.pod, message, entry.cause, data);
-      this.#granted.set(uid, { cause });
+      this.#granted.set(uid, { cause, generation: entry.pod.metadata.generation });
       changed(uid, cause);
       return;
     }
@@ -195,13 +198,15 @@ export class AllocationManager {
   #record(what: string, pod: Pod, message: string, cause: Cause, data?: Readonly<Record<string, string>>): Cause {
     const { namespace, name, uid } = pod.metadata;
     const ref: PodRef = { namespace, name, uid };
+    const error = what === "ResizeStarted" ? undefined : message;
+    const event = resizeMessage(what, pod, pod.metadata.generation, error);
     const entry = this.#deps.journal.record({
       kind: "decision",
       what,
       message,
       pod: ref,
       cause,
-      ...(data && { data }),
+      data: { ...data, eventMessage: event },
     });
     return { code: what, message, entry, because: cause };
   }

@@ -61,7 +61,8 @@ function checksum(data: string): number {
   return fnv32a(`(string)${data}`);
 }
 
-function encodeRequirements({ limits, requests, claims }: ResourceRequirements): object {
+/** Requirements as the Go kubelet writes them: keys in order, quantities in canonical form, nothing that is empty. Pure. */
+export function encodeRequirements({ limits, requests, claims }: ResourceRequirements): object {
   return {
     ...(limits && Object.keys(limits).length > 0 && { limits: quantities(limits) }),
     ...(requests && Object.keys(requests).length > 0 && { requests: quantities(requests) }),

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podOf, runs, Scene } from "../../test/support/sim-scene.ts";
+import type { Pod } from "../api/pod.ts";
+import { eventsOf } from "../events/entry-events.ts";
+import { CriError } from "../ports/cri.ts";
+
+function asking(cpu: string, generation: number): Pod {
+  const pod = podOf({ containers: [runs("c", { resources: { limits: { cpu }, requests: { cpu } } })] });
+  return { ...pod, metadata: { ...pod.metadata, generation } };
+}
+
+function summary(cpu: string, generation: number, error = ""): string {
+  const resources = { limits: { cpu }, requests: { cpu } };
+  return JSON.stringify({ containers: [{ name: "c", resources }], generation, ...(error && { error }) });
+}
+
+/** Messages of the events of the pod's resizes, as they were told. */
+function told(scene: Scene): string[] {
+  return scene.node.entries
+    .filter(({ what }) => what.startsWith("Resize"))
+    .flatMap((entry) => eventsOf(entry).map(({ reason, message }) => `${reason}: ${message}`));
+}
+
+test("a resize is told at its start and its end with what the containers get", async () => {
+  const scene = new Scene({ cpu: "1" });
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  scene.node.update(asking("300m", 2));
+  await scene.pass(5000);
+  scene.node.update(asking("2", 3));
+  await scene.pass(5000);
+  const [started, completed, infeasible = "", ...more] = told(scene);
+  assert.equal(started, `ResizeStarted: Pod resize started: ${summary("300m", 2)}`);
+  assert.equal(completed, `ResizeCompleted: Pod resize completed: ${summary("300m", 2)}`);
+  assert.match(infeasible, /^ResizeInfeasible: Pod resize Infeasible: \{"containers":.*"generation":3,"error":"Node /u);
+  assert.deepEqual(more, []);
+});
+
+test("a resize that fails is told once with why, and with its own generation when it is carried out after all", async () => {
+  const scene = new Scene();
+  const update = scene.world.updateResources.bind(scene.world);
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  scene.world.updateResources = () => {
+    throw new CriError("Unknown", "UpdateContainerResources", "no");
+  };
+  scene.node.update(asking("300m", 2));
+  await scene.pass(40_000);
+  scene.node.update({ ...asking("300m", 3), spec: { ...asking("300m", 3).spec, activeDeadlineSeconds: 9000 } });
+  scene.world.updateResources = update;
+  await scene.pass(60_000);
+  const [started, failed = "", completed, ...more] = told(scene);
+  assert.equal(started, `ResizeStarted: Pod resize started: ${summary("300m", 2)}`);
+  assert.match(failed, /^ResizeError: Pod resize error: \{"containers":.*"generation":2,"error":".*no"\}$/u);
+  assert.equal(completed, `ResizeCompleted: Pod resize completed: ${summary("300m", 2)}`);
+  assert.deepEqual(more, []);
+});

@@ -1,0 +1,33 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import { encodeRequirements } from "./resource-checkpoint.ts";
+
+/** What each event of a resize begins with (upstream's `events/resize.go`). */
+const beginnings: Readonly<Record<string, string>> = {
+  ResizeStarted: "Pod resize started",
+  ResizeCompleted: "Pod resize completed",
+  ResizeError: "Pod resize error",
+  ResizeDeferred: "Pod resize Deferred",
+  ResizeInfeasible: "Pod resize Infeasible",
+};
+
+/**
+ * The message of an event of a resize, as upstream's: which it is, then as JSON what each container is to have, the
+ * generation of the pod's spec that asks for it, and what is in the way. Pure.
+ * @param reason of the event
+ * @param pod with the resources that the event is about
+ */
+export function resizeMessage(reason: string, pod: Pod, generation: number | undefined, error?: string): string {
+  const { containers, initContainers = [] } = pod.spec;
+  const summary = {
+    ...(initContainers.length > 0 && { initContainers: initContainers.map(allocationOf) }),
+    ...(containers.length > 0 && { containers: containers.map(allocationOf) }),
+    generation: generation ?? 0,
+    ...(error && { error }),
+  };
+  return `${beginnings[reason] ?? reason}: ${JSON.stringify(summary)}`;
+}
+
+function allocationOf({ name, resources = {} }: Container): object {
+  return { name, resources: encodeRequirements(resources) };
+}
