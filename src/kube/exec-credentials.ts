@@ -71,7 +71,9 @@ export class ExecCredentials {
       });
     if (result.exitCode !== 0) {
       const end = result.signal ?? `exit code ${result.exitCode}`;
-      throw failed(`ended with ${end}: ${result.stderr.trim().slice(-500)}`);
+      const said = result.stderr.trim().slice(-500);
+      if (said !== "") throw failed(`ended with ${end}: ${said}`);
+      throw failed(`ended with ${end} and printed nothing to say why; it was run as: ${shownCommand(command, args)}`);
     }
     const credential = decodeCredential(result.stdout, apiVersion);
     if (typeof credential === "string") throw failed(credential);
@@ -79,8 +81,24 @@ export class ExecCredentials {
   }
 }
 
+/** A command as somebody would try it by hand, without what may be a secret in its arguments. Pure. */
+function shownCommand(command: string, args: readonly string[]): string {
+  const shown = args.map((arg, index) => {
+    const [name = ""] = arg.split("=", 1);
+    if (name !== arg && isSecret(name)) return `${name}=…`;
+    const before = args[index - 1] ?? "";
+    return before.startsWith("-") && !before.includes("=") && !arg.startsWith("-") && isSecret(before) ? "…" : arg;
+  });
+  return [command, ...shown].join(" ");
+}
+
+function isSecret(name: string): boolean {
+  return /token|secret|passw|key|credential/iu.test(name);
+}
+
 /** What a plugin printed, or what is wrong with it. Pure. */
 export function decodeCredential(text: string, apiVersion: string): ExecCredential | string {
+  if (text.trim() === "") return "printed nothing, where it should print an ExecCredential";
   let value: unknown;
   try {
     value = JSON.parse(text);

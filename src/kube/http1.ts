@@ -2,7 +2,8 @@ import * as http from "node:http";
 import * as https from "node:https";
 import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
 import type { Identity } from "./credentials.ts";
-import { connectionError, type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
+import { connectionError } from "./connection-error.ts";
+import { type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
 
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */
 const maxSockets = 256;

@@ -2,8 +2,9 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { Socket } from "node:net";
 import { onAbort } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
-import { KubeConnectionError, type KubeRequest, type KubeResponse } from "../ports/kube-api.ts";
-import { connectionError, type Endpoint } from "./endpoint.ts";
+import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
+import { connectionError } from "./connection-error.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { textHeaders } from "./http1.ts";
 
 /** What a session may have on its way before the reader takes it: lists are large. */
@@ -74,7 +75,7 @@ export class Http2Connection {
       resolve({ status, headers: textHeaders(rest), body: this.#body(stream, signal) });
     });
     stream.on("error", reject);
-    stream.once("close", () => reject(new KubeConnectionError("the connection was closed without an answer")));
+    stream.once("close", () => reject(new Error("the connection was closed without an answer")));
     const listening = onAbort(signal, () => stream.close(constants.NGHTTP2_CANCEL));
     stream.once("close", () => listening[Symbol.dispose]());
     stream.end(body);

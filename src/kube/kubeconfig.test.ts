@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { KubeConnectionError } from "../ports/kube-api.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { CommandOptions, CommandResult } from "../ports/processes.ts";
 import { systemProcesses } from "../linux/processes.ts";
@@ -117,16 +118,16 @@ describe("ExecCredentials", () => {
     readonly clock = new ManualClock();
     readonly runs: CommandOptions[] = [];
     result: Partial<CommandResult> = {};
-    readonly credentials = new ExecCredentials(plugin, {
-      clock: this.clock,
-      processes: {
-        ...systemProcesses,
-        run: async (_program, _arguments, options) => {
-          this.runs.push(options);
-          return { exitCode: 0, signal: undefined, stdout: "", stderr: "", ...this.result };
-        },
-      },
-    });
+    readonly credentials: ExecCredentials;
+
+    constructor(args = plugin.args) {
+      const run: typeof systemProcesses.run = async (_program, _arguments, options) => {
+        this.runs.push(options);
+        return { exitCode: 0, signal: undefined, stdout: "", stderr: "", ...this.result };
+      };
+      const deps = { clock: this.clock, processes: { ...systemProcesses, run } };
+      this.credentials = new ExecCredentials({ ...plugin, args }, deps);
+    }
 
     gives(status: object): void {
       this.result = { stdout: JSON.stringify({ apiVersion, kind: "ExecCredential", status }) };
@@ -160,6 +161,23 @@ describe("ExecCredentials", () => {
       world.credentials.get(),
       /^KubeConnectionError: the credential plugin get-token ended with exit code 1: no such account: install it from/,
     );
+  });
+
+  test("a plugin that fails without a word is shown as it was run, without what may be secret", async () => {
+    const world = new Plugin([
+      ...["get", "--token=s3cret", "--client-secret", "s3cret", "--region", "r", "--cache=a=b"],
+      ...["-p", "x", "--api-key", "--password", "s3cret"],
+    ]);
+    world.result = { exitCode: 1, stdout: "s3cret", stderr: " \n" };
+    await assert.rejects(
+      world.credentials.get(),
+      new KubeConnectionError(
+        "the credential plugin get-token ended with exit code 1 and printed nothing to say why; it was run as: get-token " +
+          "get --token=… --client-secret … --region r --cache=a=b -p x --api-key --password …: install it from example.org",
+      ),
+    );
+    world.result = { exitCode: 0, stdout: "", stderr: "" };
+    await assert.rejects(world.credentials.get(), /get-token printed nothing, where it should print an ExecCredential/);
   });
 
   test("what a plugin prints is checked", () => {

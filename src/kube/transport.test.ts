@@ -183,14 +183,29 @@ describe("the transport", () => {
   });
 
   test("says what is wrong with the server's certificate", async () => {
-    const { port } = await http2Server();
+    const { port } = await http2Server({ ca: undefined, requestCert: false });
     const stranger = { kind: "inline", text: new CertificateAuthority("other").certificate } as const;
     await assert.rejects(send(transportTo(`https://127.0.0.1:${port}`, { ca: stranger })), {
       name: "KubeConnectionError",
-      message: new RegExp(`^API server 127\\.0\\.0\\.1:${port}: the kubeconfig's certificate authority did not sign`),
+      message:
+        `API server 127.0.0.1:${port}: the kubeconfig's certificate authority did not sign its certificate: ` +
+        "check certificate-authority or certificate-authority-data of its cluster (unable to verify the first certificate)",
     });
+    const system = transportTo(`https://127.0.0.1:${port}`, { ca: undefined });
+    await assert.rejects(
+      send(system),
+      /nobody whom this machine trusts .*: give the kubeconfig certificate-authority or/,
+    );
+    const path = { kind: "inline", text: "/etc/kubernetes/pki/ca.crt" } as const;
+    await assert.rejects(
+      send(transportTo(`https://127.0.0.1:${port}`, { ca: path })),
+      /is no certificate in PEM: check/,
+    );
     const name = { serverName: "elsewhere.example" };
-    await assert.rejects(send(transportTo(`https://127.0.0.1:${port}`, name)), /its certificate is for another name/);
+    await assert.rejects(
+      send(transportTo(`https://127.0.0.1:${port}`, name)),
+      /its certificate is for another name: give .* tls-server-name/,
+    );
     const old = authority.issue({
       subject: { commonName: "api" },
       names: ["127.0.0.1"],

@@ -11,7 +11,8 @@ import {
 } from "../ports/kube-api.ts";
 import type { Processes } from "../ports/processes.ts";
 import { type CertificateSource, Credentials, type Identity } from "./credentials.ts";
-import { connectionError, type Endpoint, openTls } from "./endpoint.ts";
+import { connectionError } from "./connection-error.ts";
+import { type Endpoint, openTls } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
 import { defaultLiveness, Http2Connection, type Liveness } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";

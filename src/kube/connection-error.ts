@@ -1,0 +1,62 @@
+import { errorMessage } from "../base/errors.ts";
+import { KubeConnectionError } from "../ports/kube-api.ts";
+
+/** The server that a connection is for, and whom its certificate has to come from: PEM, or whom the machine trusts. */
+interface Server {
+  readonly url: URL;
+  readonly ca: string | undefined;
+}
+
+/** What the errors of TLS mean to who wrote the kubeconfig, and which of its fields to look at. */
+const explanations: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "its certificate has expired, or this machine's clock is ahead",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet, or this machine's clock is behind",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    "its certificate is for another name: give one that it has in server, or in tls-server-name, of the kubeconfig's cluster",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    "it asks for a client certificate: give one in client-certificate and client-key of the kubeconfig's user",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "it says that our certificate has expired",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know who signed the certificate of the kubeconfig's user",
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: "it does not take the certificate of the kubeconfig's user",
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH:
+    "the kubeconfig's key is not that of its certificate: check client-certificate and client-key of its user",
+  ERR_OSSL_PEM_NO_START_LINE:
+    "the kubeconfig's certificate or key is no PEM: check client-certificate and client-key of its user",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there: check server of the kubeconfig's cluster",
+};
+
+/** The server's certificate leads to nobody who is trusted. */
+const untrusted: ReadonlySet<string> = new Set([
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "CERT_SIGNATURE_FAILURE",
+]);
+
+/** An error of a connection in words that name the server, what is wrong with it, and what to look at. */
+export function connectionError({ url, ca }: Server, error: unknown): KubeConnectionError {
+  if (error instanceof KubeConnectionError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  // OpenSSL's whole messages name lines of its sources; `reason` is what they say.
+  const reason = error instanceof Error && "reason" in error ? String(error.reason) : errorMessage(error);
+  const meaning = untrusted.has(code) ? distrust(ca) : explanations[code];
+  const detail = withoutNodeAdvice(reason);
+  const text = meaning === undefined ? detail : `${meaning} (${detail})`;
+  return new KubeConnectionError(`API server ${url.host}: ${text}`, { cause: error });
+}
+
+function distrust(ca: string | undefined): string {
+  const fields = "certificate-authority or certificate-authority-data of its cluster";
+  if (!ca) return `nobody whom this machine trusts signed its certificate: give the kubeconfig ${fields}`;
+  if (!ca.includes("-----BEGIN CERTIFICATE-----")) {
+    return `the kubeconfig's certificate authority is no certificate in PEM: check ${fields}`;
+  }
+  return `the kubeconfig's certificate authority did not sign its certificate: check ${fields}`;
+}
+
+/** Node.js tells programmers how they could start it; who runs a node has a kubeconfig. */
+function withoutNodeAdvice(reason: string): string {
+  return reason.replace(/; if the root CA is installed locally.*$/su, "");
+}
