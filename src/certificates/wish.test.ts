@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { clientWish, lackOf, requestName, servingWish, usagesOf } from "./wish.ts";
+import { clientWish, lackOf, otherNodeOf, requestName, servingWish, usagesOf } from "./wish.ts";
 
 const addresses = [
   { type: "InternalIP", address: "FD00:0::1" },
@@ -10,6 +10,14 @@ const addresses = [
   { type: "ExternalDNS", address: "n.example" },
   { type: "InternalIP", address: "" },
 ];
+
+test("a client certificate of another node is told from this node's own, and from one of no node", () => {
+  const other = (commonName: string): string | undefined => otherNodeOf({ commonName }, "node1");
+  assert.equal(other("system:node:node2"), "node2");
+  assert.equal(other("system:node:node1.example"), "node1.example");
+  assert.equal(other("system:node:node1"), undefined);
+  assert.equal(other("kubernetes-admin"), undefined);
+});
 
 test("a serving certificate is asked for every address and name of the node, in a stable order", () => {
   assert.deepEqual(servingWish("n", addresses, false), {

@@ -17,8 +17,16 @@ export type Purpose = keyof typeof signers;
 
 const nodesGroup = "system:nodes";
 
+const nodeUserPrefix = "system:node:";
+
 function userOf(nodeName: string): string {
-  return `system:node:${nodeName}`;
+  return `${nodeUserPrefix}${nodeName}`;
+}
+
+/** The other node that a client certificate names; undefined for this node's own, and for one of no node. Pure. */
+export function otherNodeOf({ commonName }: Pick<CertificateInfo, "commonName">, nodeName: string): string | undefined {
+  const isOther = commonName.startsWith(nodeUserPrefix) && commonName !== userOf(nodeName);
+  return isOther ? commonName.slice(nodeUserPrefix.length) : undefined;
 }
 
 /** What a node asks for to be known at the API server. Pure. */

@@ -8,7 +8,7 @@ import { CertificateManager, type RequestClient } from "../certificates/certific
 import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
 import { kubeconfigText } from "../certificates/kubeconfig-text.ts";
 import { timeProblem, stateOf } from "../certificates/validity.ts";
-import { clientWish } from "../certificates/wish.ts";
+import { clientWish, otherNodeOf } from "../certificates/wish.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { CertificateSource } from "../kube/credentials.ts";
 import { inClusterAccess } from "../kube/in-cluster.ts";
@@ -16,7 +16,7 @@ import { decodeKubeconfig, type KubeAccess, type TextSource } from "../kube/kube
 import type { Recorder } from "../journal/entry.ts";
 import { openKubeTransport } from "../kube/transport.ts";
 import { systemCertificateTools } from "../linux/certificate-tools.ts";
-import type { KeyPair } from "../ports/certificates.ts";
+import type { CertificateInfo, KeyPair } from "../ports/certificates.ts";
 import { FileError } from "../ports/files.ts";
 import { KubeConnectionError, type KubeTransport } from "../ports/kube-api.ts";
 import type { Logger } from "../ports/log.ts";
@@ -50,7 +50,13 @@ export interface CredentialParts {
 
 /** A kubeconfig that can be used, and the certificate of its user; or what keeps it from being used. */
 type Found =
-  | { readonly access: KubeAccess; readonly pair: KeyPair | undefined; readonly problem: string | undefined }
+  | {
+      readonly access: KubeAccess;
+      readonly pair: KeyPair | undefined;
+      /** Of the pair: its own certificate first. */
+      readonly chain: readonly CertificateInfo[];
+      readonly problem: string | undefined;
+    }
   | { readonly access: undefined; readonly problem: string; readonly cause: unknown };
 
 /** `--cert-dir`. */
@@ -74,6 +80,7 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   }
   const path = resolve(process.cwd(), kubeconfig);
   const found = await readKubeconfig(ports, path);
+  if (found.access !== undefined) warnOfOther(parts, found.chain, path);
   if (bootstrapKubeconfig === "") {
     if (found.access === undefined) throw unusable(found, "--kubeconfig");
     if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });
@@ -90,6 +97,18 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   return await managed(parts, { access: begin.access, found: undefined, bootstrap, kubeconfig: path });
 }
 
+/** Who comes with another node's certificate is let in, and refused nearly all that a node does. */
+function warnOfOther({ log, nodeName }: CredentialParts, [first]: readonly CertificateInfo[], path: string): void {
+  const certificateOf = first && otherNodeOf(first, nodeName);
+  if (certificateOf === undefined) return;
+  log.warn("the client certificate is another node's: the API server will refuse what this node says of itself", {
+    ...{ path, certificateOf, node: nodeName },
+    remedy:
+      `give a kubeconfig with a certificate for system:node:${nodeName}; ` +
+      `or --hostname-override=${certificateOf}, if that is this node's name`,
+  });
+}
+
 /** What the kubeconfig says counts, and nobody renews it. */
 function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: string): NodeCredentials {
   return {
@@ -98,8 +117,15 @@ function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: st
     run: async (_journal, signal) => {
       // Whoever comes with an expired certificate is refused without a reason.
       while (!signal.aborted) {
-        const { problem } = await readKubeconfig(ports, path);
-        if (problem !== undefined) log.error("the kubeconfig's client certificate can't be used", { path, problem });
+        const found = await readKubeconfig(ports, path);
+        const { problem } = found;
+        const early = found.access && timeProblem(found.chain, ports.clock.now());
+        const remedy = "put a valid one there, or give --bootstrap-kubeconfig too; if the clock is wrong, set it";
+        if (problem !== undefined) {
+          log.error("the kubeconfig's client certificate can't be used", { path, problem, remedy });
+        } else if (early !== undefined) {
+          log.warn("the kubeconfig's client certificate has a problem", { path, problem: early });
+        }
         await ports.clock.sleep("another look at the kubeconfig's certificate", lookMs, signal).catch(() => {});
       }
     },
@@ -127,7 +153,7 @@ async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
     return { access: undefined, problem: errorMessage(error), cause: error };
   }
   const { certificate } = access.user;
-  if (certificate === undefined) return { access, pair: undefined, problem: undefined };
+  if (certificate === undefined) return { access, pair: undefined, chain: [], problem: undefined };
   try {
     const pair = { certificate: await text(ports, certificate.cert), key: await text(ports, certificate.key) };
     const chain = systemCertificateTools.certificates(pair.certificate);
@@ -135,9 +161,9 @@ async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
     if (chain.length === 0) throw new Error("there is no certificate in it");
     // One of the future is perhaps good by the server's clock, which counts.
     const problem = stateOf(chain, nowMs) === "expired" ? timeProblem(chain, nowMs) : undefined;
-    return { access, pair, problem: problem && `client certificate: ${problem}` };
+    return { access, pair, chain, problem: problem && `client certificate: ${problem}` };
   } catch (error) {
-    return { access, pair: undefined, problem: `client certificate: ${errorMessage(error)}` };
+    return { access, pair: undefined, chain: [], problem: `client certificate: ${errorMessage(error)}` };
   }
 }
 

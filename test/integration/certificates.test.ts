@@ -188,8 +188,20 @@ test("an expired certificate, a wrong authority, a wrong clock and a denial are 
     await says(alone, /give a kubeconfig with a valid certificate, or --bootstrap-kubeconfig.*no new certificate/);
     await joining.stop(alone);
     const unmanaged = node.startKubelet("--kubeconfig", joining.kubeconfigPath);
-    await says(unmanaged, /expired at.*the kubeconfig's client certificate can't be used/);
+    await says(unmanaged, /expired at.*put a valid one there.*the kubeconfig's client certificate can't be used/);
     await joining.stop(unmanaged);
+    const early = server.credentials("system:node:node2", ["system:nodes"], { notBefore: new Date(Date.now() + hour) });
+    await writeFile(joining.kubeconfigPath, server.kubeconfig(early), { mode: 0o600 });
+    for (const flags of [[], ["--rotate-certificates", "--cert-dir", node.podwright.path("other-pki")]]) {
+      const other = node.startKubelet("--kubeconfig", joining.kubeconfigPath, ...flags);
+      await says(
+        other,
+        /"certificateOf":"node2","node":"node1","remedy":"give .*the client certificate is another node's/,
+      );
+      await says(other, /it is valid from .*which is probably behind.*certificate.* has a problem/);
+      await joining.stop(other);
+    }
+    await writeFile(joining.kubeconfigPath, server.kubeconfig(expired), { mode: 0o600 });
 
     const stranger = new CertificateAuthority("stranger");
     await joining.writeBootstrap(kubeconfig(server.url, stranger.certificate, { token }));
