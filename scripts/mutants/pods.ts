@@ -161,4 +161,22 @@ export const podMutants: readonly Mutant[] = [
     from: "return a.protocol === b.protocol && a.port === b.port &&",
     to: "return a.port === b.port &&",
   },
+  {
+    name: "preemption-that-is-not-enough",
+    file: "src/pods/preemption.ts",
+    from: "if (without(requirements, open).length > 0) return undefined;",
+    to: "",
+  },
+  {
+    name: "guaranteed-pods-preempted-first",
+    file: "src/pods/preemption.ts",
+    from: "closest(guaranteed, without(requirements, [...bestEffort, ...burstable]))",
+    to: "closest(guaranteed, without(requirements, bestEffort))",
+  },
+  {
+    name: "told-to-make-room-while-waiting",
+    file: "src/pods/admission-desk.ts",
+    from: "if (index === place || mayPreempt(pod, other)) return false;",
+    to: "if (index === place) return false;",
+  },
 ];

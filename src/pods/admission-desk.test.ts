@@ -177,6 +177,23 @@ test("for a critical pod others are stopped, with their own grace and its name, 
   assert.ok(world.names.includes("critical"));
 });
 
+test("a critical pod takes the room that others wait for: none of these is told to make room, and they wait on", () => {
+  const world = new World().run(asking("a", "1"), asking("b", "1"));
+  world.stop("a");
+  world.run(asking("waits", "800m"), asking("low", "200m", {}, 2_000_000_000), asking("c", "100m"));
+  world.run(asking("high", "900m", {}, 2_000_001_000));
+  assert.deepEqual(world.journal.messages("Preempting"), []);
+  assert.equal(world.journal.messages("AdmissionWaits").length, 3);
+  assert.deepEqual(world.refused, ["c: OutOfcpu"]);
+  world.gone("a");
+  assert.deepEqual(world.names, ["b", "high"]);
+  assert.deepEqual(world.refused, ["c: OutOfcpu", "waits: OutOfcpu"]);
+  // The lesser of the two critical ones goes on to make room for itself.
+  assert.equal(world.workers.get("b")?.stoppedFor?.because?.message, "critical pod ns/low has no room");
+  world.gone("b");
+  assert.deepEqual(world.names, ["high", "low"]);
+});
+
 test("a pod is not refused for labels of the node before these were asked for once more", async () => {
   const world = new World();
   const selecting = (name: string, zone: string): Pod =>

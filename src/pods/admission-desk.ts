@@ -7,7 +7,7 @@ import type { Admission, Holder } from "./admission.ts";
 import type { PodChange } from "./pod-change.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
-import { preempting } from "./preemption.ts";
+import { mayPreempt, preempting } from "./preemption.ts";
 import type { Rejection } from "./rejection.ts";
 
 export interface AdmissionDeskDependencies {
@@ -30,7 +30,7 @@ interface Waiting {
 
 /**
  * Lets pods in one after the other. One that has room only when others have stopped waits here for that, and whoever
- * comes after it finds its part taken.
+ * comes after it finds its part taken, unless that is a critical pod, before which it stands back.
  */
 export class AdmissionDesk {
   readonly #deps: AdmissionDeskDependencies;
@@ -50,7 +50,7 @@ export class AdmissionDesk {
 
   /** A new pod of which nothing runs. */
   add(change: PodChange): void {
-    this.#judge(change, this.#decide(change.pod, [...this.#waiting.values()]), undefined);
+    this.#judge(change, this.#decide(change.pod), undefined);
   }
 
   /** True when the pod of the change waits: the change was taken into account. */
@@ -76,14 +76,12 @@ export class AdmissionDesk {
     if (this.#isRetrying || this.#waiting.size === 0) return;
     this.#isRetrying = true;
     try {
-      const earlier: Waiting[] = [];
       // A look at the node's labels puts a pod back while this goes on.
       for (const [uid, waiting] of [...this.#waiting]) {
         const { change } = waiting;
         if (this.#looking.get(uid) === true) continue;
-        const admission = this.#decide(change.pod, earlier);
+        const admission = this.#decide(change.pod);
         if (admission.kind === "admit" || admission.kind === "reject") this.#waiting.delete(uid);
-        else earlier.push(waiting);
         this.#judge(change, admission, waiting);
       }
     } finally {
@@ -91,8 +89,18 @@ export class AdmissionDesk {
     }
   }
 
-  #decide(pod: Pod, earlier: readonly Waiting[]): Admission {
-    return this.#deps.decide(this.#toHave(pod), this.#holders(pod, earlier));
+  #decide(pod: Pod): Admission {
+    return this.#deps.decide(this.#toHave(pod), this.#holders(pod));
+  }
+
+  /** Pods that wait and get their room before this one: earlier ones, but of critical pods what they might take anyway. */
+  #ahead(pod: Pod): Pod[] {
+    const waiting = this.pods;
+    const place = waiting.findIndex(({ metadata }) => metadata.uid === pod.metadata.uid);
+    return waiting.filter((other, index) => {
+      if (index === place || mayPreempt(pod, other)) return false;
+      return place < 0 || index < place || mayPreempt(other, pod);
+    });
   }
 
   /**
@@ -152,14 +160,14 @@ export class AdmissionDesk {
     { victims, resource }: { readonly victims: readonly Pod[]; readonly resource: string },
   ): void {
     for (const victim of victims) {
-      const { namespace, name } = pod.metadata;
+      const { namespace, name, uid } = pod.metadata;
       const because: Cause = {
         code: "CriticalPod",
         message: `critical pod ${namespace}/${name} has no room`,
         because: cause,
       };
       const { reason, message } = preempting;
-      const entry = this.#record(reason, victim, message, because, { resource });
+      const entry = this.#record(reason, victim, message, because, { resource, preemptor: uid });
       const preempted: Cause = { code: reason, message, entry, because };
       this.#deps.workers.terminate(podUid(victim.metadata.uid), preempted, gracePeriodSeconds(victim));
     }
@@ -177,7 +185,7 @@ export class AdmissionDesk {
   }
 
   /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */
-  #holders(candidate: Pod, earlier: readonly Waiting[]): Holder[] {
+  #holders(candidate: Pod): Holder[] {
     const { workers, granted } = this.#deps;
     const held = workers.list().flatMap((worker): Holder[] => {
       const { pod } = worker;
@@ -186,7 +194,7 @@ export class AdmissionDesk {
       if (returning !== undefined) return [{ pod: returning.letIn, ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
-    const promised = earlier.map(({ change }) => ({ pod: this.#toHave(change.pod), ending: false }));
+    const promised = this.#ahead(candidate).map((pod) => ({ pod: this.#toHave(pod), ending: false }));
     return [...held, ...promised].filter(({ pod }) => !isSameName(pod, candidate));
   }
 }

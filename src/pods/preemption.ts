@@ -28,7 +28,7 @@ export function podsToPreempt(
   others: readonly Pod[],
   requirements: readonly Requirement[],
 ): Pod[] | undefined {
-  const open = others.filter((other) => isPreemptable(critical, other));
+  const open = others.filter((other) => mayPreempt(critical, other));
   const of = (wanted: QosClass): Pod[] => open.filter((pod) => qosClass(pod) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
   if (without(requirements, open).length > 0) return undefined;
@@ -38,9 +38,11 @@ export function podsToPreempt(
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
 }
 
-function isPreemptable(critical: Pod, other: Pod): boolean {
-  if (isCriticalPod(critical) && !isCriticalPod(other)) return true;
-  const [own, its] = [critical.spec.priority, other.spec.priority];
+/** Whether the one is a critical pod before which the other stands back: one that is not, or of a lower priority. */
+export function mayPreempt(pod: Pod, other: Pod): boolean {
+  if (!isCriticalPod(pod)) return false;
+  if (!isCriticalPod(other)) return true;
+  const [own, its] = [pod.spec.priority, other.spec.priority];
   return own !== undefined && its !== undefined && own > its;
 }
 

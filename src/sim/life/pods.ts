@@ -3,6 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
 import { behaviourCommand, hookCommand } from "../behaviour.ts";
 import { SimRandom } from "../random.ts";
+import { withPriority } from "./pod-priority.ts";
 import { withoutSickness, withProbes } from "./pod-probes.ts";
 import { withResources } from "./pod-resources.ts";
 import { withVolumes } from "./pod-volumes.ts";
@@ -28,7 +29,10 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
 };
 
 /** Features that came later: each is drawn by the life's seed and the pod's UID, so that older lives stay as they are. */
-const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom) => Pod>> = { protocols: withProtocols };
+const laterFeatures: Readonly<Record<string, (pod: Pod, random: SimRandom, wishes: PodWishes) => Pod>> = {
+  protocols: withProtocols,
+  priority: (pod, random, { always, seed }) => withPriority(pod, random, seed, always.has("priority")),
+};
 
 /** Names of the features, for who wants pods without some of them. */
 export const podFeatures: readonly string[] = [...Object.keys(features), ...Object.keys(laterFeatures)];
@@ -48,7 +52,8 @@ export interface PodWishes {
 }
 
 /** A random pod, valid and with its defaults; everything of it follows from the random numbers. */
-export function drawPod(name: string, uid: string, random: SimRandom, { without, always, seed }: PodWishes): Pod {
+export function drawPod(name: string, uid: string, random: SimRandom, wishes: PodWishes): Pod {
+  const { without, always, seed } = wishes;
   const own = random.fork();
   let pod: Pod = {
     metadata: { name, namespace: "default", uid },
@@ -65,7 +70,7 @@ export function drawPod(name: string, uid: string, random: SimRandom, { without,
     if (!without.has(feature)) pod = add(pod, draws, always.has(feature));
   }
   for (const [feature, add] of Object.entries(laterFeatures)) {
-    if (!without.has(feature)) pod = add(pod, SimRandom.named(seed, `${feature} of ${uid}`));
+    if (!without.has(feature)) pod = add(pod, SimRandom.named(seed, `${feature} of ${uid}`), wishes);
   }
   const {
     apiVersion: _version,

@@ -22,9 +22,17 @@ const resizes: Subject = {
   isTight: true,
 };
 
+/** A node with little room, on which critical pods come again and again. */
+const preemption: Subject = {
+  name: "resizes and critical pods",
+  weights: { ...resizes.weights, addPod: 60, removePod: 10 },
+  always: new Set([...resizes.always, "priority"]),
+  isTight: true,
+};
+
 const subjects: readonly Subject[] = [
   resizes,
-  resizes,
+  preemption,
   {
     name: "changes",
     weights: { changeImage: 30, failingUpdate: 20, changeObjects: 3, slowCalls: 3 },

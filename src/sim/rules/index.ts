@@ -19,6 +19,7 @@ import { mirrorPods } from "./mirror-pods.ts";
 import { names } from "./names.ts";
 import { ports } from "./ports.ts";
 import { postStart } from "./post-start.ts";
+import { Preemptions } from "./preemption.ts";
 import { ProbeRules } from "./probes.ts";
 import { probeTimeRules } from "./probe-times.ts";
 import { reaction } from "./reaction.ts";
@@ -53,6 +54,7 @@ export const rules: readonly RuleMaker[] = [
   userNamespaces,
   ports,
   (scene, broken) => new Resizes(scene, broken),
+  (scene, broken) => new Preemptions(scene, broken),
   history,
   (scene, broken) => new StatusRules(scene, broken),
   (scene, broken) => new Conditions(scene, broken),

@@ -1,0 +1,22 @@
+import type { Pod } from "../../api/pod.ts";
+import { SimRandom } from "../random.ts";
+
+type Choices = readonly [Partial<Pod["spec"]>, ...Partial<Pod["spec"]>[]];
+
+/** As the API server fills them in for its two classes, and as somebody may have numbered classes of their own. */
+const critical: Choices = [
+  { priorityClassName: "system-node-critical", priority: 2_000_001_000 },
+  { priorityClassName: "system-cluster-critical", priority: 2_000_000_000 },
+];
+const ordinary: Choices = [
+  { priority: 0 },
+  { priorityClassName: "seldom-needed", priority: -10 },
+  { priorityClassName: "needed", priority: 1000 },
+  {},
+];
+
+/** In some lives pods have priorities: a few of them are critical, and others have to make room for these. */
+export function withPriority(pod: Pod, random: SimRandom, seed: number, always: boolean): Pod {
+  if (!always && !SimRandom.named(seed, "priorities").chance(0.4)) return pod;
+  return { ...pod, spec: { ...pod.spec, ...random.pick(random.chance(0.3) ? critical : ordinary) } };
+}

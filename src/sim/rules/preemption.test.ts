@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/pod.ts";
+import { preemptionProblems } from "./preemption.ts";
+
+const node = { cpu: "1", memory: "512Mi" };
+
+function pod(name: string, cpu: string, priority?: number, isGuaranteed = false): Pod {
+  const requests = { cpu, memory: "64Mi" };
+  const resources = isGuaranteed ? { requests, limits: requests } : { requests };
+  const spec = { containers: [{ name: "c", resources }], ...(priority !== undefined && { priority }) };
+  return { metadata: { namespace: "default", name, uid: name }, spec };
+}
+
+function problems(critical: Pod, there: readonly Pod[], ...victims: readonly Pod[]): string[] {
+  const parts = there.map((each) => ({ pod: each, isSure: true, grants: [each] }));
+  return preemptionProblems({ pod: critical, grants: [critical], parts, victims: [...victims] }, node).map(
+    ([rule, detail]) => {
+      return `${rule}: ${detail}`;
+    },
+  );
+}
+
+const critical = pod("critical", "500m", 2_000_000_000);
+const [small, large] = [pod("small", "200m"), pod("large", "600m", 1000)];
+const sure = pod("sure", "200m", undefined, true);
+
+test("as many make room for a critical pod as it needs", () => {
+  assert.deepEqual(problems(critical, [small, large, sure], large), []);
+  assert.deepEqual(problems(critical, [small, large, sure], small), [
+    "nobody makes room in vain: there is still too little cpu",
+  ]);
+  assert.deepEqual(problems(critical, [small, large, sure], large, small), [
+    "nobody makes room in vain: there is room without small, which is Burstable",
+  ]);
+  assert.deepEqual(problems(critical, [small], small), [
+    "nobody makes room in vain: there is room without small, which is Burstable",
+  ]);
+});
+
+test("of a higher class of service no more than what the lower ones can't give", () => {
+  const others = [pod("a", "200m"), pod("b", "300m"), pod("c", "500m", undefined, true)];
+  const [a, b, c] = others;
+  assert.ok(a && b && c);
+  assert.deepEqual(problems(critical, others, a, b), []);
+  assert.deepEqual(problems(critical, others, c), [
+    "nobody makes room in vain: there is room without c, which is Guaranteed",
+  ]);
+  assert.deepEqual(problems(pod("critical", "600m", 2_000_000_000), others, a, c), []);
+});
+
+test("only for critical pods, and of these only those of a lower priority", () => {
+  const others = [pod("peer", "1", 2_000_000_000)];
+  const [peer] = others;
+  assert.ok(peer);
+  assert.deepEqual(problems(critical, others, peer), ["who counts as much stays: peer counts as much"]);
+  assert.deepEqual(problems(pod("higher", "500m", 2_000_001_000), others, peer), []);
+  const [asked, ...more] = problems(pod("needed", "500m", 1_000_000), [large], large);
+  assert.equal(asked, "only critical pods are made room for: it is not critical");
+  assert.deepEqual(more, ["who counts as much stays: large counts as much"]);
+  const annotations = { "kubernetes.io/config.source": "file" };
+  const own = { ...peer, metadata: { ...peer.metadata, annotations } };
+  const [fixed, open] = [
+    { ...own, spec: { containers: own.spec.containers } },
+    { ...large, metadata: own.metadata },
+  ];
+  assert.deepEqual(problems(pod("higher", "500m", 2_000_001_000), [fixed], fixed), [
+    "who counts as much stays: peer counts as much",
+  ]);
+  assert.deepEqual(problems(critical, [open], open), []);
+});

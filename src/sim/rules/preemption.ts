@@ -1,0 +1,211 @@
+import type { Pod } from "../../api/pod.ts";
+import { lifeStarted } from "../../journal/entry.ts";
+import type { KnownPod } from "../../kubelet.ts";
+import { isRejection } from "../../pods/admission.ts";
+import { podRequests } from "../../resources/pod-totals.ts";
+import { parseQuantity } from "../../resources/quantity.ts";
+import { qosClass } from "../../resources/qos.ts";
+import type { SimEntry } from "../life/node.ts";
+import { dataText } from "./entry-data.ts";
+import type { Break, Rule, Scene } from "./rule.ts";
+
+const limited = ["cpu", "memory"] as const;
+type Limited = (typeof limited)[number];
+/** From the first one to go to the last. */
+const classes = ["BestEffort", "Burstable", "Guaranteed"] as const;
+const criticalPriority = 2_000_000_000;
+
+/** A pod that may have a part of the node. */
+interface Part {
+  readonly pod: Pod;
+  /** It runs, or is to, and podwright has told its status: it counts for certain. */
+  readonly isSure: boolean;
+  /** All that it may have been granted. */
+  readonly grants: readonly Pod[];
+}
+
+/** Pods that were to make room for one, at one moment, and who had a part of the node before. */
+interface Preemption extends Omit<Part, "isSure"> {
+  readonly parts: readonly Part[];
+  readonly victims: Pod[];
+}
+
+/**
+ * Only for a critical pod others have to make room, and only those that count less; as many as are needed, of a higher
+ * class of service only what those of the lower ones can't give; and then they go, and the pod comes.
+ */
+export class Preemptions implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
+  #current: Preemption | undefined;
+  /** Pods for which others had to go in this life, and that are to come in. */
+  readonly #coming = new Map<string, Preemption>();
+  /** What pods were last granted by a resize of this life. */
+  readonly #granted = new Map<string, Pod>();
+  /** All that pods were to be, by UID. */
+  readonly #manifests = new Map<string, Pod[]>();
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  changed(before: Pod | undefined, after: Pod): void {
+    const { uid } = after.metadata;
+    this.#coming.delete(uid);
+    this.#manifests.set(uid, [...(this.#manifests.get(uid) ?? (before ? [before] : [])), after]);
+  }
+
+  reborn(uid: string): void {
+    for (const known of [this.#coming, this.#granted, this.#manifests]) known.delete(uid);
+  }
+
+  entry(entry: SimEntry): void {
+    const { what, pod, cause } = entry;
+    const uid = pod?.uid ?? "";
+    if (what === "Preempting") return this.#preempting(entry);
+    if (what === "PodTerminating" && cause?.code === "Preempting") return;
+    this.#close();
+    if (what === lifeStarted) for (const known of [this.#coming, this.#granted]) known.clear();
+    if (what === "PodSyncing" || what === "RunPodSandbox") this.#coming.delete(uid);
+    const wanted = this.#scene.pods.get(uid);
+    if (what === "ResizeStarted" && wanted !== undefined) this.#granted.set(uid, wanted);
+    const preemption = this.#coming.get(uid);
+    if (!isRejection(what) || preemption === undefined) return;
+    this.#coming.delete(uid);
+    if (this.#scene.unwanted.has(uid) || this.#standsBack(preemption)) return;
+    this.#broken("nobody makes room in vain", `${uid} was refused (${what}) after others had to go for it`);
+  }
+
+  atRest(): void {
+    this.#close();
+  }
+
+  #preempting(entry: SimEntry): void {
+    const { pods, node } = this.#scene;
+    const uid = dataText(entry, "preemptor");
+    const pod = pods.get(uid) ?? node.desired.get(uid);
+    const victim = pods.get(entry.pod?.uid ?? "");
+    if (pod === undefined || victim === undefined) {
+      return this.#broken(
+        "only critical pods are made room for",
+        `${entry.pod?.uid} goes for ${uid}, which nobody wants`,
+      );
+    }
+    if (this.#current?.pod !== pod) {
+      this.#close();
+      // One that comes once more is let in with what it was granted, by whichever of its manifests.
+      const grants = [pod, ...(this.#manifests.get(uid) ?? [])];
+      this.#current = { pod, grants, parts: this.#parts(pod), victims: [] };
+    }
+    this.#current.victims.push(victim);
+  }
+
+  /** All who are to go for one pod have been named. */
+  #close(): void {
+    const current = this.#current;
+    if (current === undefined) return;
+    this.#current = undefined;
+    const { pod, victims } = current;
+    const names = `${victims.map(({ metadata }) => metadata.uid).join(", ")} for ${pod.metadata.uid}`;
+    for (const [rule, detail] of preemptionProblems(current, this.#scene.node.allocatable)) {
+      this.#broken(rule, `${names}: ${detail}`);
+    }
+    const states = this.#scene.node.pods().map(({ view }) => [view.ref.uid, view.state.kind] as const);
+    for (const { metadata } of victims) {
+      const stays = states.some(([uid, kind]) => uid === metadata.uid && kind === "syncing");
+      if (stays) this.#broken("who has to make room goes", `${names}: ${metadata.uid} stays`);
+      this.#coming.delete(metadata.uid);
+    }
+    this.#coming.set(pod.metadata.uid, current);
+  }
+
+  /** A pod that counts for more has come since. */
+  #standsBack({ pod, parts }: Preemption): boolean {
+    return this.#parts(pod).some(
+      ({ pod: other }) => countsLess(pod, other) && !parts.some((part) => part.pod === other),
+    );
+  }
+
+  /** Who may have a part of the node beside the pod; one of its name gives it up anyway. */
+  #parts({ metadata }: Pod): Part[] {
+    return this.#scene.node.pods().flatMap((known): Part[] => {
+      const { ref, state } = known.view;
+      const mayStay =
+        state.kind === "syncing" || (state.kind === "terminating" && this.#scene.node.desired.has(ref.uid));
+      const pod = this.#scene.pods.get(ref.uid);
+      if (!mayStay || pod === undefined || ref.name === metadata.name) return [];
+      const isSure = state.kind === "syncing" && known.status !== undefined;
+      return [{ pod, isSure, grants: this.#grants(known, pod, isSure) }];
+    });
+  }
+
+  #grants({ view }: KnownPod, pod: Pod, isSure: boolean): Pod[] {
+    const { uid } = pod.metadata;
+    const { node } = this.#scene;
+    const shown = view.pod ?? pod;
+    // In a cluster a change is heard of here after podwright has acted.
+    if (isSure && node.cluster === undefined) return [this.#granted.get(uid) ?? shown];
+    return [shown, pod, node.desired.get(uid) ?? pod, ...(this.#manifests.get(uid) ?? [])];
+  }
+}
+
+/** What is wrong with it: the rule, and why. Pure. */
+export function preemptionProblems(
+  { pod, grants, parts, victims }: Preemption,
+  allocatable: Readonly<Record<string, string | number>>,
+): (readonly [rule: string, detail: string])[] {
+  const problems: [string, string][] = [];
+  if (!isCritical(pod)) problems.push(["only critical pods are made room for", "it is not critical"]);
+  for (const victim of victims) {
+    const { uid } = victim.metadata;
+    if (!countsLess(victim, pod)) problems.push(["who counts as much stays", `${uid} counts as much`]);
+  }
+  const isMore = (name: Limited, others: readonly Part[], pick: Amount): boolean => {
+    const requests = [{ grants }, ...others].map((part) => pick(part.grants.map((grant) => requestOf(grant, name))));
+    const [own = 0n] = requests;
+    const capacity = allocatable[name];
+    const total = requests.reduce((sum, request) => sum + request, 0n);
+    return capacity !== undefined && own > 0n && total > parseQuantity(capacity).nanos;
+  };
+  const staying = (gone: readonly Pod[]): Part[] => parts.filter(({ pod: other }) => !gone.includes(other));
+  const known = staying(victims).filter(({ isSure }) => isSure);
+  const lack = limited.find((name) => isMore(name, known, least));
+  if (lack !== undefined) problems.push(["nobody makes room in vain", `there is still too little ${lack}`]);
+  const lower: Pod[] = [];
+  for (const own of classes) {
+    const open = parts.filter((part) => part.isSure && countsLess(part.pod, pod) && qosClass(part.pod) === own);
+    const higher = victims.filter((victim) => classes.indexOf(qosClass(victim)) > classes.indexOf(own));
+    const last = victims.findLast((victim) => qosClass(victim) === own);
+    const others = [...lower, ...higher, ...victims.filter((victim) => qosClass(victim) === own && victim !== last)];
+    const isEnough = !limited.some((name) => isMore(name, staying(others), most));
+    if (last !== undefined && isEnough) {
+      problems.push(["nobody makes room in vain", `there is room without ${last.metadata.uid}, which is ${own}`]);
+    }
+    lower.push(...open.map((part) => part.pod));
+  }
+  return problems;
+}
+
+/** One of the amounts that a pod may have been granted. */
+type Amount = (requests: readonly bigint[]) => bigint;
+const least: Amount = (requests) => requests.reduce((a, b) => (a < b ? a : b));
+const most: Amount = (requests) => requests.reduce((a, b) => (a > b ? a : b));
+
+function requestOf(pod: Pod, name: Limited): bigint {
+  return podRequests(pod).get(name)?.nanos ?? 0n;
+}
+
+/** As Kubernetes says it: static pods, their mirrors, and those of the two highest classes of priority. */
+function isCritical({ metadata, spec }: Pod): boolean {
+  const { "kubernetes.io/config.source": source, "kubernetes.io/config.mirror": mirror } = metadata.annotations ?? {};
+  return source === "file" || source === "http" || mirror !== undefined || (spec.priority ?? 0) >= criticalPriority;
+}
+
+/** Whether the one may be taken for the other, which is critical: it is not, or of a lower priority. */
+function countsLess(victim: Pod, pod: Pod): boolean {
+  if (!isCritical(pod)) return false;
+  if (!isCritical(victim)) return true;
+  const [its, own] = [victim.spec.priority, pod.spec.priority];
+  return its !== undefined && own !== undefined && its < own;
+}
