@@ -41,6 +41,7 @@ import { openCluster } from "./kubelet-cluster.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { certificateDirectory, nodeCredentials } from "./node-credentials.ts";
+import { makeNodeDirectories } from "./node-directories.ts";
 import { servingCertificates } from "./serving-certificates.ts";
 import { servePodsApis } from "./pods-apis.ts";
 import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
@@ -243,15 +244,14 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly tol
   return { told: contention, [Symbol.dispose]: () => lock[Symbol.dispose]() };
 }
 
-/** Modes as upstream's (test/fixtures/vectors/root-tree.txt). */
 async function makeDirectories({
   ports,
   flags,
+  configuration,
 }: Daemon): Promise<{ readonly rootDirectory: string; readonly layout: RuntimeLayout }> {
   const { files } = ports;
   const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
-  await files.makeDirectory(rootDirectory, 0o755);
-  await files.makeDirectory(`${rootDirectory}/pods`, 0o750);
+  await makeNodeDirectories(files, rootDirectory, configuration.podLogsDir);
   const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
   await files.makeDirectory(stateDirectory, 0o700);
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);

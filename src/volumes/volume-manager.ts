@@ -301,7 +301,7 @@ export class VolumeManager implements VolumeProvider {
   /** Mounts are listed by their real paths, so everything is done by those. */
   async #pathsOf(uid: string): Promise<VolumePaths> {
     const { files, node } = this.#deps;
-    await files.makeDirectory(node.rootDirectory, 0o755);
+    await files.makeDirectory(node.rootDirectory, 0o750);
     return new VolumePaths(await files.realPath(node.rootDirectory), uid);
   }
 
