@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { withDeadline } from "../base/deadline.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { KubeLane, KubeRequest, KubeResponse, KubeTransport } from "../ports/kube-api.ts";
@@ -111,16 +112,18 @@ export class ApiClient {
     return await this.#json(call, "GET");
   }
 
-  /** A watch: the answer's body as it comes. Only its beginning has a deadline. */
+  /** A watch: the answer's body as it comes, until the call's signal aborts. Only its beginning has a deadline. */
   async watch(call: ApiCall<ApiObject>): Promise<AsyncIterable<Uint8Array>> {
     const request = this.#request(call, "GET", undefined, undefined);
     const what = describe(request);
     await this.#turn(call, request.method, "later");
     const controller = new AbortController();
+    // For as long as the stream lives; its signal is its caller's own, so that nobody needs to let go of it.
+    onAbort(call.signal, () => controller.abort(call.signal.reason));
     const response = await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline) => {
       // Until the head has come; then the stream lives as long as the caller wants.
-      deadline.addEventListener("abort", () => controller.abort(deadline.reason), { once: true });
-      return await this.#transport.send({ ...request, signal: AbortSignal.any([controller.signal, call.signal]) });
+      using _deadline = onAbort(deadline, () => controller.abort(deadline.reason));
+      return await this.#transport.send({ ...request, signal: controller.signal });
     });
     if (response.status >= 400) {
       throw await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, () =>

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
@@ -183,7 +184,7 @@ export class Reflector<T extends ApiObject> {
         : { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan", resourceVersion: "" }),
     };
     const silence = new AbortController();
-    const either = AbortSignal.any([signal, silence.signal]);
+    using either = eitherSignal(signal, silence.signal);
     let timer: Disposable | undefined;
     const restart = (): void => {
       timer?.[Symbol.dispose]();
@@ -191,7 +192,7 @@ export class Reflector<T extends ApiObject> {
       timer = clock.timer(`news of the ${name}`, limitMs, () => silence.abort(new SilentStream("silent")));
     };
     try {
-      const body = await client.watch(this.#call(query, either));
+      const body = await client.watch(this.#call(query, either.signal));
       this.#answeredMs = clock.monotonic();
       news.answered(this.#target);
       restart();
