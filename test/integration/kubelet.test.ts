@@ -99,7 +99,7 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
     };
     const ofPod = ["", "/containers", "/plugins", "/volumes", "/containers/web", "/etc-hosts"];
     assert.deepEqual(await modes("", "pods", ...ofPod.map((part) => `pods/${uid}${part}`)), [
-      ...["755", "750", "750", "750", "750", "750", "750", "644"],
+      ...["750", "750", "750", "750", "750", "750", "750", "644"],
     ]);
 
     await node.remove("a.yaml");
