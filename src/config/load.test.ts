@@ -35,6 +35,17 @@ test("a file without fields gives upstream's defaults with eviction thresholds, 
   assert.deepEqual(warnings, []);
 });
 
+test("what is wrong is told with the fields that were left out: a misspelled one may be the cause", async () => {
+  const contents = { "/etc/kubelet.yaml": `${header}failCgroupv1: false\n` };
+  await assert.rejects(load(["--config", "/etc/kubelet.yaml"], contents, 1), {
+    message: new RegExp(
+      "^the kubelet's configuration can't be used:\n  kubelet is configured to not run on a host using cgroup v1.*\n" +
+        '  warning: /etc/kubelet\\.yaml:3:1: failCgroupv1: unknown field "failCgroupv1"; did you mean "failCgroupV1"\\?$',
+      "u",
+    ),
+  });
+});
+
 test("flags alone start from the permissive settings of early releases, a file does not", async () => {
   const alone = (await load([])).configuration;
   assert.equal(alone.authentication.anonymous.enabled, true);

@@ -55,13 +55,16 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
 
   const gates = featureGates(configuration.featureGates);
   const unhonoured = unhonouredFields(layers);
-  refuse([
-    ...validateConfiguration(configuration, gates, deps),
-    ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
-    ...unhonoured
-      .filter(({ kind }) => kind === "refused")
-      .map(({ place, field, because }) => `${place}: ${field}: not supported: podwright ${because}`),
-  ]);
+  refuse(
+    [
+      ...validateConfiguration(configuration, gates, deps),
+      ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
+      ...unhonoured
+        .filter(({ kind }) => kind === "refused")
+        .map(({ place, field, because }) => `${place}: ${field}: not supported: podwright ${because}`),
+    ],
+    warnings,
+  );
   for (const { kind, place, field, because } of unhonoured) {
     if (kind === "ignored") warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
   }
@@ -152,11 +155,13 @@ function withAbsolutePaths(
   return values as KubeletConfiguration & PartialConfiguration;
 }
 
-function refuse(problems: readonly string[]): void {
+/** @param warnings of what was left out: a field whose name is misspelled may be what is missing */
+function refuse(problems: readonly string[], warnings: readonly string[]): void {
   if (problems.length === 0) return;
+  const leftOut = warnings.map((warning) => `warning: ${warning}`);
   throw new PodwrightError(
     ExitCode.badInput,
-    ["the kubelet's configuration can't be used:", ...problems].join("\n  "),
+    ["the kubelet's configuration can't be used:", ...problems, ...leftOut].join("\n  "),
     { remedy: "docs/configuration.md says what this version takes" },
   );
 }
