@@ -82,8 +82,15 @@ export function wholeNumber<Name extends string>(
   throw new UsageError(`--${name} takes a whole number from 1 to ${most}, not "${text}"`);
 }
 
-/** Runs a command with what stands on its command line; exit code 2 when that can't be meant. */
+/**
+ * Runs a command with what stands on its command line; exit code 2 when that can't be meant. It ends without a word when
+ * nobody reads on, as in `… | head`.
+ */
 export async function runCommand(name: string, run: (args: readonly string[]) => Promise<number>): Promise<void> {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(0);
+  });
   try {
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {

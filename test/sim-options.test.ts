@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { dirname } from "node:path";
 import { describe, test } from "node:test";
 import { UsageError } from "../scripts/command-options.ts";
@@ -74,5 +75,15 @@ describe("the simulator's command line", () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd, encoding: "utf8" });
     assert.deepEqual([status, stdout], [2, ""]);
     assert.match(stderr, /from 1 to 4294967295, not "4294967301"\n/);
+  });
+
+  test("the command ends without a word when nobody reads on", async () => {
+    const cwd = dirname(import.meta.dirname);
+    const child = spawn(process.execPath, ["scripts/sim.ts", "--seed", "7", "--steps", "0"], { cwd });
+    child.stdout.destroy();
+    const words: unknown[] = [];
+    child.stderr.on("data", (chunk) => words.push(String(chunk)));
+    const [code] = (await once(child, "close")) as unknown[];
+    assert.deepEqual([code, words], [0, []]);
   });
 });
