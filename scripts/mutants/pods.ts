@@ -174,6 +174,12 @@ export const podMutants: readonly Mutant[] = [
     to: "closest(guaranteed, without(requirements, bestEffort))",
   },
   {
+    name: "critical-pods-preempted",
+    file: "src/pods/preemption.ts",
+    from: "if (!isCriticalPod(other)) return true;",
+    to: "return true;",
+  },
+  {
     name: "told-to-make-room-while-waiting",
     file: "src/pods/admission-desk.ts",
     from: "if (index === place || mayPreempt(pod, other)) return false;",
