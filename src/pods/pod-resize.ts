@@ -17,7 +17,13 @@ export interface ResizeView {
   /** Condition PodResizePending: what the manifest asks for is not granted. */
   readonly pending: PendingReason | undefined;
   /** Condition PodResizeInProgress: what is granted is not carried out yet, with the error of the last try. */
-  readonly inProgress: { readonly error: string | undefined } | undefined;
+  readonly inProgress:
+    | {
+        readonly error: string | undefined;
+        /** Of the pod's spec that asked for it; undefined when it was granted in an earlier life, or has none. */
+        readonly generation?: number | undefined;
+      }
+    | undefined;
   /** What containers were last given. */
   readonly actuated: PodResources | undefined;
 }
@@ -43,7 +49,9 @@ export function resizeNow(
   const resizing = isResizing(allocations.allocatedPod(pod), seen.status, given);
   return {
     pending: allocations.pending(uid),
-    inProgress: resizing ? { error: seen.resize?.inProgress?.error } : undefined,
+    inProgress: resizing
+      ? { error: seen.resize?.inProgress?.error, generation: allocations.granted(uid)?.generation }
+      : undefined,
     actuated: given,
   };
 }
@@ -134,9 +142,10 @@ export class PodResizing {
 
   view(): ResizeView {
     const { allocations, runtime } = this.#deps;
+    const generation = allocations.granted(this.#pod.uid)?.generation;
     return {
       pending: allocations.pending(this.#pod.uid),
-      inProgress: this.#inProgress ? { error: this.#error } : undefined,
+      inProgress: this.#inProgress ? { error: this.#error, generation } : undefined,
       actuated: runtime.actuated.get(this.#pod.uid),
     };
   }

@@ -51,6 +51,29 @@ test("a pod shows what it was granted as a whole and what it has", () => {
   assert.deepEqual(podResourceStatus(whole, undefined).resources, { limits: { cpu: "2" }, requests: { cpu: "1" } });
 });
 
+test("the generation of a resize that is carried out is that which asked for it, until it is over", () => {
+  const pod = podWith({ containers: [granted] }, { generation: 5 });
+  const pending = { reason: "Deferred", message: "no room" } as const;
+  const told = (inProgress: { error: string | undefined; generation?: number }, before?: number): unknown => {
+    const condition = {
+      type: "PodResizeInProgress",
+      status: "True",
+      lastProbeTime: null,
+      lastTransitionTime: "",
+    } as const;
+    const conditions = before === undefined ? [] : [{ ...condition, observedGeneration: before }];
+    const previous = { phase: "Running" as const, conditions };
+    const resize = { pending, inProgress, actuated: undefined };
+    return resizeConditionsOf({ pod, previous, now: 0, podIsTerminal: false, resize }).map(
+      ({ type, observedGeneration }) => `${type} ${observedGeneration}`,
+    );
+  };
+  assert.deepEqual(told({ error: "in use", generation: 4 }, 3), ["PodResizePending 5", "PodResizeInProgress 4"]);
+  // Granted in an earlier life, whose last status tells it; without one nobody knows.
+  assert.deepEqual(told({ error: undefined }, 3), ["PodResizePending 5", "PodResizeInProgress 3"]);
+  assert.deepEqual(told({ error: undefined }), ["PodResizePending 5", "PodResizeInProgress 5"]);
+});
+
 test("a resize that waits and one that is carried out are conditions, until the pod ends", () => {
   const pod = podWith({ containers: [granted] });
   const inputs = { pod, previous: undefined, now: 1_700_000_000_000, podIsTerminal: false };

@@ -91,9 +91,14 @@ export function resizeConditionsOf(
   const { pod, previous, now, podIsTerminal, resize } = inputs;
   if (podIsTerminal || resize === undefined) return [];
   const { pending, inProgress } = resize;
-  const { generation } = pod.metadata;
-  const condition = (type: (typeof resizeConditions)[number], reason = "", message = ""): PodCondition => {
-    const before = previous?.conditions?.find((other) => other.type === type);
+  const last = (type: string): PodCondition | undefined => previous?.conditions?.find((other) => other.type === type);
+  const condition = (
+    type: (typeof resizeConditions)[number],
+    generation: number | undefined,
+    reason = "",
+    message = "",
+  ): PodCondition => {
+    const before = last(type);
     const same = before !== undefined && (before.reason ?? "") === reason;
     return {
       type,
@@ -105,10 +110,16 @@ export function resizeConditionsOf(
       ...(message && { message }),
     };
   };
-  return [
-    ...(pending === undefined ? [] : [condition("PodResizePending", pending.reason, pending.message)]),
-    ...(inProgress === undefined
-      ? []
-      : [condition("PodResizeInProgress", inProgress.error === undefined ? "" : "Error", inProgress.error)]),
-  ];
+  const { generation } = pod.metadata;
+  const conditions: PodCondition[] = [];
+  if (pending !== undefined) {
+    conditions.push(condition("PodResizePending", generation, pending.reason, pending.message));
+  }
+  if (inProgress !== undefined) {
+    // As long as it lasts it is the resize that was granted, whatever is asked for meanwhile.
+    const asked = inProgress.generation ?? last("PodResizeInProgress")?.observedGeneration ?? generation;
+    const { error } = inProgress;
+    conditions.push(condition("PodResizeInProgress", asked, error === undefined ? "" : "Error", error));
+  }
+  return conditions;
 }
