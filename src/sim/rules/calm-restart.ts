@@ -1,6 +1,7 @@
+import { isRejection } from "../../pods/admission.ts";
 import { mayBeKilled, mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf } from "./entry-data.ts";
+import { dataText, idOf } from "./entry-data.ts";
 import type { Break, Scene } from "./rule.ts";
 
 /**
@@ -27,7 +28,7 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
     const mayExit = container?.behaviour.exitAfterMs !== undefined;
     const hasHooks = all.some(({ lifecycle }) => lifecycle?.postStart !== undefined);
     if (mayEnd || hasHooks || mayExit || (container === undefined && ended.has(uid))) continue;
-    if (endedByItself(scene, uid)) continue;
+    if (endedByItself(scene, uid) || madeRoom(scene, uid, first)) continue;
     broken("a restart disturbs nothing", `${uid}/${container === undefined ? "sandbox" : nameOf(container)} ${type}`);
   }
   for (const entry of node.entries.slice(first)) {
@@ -39,6 +40,15 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
     const isSame = entry.data["state"] === "running" && readyBefore.has(idOf(entry));
     if (isSame && !mayFlip) broken("readiness does not flip", `${entry.pod?.uid}/${entry.container}`);
   }
+}
+
+/** For a critical pod that had been refused, or had to make room itself: alone, a node takes it for a new one then. */
+function madeRoom({ node }: Scene, uid: string, first: number): boolean {
+  const [before, since] = [node.entries.slice(0, first), node.entries.slice(first)];
+  const entry = since.find(({ what, pod }) => what === "Preempting" && pod?.uid === uid);
+  if (entry === undefined || node.cluster !== undefined) return false;
+  const preemptor = dataText(entry, "preemptor");
+  return before.some(({ what, pod }) => pod?.uid === preemptor && (isRejection(what) || what === "Preempting"));
 }
 
 /** A pod with a container that ends by itself may come to its end at any moment. */
