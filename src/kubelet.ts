@@ -197,7 +197,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { ports, log } = this.#deps;
     using _hooks = onAbort(signal, () => this.#preStops.close());
-    await Promise.all([this.probes.load(), this.#allocations.load()]);
+    await Promise.all([this.probes.load(), this.#allocations.load(), this.#syncLoop.load()]);
     this.#workers.start(signal);
     void reportAdoption({ ...this.#deps, clock: ports.clock, pleg: this.#pleg, workers: this.#workers });
     await Promise.all([

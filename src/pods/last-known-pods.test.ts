@@ -49,7 +49,7 @@ test("pods of the API server that run are known as they were last, others are no
 test("a pod that was being stopped is not wanted any more, whatever for", async () => {
   const { files, record, keep, known } = await world();
   await keep(apiPod("stopping"));
-  await record("stopping").stopping(undefined);
+  await record("stopping").stopping(undefined, { code: "ManifestRemoved", message: "its manifest was removed" });
   await keep(apiPod("deleted", "one", "api", { deletionTimestamp: "2026-11-20T14:02:00Z" }));
   await keep(apiPod("unreadable"));
   await files.write("/kubelet/pods/unreadable/podwright.json", "{", 0o600);

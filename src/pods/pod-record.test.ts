@@ -7,12 +7,15 @@ import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { Annotation } from "../runtime/labels.ts";
-import { ActiveDeadline } from "./active-deadline.ts";
+import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
+import { PodEndings } from "./pod-endings.ts";
 import { PodRecord } from "./pod-record.ts";
 import { RestartTimes } from "./restart-times.ts";
 
 const wallMs = 1_700_000_000_000;
+const node = { rootDirectory: "/kubelet" };
 const web: Container = { name: "web", image: "web:1" };
+const removed = { code: "ManifestRemoved", message: "its manifest was removed" };
 const path = "/kubelet/pods/uid-1/podwright.json";
 
 class Scene {
@@ -22,13 +25,27 @@ class Scene {
 
   /** One life of podwright. */
   async life() {
+    const life = this.unread();
+    await life.record.load();
+    return life;
+  }
+
+  unread() {
     const clock = this.world.incarnation();
     const [deadline, restarts] = [new ActiveDeadline(clock), new RestartTimes(clock, 300_000)];
     const log = { warn: (message: string) => void this.warnings.push(message) };
-    const node = { rootDirectory: "/kubelet" };
     const record = new PodRecord({ files: this.files, node, log }, podUid("uid-1"), deadline, restarts);
-    await record.load();
     return { clock, deadline, restarts, record };
+  }
+
+  /** Why the pod is over, as a life that begins now knows it. */
+  async end(): Promise<unknown> {
+    const log = { warn: (message: string) => void this.warnings.push(message) };
+    const endings = new PodEndings({ files: this.files, node, log });
+    await endings.load();
+    const end = endings.take(podUid("uid-1"));
+    assert.equal(endings.take(podUid("uid-1")), undefined);
+    return end;
   }
 
   async pass(ms: number): Promise<void> {
@@ -91,10 +108,9 @@ test("a pod of the API server that stops while the disk is full is no longer kno
   };
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await record.save(ofApi);
-  const node = { rootDirectory: "/kubelet" };
   assert.ok(await keptSpec(scene.files, node, "uid-1"));
   scene.files.writeAtomic = () => Promise.reject(new Error("no space left on device"));
-  await record.stopping(ofApi);
+  await record.stopping(ofApi, removed);
   assert.equal(await keptSpec(scene.files, node, "uid-1"), undefined);
   assert.equal(scene.warnings.length, 1);
 });
@@ -114,10 +130,58 @@ test("writes follow one another: what is told last stands at the end, and what i
   };
   const all: Promise<unknown>[] = [record.save()];
   await begun;
-  all.push(record.stopping(undefined), record.stopping(undefined));
+  all.push(record.stopping(undefined, removed), record.stopping(undefined, removed));
   release();
   await Promise.all(all);
   assert.equal(writes, 2);
   const kept = new TextDecoder().decode(await scene.files.read(path, 1000));
   assert.equal((JSON.parse(kept) as { ends?: boolean }).ends, true);
+});
+
+test("a pod that the node ended for good is over for the next life too, as long as it is wanted", async () => {
+  const scene = new Scene();
+  assert.equal(await scene.end(), undefined);
+  const first = await scene.life();
+  first.deadline.endsAt(testPod(), testStatus([]));
+  const refused = { code: "OutOfcpu", message: "Pod was rejected: too little of it" };
+  for (const cause of [removed, refused]) {
+    await first.record.stopping(undefined, cause);
+    assert.equal(await scene.end(), undefined, cause.code);
+  }
+  const [code, message] = ["Preempting", "Preempted in order to admit critical pod"];
+  await first.record.stopping(undefined, { code, message, because: refused });
+  assert.deepEqual(await scene.end(), { code, message });
+  const second = await scene.life();
+  await second.record.save();
+  assert.deepEqual(await scene.end(), { code, message });
+  assert.equal(second.deadline.startedAt, wallMs);
+  await second.record.stopping(undefined, removed);
+  assert.equal(await scene.end(), undefined);
+});
+
+test("what is told before it is known what an earlier life left leaves that as it is", async () => {
+  const scene = new Scene();
+  const { deadline, record } = await scene.life();
+  deadline.endsAt(testPod(), testStatus([]));
+  await record.stopping(undefined, deadlineExceeded);
+  const second = await scene.life();
+  assert.equal(second.deadline.startedAt, wallMs);
+  const { deadline: third, record: next } = scene.unread();
+  const loaded = next.load();
+  await Promise.all([next.stopping(undefined, deadlineExceeded), loaded]);
+  assert.equal(third.startedAt, wallMs);
+  assert.equal((await scene.life()).deadline.startedAt, wallMs);
+});
+
+test("a pod whose record can't be read runs on, and that is said", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
+  await scene.files.write(path, '{"end": 1}', 0o600);
+  assert.equal(await scene.end(), undefined);
+  scene.files.list = () => Promise.reject(new Error("input/output error"));
+  assert.equal(await scene.end(), undefined);
+  assert.deepEqual(scene.warnings, [
+    "whether an earlier life ended a pod can't be read",
+    "which pods an earlier life ended can't be read",
+  ]);
 });

@@ -2,13 +2,15 @@ import { z } from "zod";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/kept-spec.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { podDirectory } from "../runtime/pod-directories.ts";
-import type { ActiveDeadline } from "./active-deadline.ts";
+import { type ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
+import { preempting } from "./preemption.ts";
 import type { RestartTimes } from "./restart-times.ts";
 
 const Content = z.object({
@@ -17,7 +19,12 @@ const Content = z.object({
   backOff: z.array(z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int() })),
   /** It was told to stop, and never runs again. */
   ends: z.boolean().optional(),
+  /** Why it has failed, where the node ended it for good. */
+  end: z.object({ code: z.string(), message: z.string() }).optional(),
 });
+
+/** Ends by which a pod has failed whatever its containers did. One that is refused is let in by a later life, if it can. */
+const ownEnds: ReadonlySet<string> = new Set([preempting.reason, deadlineExceeded.code]);
 
 const fileName = "podwright.json";
 const maxBytes = 1 << 20;
@@ -30,7 +37,7 @@ export interface RecordDependencies {
 
 /**
  * What of a pod's past neither its manifest nor the runtime tells: since when the node has it, and how long its
- * containers' crash-loop back-offs have become. Kept in the pod's directory, so that it goes with the pod, and a
+ * containers' crash-loop back-offs have become; and whether, and why, the node has ended it. Kept in the pod's directory, so that it goes with the pod, and a
  * restart of podwright starts neither over.
  */
 export class PodRecord {
@@ -40,6 +47,7 @@ export class PodRecord {
   readonly #restarts: RestartTimes;
   #saved = "";
   #ends = false;
+  #end: z.infer<typeof Content>["end"];
   /** One write after the other, so that the newest is the last; it never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
   /** The pod as it was kept last. */
@@ -54,12 +62,19 @@ export class PodRecord {
 
   /** Reads what an earlier life left. Never rejects: without it, both begin anew. */
   async load(): Promise<void> {
+    const turn = this.#turn.then(async () => this.#read());
+    this.#turn = turn;
+    await turn;
+  }
+
+  async #read(): Promise<void> {
     const { files, log } = this.#deps;
     try {
       if ((await files.stat(this.#path)) === undefined) return;
       const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
-      const { startedAt, backOff, ends = false } = Content.parse(JSON.parse(text));
-      this.#ends = ends;
+      const { startedAt, backOff, ends = false, end } = Content.parse(JSON.parse(text));
+      this.#ends ||= ends;
+      this.#end ??= end;
       if (startedAt !== undefined) this.#deadline.remember(startedAt);
       this.#restarts.remember(backOff);
       this.#saved = text;
@@ -85,6 +100,7 @@ export class PodRecord {
       startedAt: this.#deadline.startedAt,
       backOff: this.#restarts.delays(),
       ...(this.#ends && { ends: true }),
+      ...(this.#end && { end: this.#end }),
     };
     const text = JSON.stringify(content satisfies z.input<typeof Content>);
     if (text === this.#saved) return true;
@@ -102,9 +118,11 @@ export class PodRecord {
   /**
    * Before anything of the pod is stopped for good: whoever finds it half stopped must not start it again. Where that
    * can't be written, as on a full disk, the spec of the API server's pod goes: what is not known can't be started.
+   * @param cause why, by now: of one that is wanted no longer it does not matter any more how it ended
    */
-  async stopping(pod: Pod | undefined): Promise<void> {
+  async stopping(pod: Pod | undefined, { code, message }: Cause): Promise<void> {
     this.#ends = true;
+    this.#end = ownEnds.has(code) ? { code, message } : undefined;
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
@@ -138,13 +156,25 @@ function isOfApi({ metadata }: Pod): boolean {
 }
 
 /** Whether the pod was told to stop in an earlier life; true also when that can't be said. */
-export async function hasEnded({ files, node }: Omit<RecordDependencies, "log">, uid: PodUid): Promise<boolean> {
-  const path = `${podDirectory(node, uid)}/${fileName}`;
+export async function hasEnded(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<boolean> {
   try {
-    if ((await files.stat(path)) === undefined) return false;
-    const bytes = await files.read(path, maxBytes);
-    return Content.parse(JSON.parse(new TextDecoder().decode(bytes))).ends === true;
+    return (await readContent(from, uid))?.ends === true;
   } catch {
     return true;
   }
+}
+
+/** Why an earlier life ended the pod for good; undefined: it did not. Rejects when that can't be said. */
+export async function rememberedEnd(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<Cause | undefined> {
+  return (await readContent(from, uid))?.end;
+}
+
+async function readContent(
+  { files, node }: Omit<RecordDependencies, "log">,
+  uid: PodUid,
+): Promise<z.infer<typeof Content> | undefined> {
+  const path = `${podDirectory(node, uid)}/${fileName}`;
+  if ((await files.stat(path)) === undefined) return undefined;
+  const bytes = await files.read(path, maxBytes);
+  return Content.parse(JSON.parse(new TextDecoder().decode(bytes)));
 }

@@ -119,7 +119,7 @@ export class PodWorker {
     // What they started is not in the last look, and has its place in the order of the stops.
     if (this.#operations.abort(new CalledOff(cause)) > 0) this.#acted();
     // At once: the next step may have to wait for the runtime, and podwright may not live to take it.
-    void this.#record.stopping(this.#pod);
+    void this.#record.stopping(this.#pod, cause);
     this.wake(cause);
   }
 
@@ -314,8 +314,7 @@ export class PodWorker {
 
   /** What is left of the pod's earlier containers and sandboxes. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
-    const { runtime, config } = this.#deps;
-    if (await collectGarbage(runtime, this.ref, status, config.garbage, signal)) this.#acted();
+    if (await collectGarbage(this.#deps.runtime, this.ref, status, this.#deps.config.garbage, signal)) this.#acted();
   }
 
   async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
@@ -330,7 +329,7 @@ export class PodWorker {
       return;
     }
     this.#deps.publish(this.#view(status), state.cause);
-    await this.#record.stopping(this.#pod);
+    await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
     try {
       const leftSeconds = Math.max(0, wholeSeconds(state.killAtMs - runtime.clock.monotonic()));
       await killPod(runtime, { ref: this.ref, pod: this.#pod }, remainsOf(status), leftSeconds, state.cause, signal);
@@ -349,6 +348,7 @@ export class PodWorker {
       await this.#prune(status, signal);
       return;
     }
+    await this.#record.stopping(this.#pod, this.#forgotten);
     try {
       await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
     } finally {

@@ -15,6 +15,7 @@ import { AfterListing } from "./after-listing.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { ClusterHooks } from "./cluster-hooks.ts";
 import type { NodeAdmission } from "./node-admission.ts";
+import { PodEndings } from "./pod-endings.ts";
 import type { PodChange } from "./pod-change.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 import type { Rejection } from "./rejection.ts";
@@ -40,7 +41,7 @@ export interface SyncLoopDependencies {
   readonly cluster: ClusterHooks | undefined;
   /** Undefined: nobody looks. */
   readonly pressure?: Pick<NodePressure, "pressures"> | undefined;
-  /** Whether the pod was said to be over before this life of podwright knew of it: it never runs again. */
+  /** Whether the API server says of the pod, of which this life has said nothing yet, that it is over. */
   readonly hadEnded: (uid: PodUid) => boolean;
 }
 
@@ -61,12 +62,14 @@ export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
   readonly #afterListing: AfterListing;
   readonly #desk: AdmissionDesk;
+  readonly #endings: PodEndings;
   #knowsAll = false;
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
     const knowsAll = (): boolean => this.#knowsAll;
     this.#afterListing = new AfterListing({ ...deps, knowsAll, next: (change) => this.#take(change) });
+    this.#endings = new PodEndings(deps.runtime);
     this.#desk = new AdmissionDesk({
       workers: deps.workers,
       journal: deps.runtime.journal,
@@ -81,6 +84,11 @@ export class SyncLoop {
       refreshPlace: deps.cluster?.refreshPlace,
       next: (change, rejection) => this.#pass(change, rejection),
     });
+  }
+
+  /** Reads what earlier lives left. To be called once, before the runtime is looked at. */
+  async load(): Promise<void> {
+    await this.#endings.load();
   }
 
   /**
@@ -124,16 +132,25 @@ export class SyncLoop {
       this.#deps.workers.remove(podUid(pod.metadata.uid), cause, change.graceSeconds);
       return;
     }
-    if (change.op === "add" && this.#deps.hadEnded(podUid(pod.metadata.uid))) {
+    const end = change.op === "add" ? this.#endBefore(change) : undefined;
+    if (end !== undefined) {
       this.#pass(change, undefined);
-      const over: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
-      this.#deps.workers.terminate(podUid(pod.metadata.uid), over, gracePeriodSeconds(pod));
+      this.#deps.workers.terminate(podUid(pod.metadata.uid), end, gracePeriodSeconds(pod));
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
     const known = change.op === "update" || isDeleted(pod) || this.#runs(podUid(pod.metadata.uid));
     if (known) this.#pass(change, undefined);
     else this.#desk.add(change);
+  }
+
+  /** Why the pod was over before this life of podwright knew of it: it never runs again. */
+  #endBefore({ pod, cause }: PodChange): Cause | undefined {
+    const uid = podUid(pod.metadata.uid);
+    const end = this.#endings.take(uid);
+    if (this.#deps.hadEnded(uid)) return { code: "PodHadEnded", message: "the pod had ended before", because: cause };
+    // Beside one that is still ending it is another life of the pod.
+    return end && this.#deps.workers.get(uid) === undefined ? { ...end, because: cause } : undefined;
   }
 
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
@@ -198,6 +215,7 @@ export class SyncLoop {
         if (!(await owns(uid))) continue;
         const pod = await keptSpec(runtime.files, runtime.node, uid);
         const cause: Cause = { code: "OrphanedPod", message: "no source wants this pod" };
+        this.#endings.take(uid);
         workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
       } else if (error === undefined) {
         cache.delete(uid);
@@ -211,7 +229,9 @@ export class SyncLoop {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
       const known = workers.get(pod) !== undefined || cache.uids().includes(pod) || pleg.isListed(pod);
-      if (!known) await leftovers.remove(uid, signal);
+      if (known) continue;
+      this.#endings.take(pod);
+      await leftovers.remove(uid, signal);
     }
   }
 

@@ -176,3 +176,48 @@ test("a pod whose deadline comes while a container starts again has not ended be
     assert.equal(scene.status()?.phase, "Failed");
   }
 });
+
+/** A pod makes room for a critical one, which takes its host port too, and podwright is started again. */
+async function madeRoom(): Promise<Scene> {
+  const scene = new Scene({ cpu: "1" });
+  const { node } = scene;
+  const withPort = (name: string, cpu: string): Pod => {
+    const { metadata, spec } = asking(name, cpu);
+    const containers = spec.containers.map((each) => ({ ...each, ports: [{ containerPort: 80, hostPort: 8001 }] }));
+    return { metadata, spec: { ...spec, containers } };
+  };
+  const critical = asking("critical", "600m");
+  node.add(withPort("yields", "600m"));
+  await scene.pass(5000);
+  node.add({ ...critical, spec: { ...critical.spec, priority: 2_000_000_000 } });
+  await scene.pass(60_000);
+  node.add(withPort("next", "300m"));
+  await scene.pass(5000);
+  node.kill();
+  node.start();
+  await scene.pass(60_000);
+  return scene;
+}
+
+test("a pod that made room for a critical one has failed, also after a restart: it holds nothing and does not run", async () => {
+  const scene = await madeRoom();
+  const { node, world } = scene;
+  const runsNow = (): string[] => ["yields", "critical", "next", "more"].filter((name) => world.running(name, name));
+  assert.deepEqual(runsNow(), ["critical", "next"]);
+  assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
+  assert.equal(scene.entries("Preempting").length, 1);
+  node.add(asking("more", "100m"));
+  await scene.pass(5000);
+  assert.deepEqual(runsNow(), ["critical", "next", "more"]);
+});
+
+test("a pod that made room for a critical one comes to life again when it is removed and comes back, also after a restart", async () => {
+  const scene = await madeRoom();
+  const { node, world } = scene;
+  node.remove("critical");
+  node.remove("yields");
+  node.add(asking("yields", "600m"));
+  await scene.pass(60_000);
+  assert.ok(world.running("yields", "yields"));
+  assert.equal(scene.status("yields")?.phase, "Running");
+});

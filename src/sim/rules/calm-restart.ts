@@ -42,13 +42,13 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
   }
 }
 
-/** For a critical pod that had been refused, or had to make room itself: alone, a node takes it for a new one then. */
+/** For a critical pod that had been refused: alone, a node takes it for a new one then. */
 function madeRoom({ node }: Scene, uid: string, first: number): boolean {
   const [before, since] = [node.entries.slice(0, first), node.entries.slice(first)];
   const entry = since.find(({ what, pod }) => what === "Preempting" && pod?.uid === uid);
   if (entry === undefined || node.cluster !== undefined) return false;
   const preemptor = dataText(entry, "preemptor");
-  return before.some(({ what, pod }) => pod?.uid === preemptor && (isRejection(what) || what === "Preempting"));
+  return before.some(({ what, pod }) => pod?.uid === preemptor && isRejection(what));
 }
 
 /** A pod with a container that ends by itself may come to its end at any moment. */

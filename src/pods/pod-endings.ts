@@ -1,0 +1,44 @@
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
+import { type RecordDependencies, rememberedEnd } from "./pod-record.ts";
+
+/**
+ * Which pods an earlier life ended for good, and why. Read before any pod is taken up: one that has failed holds nothing
+ * of the node and does not run again, though the runtime still has what is left of it and a source wants it.
+ */
+export class PodEndings {
+  readonly #deps: RecordDependencies;
+  readonly #ends = new Map<PodUid, Cause>();
+
+  constructor(deps: RecordDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Never rejects: a pod whose record can't be read is taken for one that runs on. */
+  async load(): Promise<void> {
+    const { files, node, log } = this.#deps;
+    try {
+      const uids = (await files.list(`${node.rootDirectory}/pods`)).map(({ name }) => podUid(name));
+      await Promise.all(uids.map(async (uid) => this.#read(uid)));
+    } catch (error) {
+      log.warn("which pods an earlier life ended can't be read", { error: errorMessage(error) });
+    }
+  }
+
+  /** Why the pod is over; asked once, as whatever comes later under its UID is another life of it. */
+  take(uid: PodUid): Cause | undefined {
+    const end = this.#ends.get(uid);
+    this.#ends.delete(uid);
+    return end;
+  }
+
+  async #read(uid: PodUid): Promise<void> {
+    try {
+      const end = await rememberedEnd(this.#deps, uid);
+      if (end !== undefined) this.#ends.set(uid, end);
+    } catch (error) {
+      this.#deps.log.warn("whether an earlier life ended a pod can't be read", { uid, error: errorMessage(error) });
+    }
+  }
+}
