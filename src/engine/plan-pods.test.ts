@@ -98,10 +98,9 @@ test("pods that are being stopped, have ended, are overdue or wait for their nam
   const stopping = only({ state: { kind: "terminating", cause, killAtMs: 3000 }, actions: undefined });
   const because = ["near", "far"];
   assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
-  assert.equal(only({ state: { kind: "terminated", cause, released: false } }).note, "it has ended: near");
-  assert.deepEqual(only({ state: { kind: "terminated", cause, released: false }, forgotten: true }).steps, [
-    { text: "remove the pod", because },
-  ]);
+  const state = { kind: "terminated", cause, killAtMs: 3000, released: false } as const;
+  assert.equal(only({ state }).note, "it has ended: near");
+  assert.deepEqual(only({ state, forgotten: true }).steps, [{ text: "remove the pod", because }]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);
   assert.match(only({ behind: "u0", actions: undefined }).waits[0]?.text ?? "", /until pod u0 of the same name/u);
   assert.match(only({ stale: "no answer" }).note, /no answer/u);

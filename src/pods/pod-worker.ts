@@ -255,8 +255,7 @@ export class PodWorker {
       return;
     }
     if (actions.killPod !== undefined && actions.createSandbox === undefined) {
-      this.terminate(actions.killPod, gracePeriodSeconds(pod));
-      return;
+      return this.terminate(actions.killPod, gracePeriodSeconds(pod));
     }
     await this.#prune(status, signal);
     // What is on its way to run has what it was decided with, and is resized with its pod when it does.
@@ -317,16 +316,15 @@ export class PodWorker {
     if (await collectGarbage(this.#deps.runtime, this.ref, status, this.#deps.config.garbage, signal)) this.#acted();
   }
 
-  async #terminating(state: Terminating, status: PodStatus, signal: AbortSignal): Promise<void> {
+  async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
     const { runtime } = this.#deps;
     const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
     if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);
     // Stopped at least once in any case: what ended by itself still has what it held.
     const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
     if (wasStopped && hasStopped(status)) {
-      this.#enter({ kind: "terminated", cause: state.cause, released: false });
-      this.#schedule.by(0, state.cause);
-      return;
+      this.#enter({ ...state, kind: "terminated", released: false });
+      return this.#schedule.by(0, state.cause);
     }
     this.#deps.publish(this.#view(status), state.cause);
     await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
@@ -340,6 +338,8 @@ export class PodWorker {
   }
 
   async #terminated(state: Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
+    // The runtime may have made it late, of a start that was called off. What it holds has to be given back.
+    if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };

@@ -11,6 +11,8 @@ export type WorkerState = { readonly kind: "syncing" } | Terminating | Terminate
 export interface Terminated {
   readonly kind: "terminated";
   readonly cause: Cause;
+  /** As it was while the pod was terminating: what comes to run late has until then. */
+  readonly killAtMs: number;
   /** It holds nothing any more, no volumes either. */
   readonly released: boolean;
 }

@@ -160,6 +160,25 @@ test("a pod that comes back to a sandbox which the runtime made late has its cgr
   assert.equal((await keptSpec(scene.node.files, usualConfig.node, "back"))?.spec.containers[0]?.name, "c");
 });
 
+test("a sandbox which the runtime made late, when its pod had ended, is stopped at once, and so before it is removed", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  node.add(podOf({ restartPolicy: "Never", containers: [ends("job", 1000, 0)] }, "job", "job"));
+  await scene.pass(40_000);
+  const config = [...world.sandboxes.values()][0]?.config;
+  assert.ok(config?.metadata);
+  const late = world.runSandbox({ ...config, metadata: { ...config.metadata, attempt: 1 } });
+  await scene.pass(5000);
+  const { ready, released } = world.sandboxes.get(late) ?? {};
+  assert.deepEqual({ ready, released }, { ready: false, released: true });
+  assert.equal(scene.status("job")?.phase, "Succeeded");
+  node.remove("job");
+  await scene.pass(60_000);
+  const done = scene.entries("StopPodSandbox", "RemovePodSandbox").filter(({ data }) => data?.["id"] === late);
+  const whats = done.map(({ what }) => what);
+  assert.deepEqual(whats, ["StopPodSandbox", "RemovePodSandbox"]);
+});
+
 test("a pod whose deadline comes while a container starts again has not ended before that container has", async () => {
   for (let durationMs = 500; durationMs <= 1500; durationMs += 50) {
     const scene = new Scene();
