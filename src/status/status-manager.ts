@@ -44,13 +44,14 @@ export class StatusManager {
   }
 
   /**
-   * What an earlier life said of a pod: new ones go on from there. One that this life has made already, without the API
-   * server, keeps what it says and takes over since when that is so. Nobody is told of it.
+   * What an earlier life said of a pod, and others since: new ones go on from there. One that this life has made already,
+   * without the API server, keeps what it says and takes over since when that is so. Nobody is told of it.
    */
   seed(uid: string, status: PodStatus): void {
     const before = this.#statuses.get(uid);
-    if (before === undefined) this.#statuses.set(uid, { status, version: 0 });
-    else if (before.version > 0) this.#statuses.set(uid, { ...before, status: withTimesOf(before.status, status) });
+    const version = before?.version ?? 0;
+    const seeded = before === undefined || version === 0 ? status : withTimesOf(before.status, status);
+    this.#statuses.set(uid, { status: seeded, version });
   }
 
   /** Whether an earlier life, or somebody else, has said that the pod is over, and this life nothing of it yet. */

@@ -178,6 +178,15 @@ describe("StatusSync", () => {
     });
   });
 
+  test("what others write before this life has said anything is where that goes on", async () => {
+    await withWorld(async ({ sync, statuses }) => {
+      const conditions = [{ ...ready("False"), lastTransitionTime: "2026-11-22T10:00:00Z" }];
+      sync.podSeen(apiPod("a", {}, { phase: "Pending" }));
+      sync.podSeen(apiPod("a", { resourceVersion: "11" }, { ...pending, conditions }));
+      assert.deepEqual(statuses.get("uid-a")?.conditions, conditions);
+    });
+  });
+
   test("what somebody else made of our part of a status is put right, in a while", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pod = apiPod("a");

@@ -127,13 +127,13 @@ export class StatusSync {
     this.#touch(uid);
   }
 
-  /** Readiness gates are opened at the API server. */
+  /** Readiness gates are opened at the API server. Of what this life has said nothing yet, all is others'. */
   #adopt(uid: string, status: PodStatus | undefined): void {
-    if (!this.#deps.statuses.adopt(uid, foreignConditions(status))) return;
-    this.#deps.conditionsChanged(uid, {
-      code: "ConditionsChanged",
-      message: "somebody else has changed conditions of the pod",
-    });
+    const { statuses, conditionsChanged } = this.#deps;
+    const isNews = statuses.adopt(uid, foreignConditions(status));
+    if (status !== undefined && statuses.getVersioned(uid)?.version === 0) statuses.seed(uid, status);
+    if (!isNews) return;
+    conditionsChanged(uid, { code: "ConditionsChanged", message: "somebody else has changed conditions of the pod" });
   }
 
   podGone(pod: ApiPod): void {
