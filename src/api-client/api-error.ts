@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether an error is such an answer of the API server. */
+/** Whether an error is such an answer of the API server, which gave its reason itself. */
 export function isApiError(error: unknown, ...reasons: readonly ApiErrorReason[]): error is ApiError {
   return error instanceof ApiError && reasons.some((reason) => reason === error.reason);
 }
@@ -64,13 +64,8 @@ export function apiErrorOf(what: string, code: number, body: unknown, retryAfter
   const seconds = Number(retryAfter ?? status?.details?.retryAfterSeconds ?? Number.NaN);
   const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
   const message = status?.message || `the API server answered with ${code}`;
-  return new ApiError(status?.code || code, status?.reason ?? reasonOf(code), `${what}: ${message}`, retryAfterMs);
-}
-
-/** Proxies and load balancers answer without a Status. */
-function reasonOf(code: number): string {
-  const reasons: Readonly<Record<number, ApiErrorReason>> = { 403: "Forbidden", 404: "NotFound", 410: "Gone" };
-  return reasons[code] ?? "";
+  // No reason is made of a code alone: proxies and load balancers, who answer without a Status, know of no object.
+  return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs);
 }
 
 /** Parses JSON of the API server. @throws ApiDecodeError that shows nothing of the text: it may hold a secret */

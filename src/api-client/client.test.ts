@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
-import { isApiError, isExpired } from "./api-error.ts";
+import { ApiError, isApiError, isExpired } from "./api-error.ts";
 import { decoder, resourcePath } from "./resource.ts";
 
 const Thing = z.object({ metadata: z.looseObject({ name: z.string() }) });
@@ -50,6 +50,18 @@ describe("ApiClient", () => {
     const gone = assert.rejects(kube.client().get(call), isExpired);
     await (await kube.next()).json("not a Status", 410);
     await gone;
+  });
+
+  test("only the API server itself says that an object is not there", async () => {
+    const kube = new ScriptedKube();
+    for (const body of ["default backend - 404", { reason: "NotFound" }]) {
+      const got = assert.rejects(kube.client().get(call), (error: unknown) => {
+        assert.ok(error instanceof ApiError);
+        return error.code === 404 && !isApiError(error, "NotFound");
+      });
+      await (await kube.next()).json(body, 404);
+      await got;
+    }
   });
 
   test("an answer that can't be read is an error that shows nothing of it", async () => {

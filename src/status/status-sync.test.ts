@@ -1,66 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { podWith } from "../../test/support/pods.ts";
-import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
+import { answer, apiPod, cause, pending, ready, running, withWorld } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
-import type { ApiPod } from "../sources/api-pod.ts";
-import { StatusManager } from "./status-manager.ts";
-import { StatusSync } from "./status-sync.ts";
-
-const cause = { code: "Test", message: "the test says so" };
-const ready = (status: "True" | "False") => ({ type: "Ready", status, lastProbeTime: null, lastTransitionTime: null });
-const running: PodStatus = { phase: "Running", conditions: [ready("True")] };
-const pending: PodStatus = { phase: "Pending", conditions: [ready("False")] };
-
-function apiPod(name: string, more: Partial<ApiPod["metadata"]> = {}, status?: PodStatus): ApiPod {
-  const metadata = { name, uid: `uid-${name}`, resourceVersion: "10", ...more };
-  return { ...podWith({ containers: [{ name: "c" }] }, metadata), status, unsupported: "" };
-}
-
-/** As the server answers a patch. */
-function answer(pod: ApiPod, status: PodStatus, resourceVersion: string): object {
-  const { metadata, spec } = pod;
-  return { metadata: { ...metadata, resourceVersion }, spec, status };
-}
-
-class World {
-  readonly kube = new ScriptedKube();
-  readonly journal = new MemoryRecorder();
-  readonly statuses = new StatusManager(this.journal);
-  readonly sync: StatusSync;
-  /** Pods of which others have changed conditions. */
-  readonly changed: string[] = [];
-  /** Mirror pods whose status was not taken. */
-  readonly refused: string[] = [];
-  /** Of static pods' manifests, by UID. */
-  readonly hashes = new Map([["static-uid", "hash"]]);
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<void>;
-
-  constructor() {
-    const { kube, journal, statuses } = this;
-    this.sync = new StatusSync({
-      ...{ client: kube.client(), clock: kube.clock, journal, log: silentLog, statuses },
-      conditionsChanged: (uid) => this.changed.push(uid),
-      mirrorRefused: (uid) => this.refused.push(uid),
-      manifestHash: (uid) => this.hashes.get(uid),
-    });
-    this.#ended = this.sync.run(this.#stop.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort(new Error("the test is over"));
-    await this.#ended;
-    assert.deepEqual(this.kube.clock.waits, []);
-  }
-}
-
-async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const world = new World();
-  await work(world);
-  await world.stop();
-}
 
 describe("StatusSync", () => {
   test("patches a status without asking before, as of this pod only", async () => {
@@ -296,43 +238,6 @@ describe("StatusSync", () => {
       assert.ok(await kube.isQuiet(), "what ended is not the pod that is shown there");
       statuses.set(next, running, cause);
       assert.equal(((await kube.next()).body as { status: PodStatus }).status.phase, "Running");
-    });
-  });
-
-  test("a server that fails is asked again, ever more slowly; a pod that is gone is let be", async () => {
-    await withWorld(async ({ kube, sync, statuses }) => {
-      const pod = apiPod("a");
-      sync.podSeen(pod);
-      statuses.set(pod, running, cause);
-      for (const delayMs of [500, 1000, 2000]) {
-        await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
-        await kube.clock.advance(delayMs - 1);
-        assert.ok(await kube.isQuiet());
-        await kube.clock.advance(1);
-      }
-      await (await kube.next()).json({ kind: "Status", reason: "NotFound", code: 404 }, 404);
-      await kube.clock.advance(60_000);
-      assert.ok(await kube.isQuiet());
-    });
-  });
-
-  test("a status that may have arrived though it failed leaves nothing of itself behind", async () => {
-    await withWorld(async ({ kube, sync, statuses }) => {
-      const pod = apiPod("a", {}, pending);
-      sync.podSeen(pod);
-      statuses.set(pod, { ...pending, message: "no room" }, cause);
-      const lost = await kube.next();
-      assert.deepEqual(lost.body, { metadata: { uid: "uid-a" }, status: { message: "no room" } });
-      await lost.json({ kind: "Status", code: 504 }, 504);
-      statuses.set(pod, { ...pending, reason: "Slow" }, cause);
-      await kube.clock.advance(500);
-      const question = await kube.next();
-      assert.deepEqual([question.request.method, question.url.pathname], ["GET", "/api/v1/namespaces/ns/pods/a"]);
-      await question.json(answer(pod, { ...pending, message: "no room" }, "11"));
-      const patch = await kube.next();
-      assert.deepEqual(patch.body, { metadata: { uid: "uid-a" }, status: { message: null, reason: "Slow" } });
-      await patch.json(answer(pod, { ...pending, reason: "Slow" }, "12"));
-      assert.ok(await kube.isQuiet());
     });
   });
 

@@ -12,6 +12,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
+import { difference, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
 import { foreignConditions, rankOf, statusPatch } from "./status-write.ts";
 
 export interface StatusSyncDependencies {
@@ -28,31 +29,6 @@ export interface StatusSyncDependencies {
   readonly manifestHash: (uid: string) => string | undefined;
 }
 
-/** A pod of the server's, and how far it has been told. */
-interface Entry {
-  pod: ApiPod;
-  /** As the server had it last. */
-  found: PodStatus | undefined;
-  foundVersion: string | undefined;
-  /** Version of the status that the server was told last; undefined: none, or it has to be told again. */
-  told: number | undefined;
-  /** Why the latest status is what it is. */
-  cause: Cause;
-  /** It has stopped and holds nothing any more: then the server may forget it. */
-  released: boolean;
-  deleted: boolean;
-  busy: boolean;
-  /** Nobody knows whether the last write was done: what the server has is asked for before the next. */
-  unsure: boolean;
-  failures: number;
-  /** Monotonic ms before which nothing is sent. */
-  notBeforeMs: number;
-  /** Monotonic ms at which what somebody else wrote into our part is put right. */
-  reconcileAtMs: number | undefined;
-  /** What the server did not take of the last patch: it need not be sent again and again. */
-  refused: string | undefined;
-}
-
 interface Write {
   readonly kind: "patch" | "delete";
   readonly rank: number;
@@ -64,7 +40,11 @@ const firstRetryMs = 500;
 const longestRetryMs = 10_000;
 /** What somebody else changes in a status of ours is put right, but not in a fight. */
 const reconcileMs = 10_000;
-const unknown: Cause = { code: "StatusChanged", message: "the pod's status has changed" };
+/**
+ * Who says that a pod is not there may have been the wrong one to ask (a load balancer between clusters): nothing is
+ * forgotten before the watch says that the pod is gone.
+ */
+const missingRetryMs = 120_000;
 
 /**
  * Brings pods' statuses to the API server (upstream's statusManager): the latest of each, in order within a pod and side
@@ -74,7 +54,7 @@ const unknown: Cause = { code: "StatusChanged", message: "the pod's status has c
  */
 export class StatusSync {
   readonly #deps: StatusSyncDependencies;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, StatusEntry>();
   /** UIDs of the mirror pods, and those under which the statuses of static pods are kept, by full name. */
   readonly #mirrors = new Map<string, string>();
   readonly #statics = new Map<string, string>();
@@ -117,7 +97,10 @@ export class StatusSync {
       if (mirror) this.#keepTimes(pod);
     } else {
       entry.pod = pod;
+      this.#isThere(entry);
       if (isNewer(resourceVersion, entry.foundVersion)) {
+        // Still there, or it would not change: perhaps others hold it there (finalizers).
+        entry.deleted = false;
         entry.found = pod.status;
         entry.foundVersion = resourceVersion;
         if (!mirror) this.#adopt(uid, pod.status);
@@ -160,7 +143,14 @@ export class StatusSync {
     if (uid === undefined || entry === undefined) return;
     if (!isOwn && previous === undefined) this.#keepTimes(entry.pod);
     entry.cause = cause;
+    this.#isThere(entry);
     this.#touch(uid);
+  }
+
+  /** Something is heard of a pod that the server was said not to have. */
+  #isThere(entry: StatusEntry): void {
+    entry.notBeforeMs = entry.missingUntilMs ?? entry.notBeforeMs;
+    entry.missingUntilMs = undefined;
   }
 
   /** Since when a static pod is as it is, is known from its mirror pod alone: an earlier life has told it there. */
@@ -171,7 +161,7 @@ export class StatusSync {
   }
 
   /** Somebody else wrote into what is ours. */
-  #reconcile(entry: Entry): void {
+  #reconcile(entry: StatusEntry): void {
     const latest = this.#latest(entry);
     if (entry.busy || latest === undefined || latest.version !== entry.told) return;
     const differs = difference(entry, latest.status);
@@ -180,7 +170,7 @@ export class StatusSync {
     entry.cause = { code: "StatusDiffers", message: "the API server's status is not what this node knows of the pod" };
   }
 
-  #latest({ pod }: Entry): { readonly status: PodStatus; readonly version: number } | undefined {
+  #latest({ pod }: StatusEntry): { readonly status: PodStatus; readonly version: number } | undefined {
     const uid = isMirrorPod(pod) ? this.#staticOf(pod) : pod.metadata.uid;
     const latest = uid === undefined ? undefined : this.#deps.statuses.getVersioned(uid);
     // What an earlier life left is the server's own.
@@ -201,7 +191,7 @@ export class StatusSync {
   }
 
   /** What the server has to be told next of a pod; undefined: nothing. */
-  #next(entry: Entry): Write | undefined {
+  #next(entry: StatusEntry): Write | undefined {
     const { pod, found, told } = entry;
     const latest = this.#latest(entry);
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
@@ -212,7 +202,7 @@ export class StatusSync {
     return over ? { kind: "delete", rank: 0 } : undefined;
   }
 
-  #dueAtMs(entry: Entry): number {
+  #dueAtMs(entry: StatusEntry): number {
     const isNews = this.#latest(entry)?.version !== entry.told;
     return Math.max(entry.notBeforeMs, isNews ? 0 : (entry.reconcileAtMs ?? 0));
   }
@@ -223,7 +213,7 @@ export class StatusSync {
     if (signal === undefined || signal.aborted) return;
     const nowMs = this.#deps.clock.monotonic();
     let soonestMs = Number.POSITIVE_INFINITY;
-    const due: { readonly entry: Entry; readonly write: Write }[] = [];
+    const due: { readonly entry: StatusEntry; readonly write: Write }[] = [];
     for (const uid of this.#dirty) {
       const entry = this.#entries.get(uid);
       const write = entry && this.#next(entry);
@@ -243,7 +233,7 @@ export class StatusSync {
     }
   }
 
-  #begin(entry: Entry, kind: Write["kind"], signal: AbortSignal): void {
+  #begin(entry: StatusEntry, kind: Write["kind"], signal: AbortSignal): void {
     entry.busy = true;
     const write = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
@@ -253,12 +243,13 @@ export class StatusSync {
     this.#writes.add(write);
   }
 
-  async #write(entry: Entry, kind: Write["kind"], signal: AbortSignal): Promise<void> {
+  async #write(entry: StatusEntry, kind: Write["kind"], signal: AbortSignal): Promise<void> {
     const version = this.#latest(entry)?.version;
     try {
       if (kind === "patch") await this.#patch(entry, signal);
       else await this.#delete(entry, signal);
       entry.failures = 0;
+      entry.missingUntilMs = undefined;
       if (this.#failing) this.#deps.log.info("pods' statuses reach the API server again");
       this.#failing = false;
     } catch (error) {
@@ -269,7 +260,7 @@ export class StatusSync {
     }
   }
 
-  async #patch(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #patch(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     if (entry.unsure) await this.#ask(entry, signal);
     const latest = this.#latest(entry);
     if (latest === undefined) return;
@@ -290,13 +281,13 @@ export class StatusSync {
   }
 
   /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */
-  async #ask(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #ask(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     const after = await this.#deps.client.get(this.#call(entry.pod, signal));
     if (after.metadata.uid === entry.pod.metadata.uid) has(entry, after);
     entry.unsure = false;
   }
 
-  async #delete(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #delete(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     const { pod } = entry;
     const { clock, journal, client } = this.#deps;
     const message = "removing the stopped pod from the API server";
@@ -306,10 +297,12 @@ export class StatusSync {
       client.delete(this.#call(pod, signal), options),
     );
     entry.deleted = true;
+    // Seen once more after this, there is no hurry.
+    entry.notBeforeMs = clock.monotonic() + longestRetryMs;
   }
 
   /** The server will never take it. The next one it may, and a pod that is deleted must not stay for this. */
-  #refused(entry: Entry, version: number | undefined, error: ApiError): void {
+  #refused(entry: StatusEntry, version: number | undefined, error: ApiError): void {
     const { pod } = entry;
     const { namespace, name, uid } = pod.metadata;
     this.#deps.log.warn("the API server does not take a pod's status", { namespace, name, error: error.message });
@@ -320,19 +313,21 @@ export class StatusSync {
     if (isMirrorPod(pod)) this.#deps.mirrorRefused(uid);
   }
 
-  #failed(entry: Entry, error: unknown): void {
+  #failed(entry: StatusEntry, error: unknown): void {
     const { clock, log } = this.#deps;
-    if (isApiError(error, "NotFound") || isOtherUid(error)) {
-      // Gone, and another of its name may be there: the watch will tell.
-      entry.told = this.#latest(entry)?.version;
-      entry.deleted = true;
-      return;
-    }
-    entry.unsure = !(error instanceof ApiError) || error.code >= 500;
     // At a conflict others have changed the pod all the while; at a deletion it may be another pod of its name.
     entry.failures++;
-    const delayMs = Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
-    entry.notBeforeMs = clock.monotonic() + delayMs;
+    const nowMs = clock.monotonic();
+    const retryAtMs = nowMs + Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
+    if (isApiError(error, "NotFound") || isOtherUid(error)) {
+      // Gone, and another of its name may be there: the watch will tell.
+      entry.missingUntilMs = retryAtMs;
+      entry.notBeforeMs = nowMs + missingRetryMs;
+      return;
+    }
+    entry.missingUntilMs = undefined;
+    entry.unsure = !(error instanceof ApiError) || error.code >= 500;
+    entry.notBeforeMs = retryAtMs;
     if (!this.#failing) log.warn("a pod's status does not reach the API server", { error: errorMessage(error) });
     this.#failing = true;
   }
@@ -349,44 +344,6 @@ export class StatusSync {
   }
 }
 
-function newEntry(pod: ApiPod): Entry {
-  return {
-    pod,
-    found: pod.status,
-    foundVersion: pod.metadata.resourceVersion,
-    told: undefined,
-    cause: unknown,
-    released: false,
-    deleted: false,
-    busy: false,
-    unsure: false,
-    failures: 0,
-    notBeforeMs: 0,
-    reconcileAtMs: undefined,
-    refused: undefined,
-  };
-}
-
-/** The server's answer, unless something newer is known of it. */
-function has(entry: Entry, { metadata, status }: ApiPod): void {
-  if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return;
-  entry.found = status;
-  entry.foundVersion = metadata.resourceVersion;
-}
-
-/** What the server has yet to take of a status, to be compared; undefined: nothing. */
-function difference({ pod, found }: Entry, status: PodStatus): string | undefined {
-  const patch = statusPatch(pod.metadata.uid, found, status);
-  return patch && JSON.stringify(patch);
-}
-
 function fullName({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}/${name}`;
-}
-
-/** Versions of one kind grow (KEP-5504); where they are no numbers, what comes later is taken to be newer. */
-function isNewer(version: string | undefined, than: string | undefined): boolean {
-  const numbers = [version, than].map((text) => (text !== undefined && /^\d+$/u.test(text) ? BigInt(text) : undefined));
-  const [a, b] = numbers;
-  return a === undefined || b === undefined || a > b;
 }

@@ -1,0 +1,73 @@
+import type { PodStatus } from "../api/status.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { ApiPod } from "../sources/api-pod.ts";
+import { statusPatch } from "./status-write.ts";
+
+/** A pod of the server's, and how far it has been told. */
+export interface StatusEntry {
+  pod: ApiPod;
+  /** As the server had it last. */
+  found: PodStatus | undefined;
+  foundVersion: string | undefined;
+  /** Version of the status that the server was told last; undefined: none, or it has to be told again. */
+  told: number | undefined;
+  /** Why the latest status is what it is. */
+  cause: Cause;
+  /** It has stopped and holds nothing any more: then the server may forget it. */
+  released: boolean;
+  /** The server was told to remove it, and has shown no newer version of it since. */
+  deleted: boolean;
+  busy: boolean;
+  /** Nobody knows whether the last write was done: what the server has is asked for before the next. */
+  unsure: boolean;
+  failures: number;
+  /** The server said that it has no such pod: monotonic ms at which it may be asked again, when something is heard of it. */
+  missingUntilMs: number | undefined;
+  /** Monotonic ms before which nothing is sent. */
+  notBeforeMs: number;
+  /** Monotonic ms at which what somebody else wrote into our part is put right. */
+  reconcileAtMs: number | undefined;
+  /** What the server did not take of the last patch: it need not be sent again and again. */
+  refused: string | undefined;
+}
+
+const unknown: Cause = { code: "StatusChanged", message: "the pod's status has changed" };
+
+export function newEntry(pod: ApiPod): StatusEntry {
+  return {
+    pod,
+    found: pod.status,
+    foundVersion: pod.metadata.resourceVersion,
+    told: undefined,
+    cause: unknown,
+    released: false,
+    deleted: false,
+    busy: false,
+    unsure: false,
+    failures: 0,
+    missingUntilMs: undefined,
+    notBeforeMs: 0,
+    reconcileAtMs: undefined,
+    refused: undefined,
+  };
+}
+
+/** The server's answer, unless something newer is known of it. */
+export function has(entry: StatusEntry, { metadata, status }: ApiPod): void {
+  if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return;
+  entry.found = status;
+  entry.foundVersion = metadata.resourceVersion;
+}
+
+/** What the server has yet to take of a status, to be compared; undefined: nothing. */
+export function difference({ pod, found }: StatusEntry, status: PodStatus): string | undefined {
+  const patch = statusPatch(pod.metadata.uid, found, status);
+  return patch && JSON.stringify(patch);
+}
+
+/** Versions of one kind grow (KEP-5504); where they are no numbers, what comes later is taken to be newer. */
+export function isNewer(version: string | undefined, than: string | undefined): boolean {
+  const numbers = [version, than].map((text) => (text !== undefined && /^\d+$/u.test(text) ? BigInt(text) : undefined));
+  const [a, b] = numbers;
+  return a === undefined || b === undefined || a > b;
+}
