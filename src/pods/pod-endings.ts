@@ -4,8 +4,8 @@ import type { Cause } from "../journal/entry.ts";
 import { type RecordDependencies, rememberedEnd } from "./pod-record.ts";
 
 /**
- * Which pods an earlier life ended for good, and why. Read before any pod is taken up: one that has failed holds nothing
- * of the node and does not run again, though the runtime still has what is left of it and a source wants it.
+ * Which pods were over for good in an earlier life, and why. Read before any pod is taken up: one that is over holds
+ * nothing of the node and does not run again, though the runtime still has what is left of it and a source wants it.
  */
 export class PodEndings {
   readonly #deps: RecordDependencies;
@@ -22,7 +22,7 @@ export class PodEndings {
       const uids = (await files.list(`${node.rootDirectory}/pods`)).map(({ name }) => podUid(name));
       await Promise.all(uids.map(async (uid) => this.#read(uid)));
     } catch (error) {
-      log.warn("which pods an earlier life ended can't be read", { error: errorMessage(error) });
+      log.warn("which pods were over before can't be read", { error: errorMessage(error) });
     }
   }
 
@@ -38,7 +38,7 @@ export class PodEndings {
       const end = await rememberedEnd(this.#deps, uid);
       if (end !== undefined) this.#ends.set(uid, end);
     } catch (error) {
-      this.#deps.log.warn("whether an earlier life ended a pod can't be read", { uid, error: errorMessage(error) });
+      this.#deps.log.warn("whether a pod was over before can't be read", { uid, error: errorMessage(error) });
     }
   }
 }

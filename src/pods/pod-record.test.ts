@@ -181,7 +181,7 @@ test("a pod whose record can't be read runs on, and that is said", async () => {
   scene.files.list = () => Promise.reject(new Error("input/output error"));
   assert.equal(await scene.end(), undefined);
   assert.deepEqual(scene.warnings, [
-    "whether an earlier life ended a pod can't be read",
-    "which pods an earlier life ended can't be read",
+    "whether a pod was over before can't be read",
+    "which pods were over before can't be read",
   ]);
 });

@@ -19,12 +19,20 @@ const Content = z.object({
   backOff: z.array(z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int() })),
   /** It was told to stop, and never runs again. */
   ends: z.boolean().optional(),
-  /** Why it has failed, where the node ended it for good. */
+  /** Why it is over, where nothing of it may run again. */
   end: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-/** Ends by which a pod has failed whatever its containers did. One that is refused is let in by a later life, if it can. */
-const ownEnds: ReadonlySet<string> = new Set([preempting.reason, deadlineExceeded.code]);
+/**
+ * Ends that stay: the node's own, and those that the pod's containers came to. A later life could read the latter from
+ * the runtime, but by then it may have taken what the pod has no more for taken. Who is refused may find room next time.
+ */
+const lastingEnds: ReadonlySet<string> = new Set([
+  preempting.reason,
+  deadlineExceeded.code,
+  "PodCompleted",
+  "InitContainerFailed",
+]);
 
 const fileName = "podwright.json";
 const maxBytes = 1 << 20;
@@ -37,8 +45,8 @@ export interface RecordDependencies {
 
 /**
  * What of a pod's past neither its manifest nor the runtime tells: since when the node has it, and how long its
- * containers' crash-loop back-offs have become; and whether, and why, the node has ended it. Kept in the pod's directory, so that it goes with the pod, and a
- * restart of podwright starts neither over.
+ * containers' crash-loop back-offs have become; and why it is over. Kept in the pod's directory, so that it goes with the
+ * pod, and a restart of podwright starts none of it over.
  */
 export class PodRecord {
   readonly #deps: RecordDependencies;
@@ -60,7 +68,7 @@ export class PodRecord {
     this.#restarts = restarts;
   }
 
-  /** Reads what an earlier life left. Never rejects: without it, both begin anew. */
+  /** Reads what an earlier life left. Never rejects: without it, all begins anew. */
   async load(): Promise<void> {
     const turn = this.#turn.then(async () => this.#read());
     this.#turn = turn;
@@ -122,7 +130,7 @@ export class PodRecord {
    */
   async stopping(pod: Pod | undefined, { code, message }: Cause): Promise<void> {
     this.#ends = true;
-    this.#end = ownEnds.has(code) ? { code, message } : undefined;
+    this.#end = lastingEnds.has(code) ? { code, message } : undefined;
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
@@ -164,7 +172,7 @@ export async function hasEnded(from: Omit<RecordDependencies, "log">, uid: PodUi
   }
 }
 
-/** Why an earlier life ended the pod for good; undefined: it did not. Rejects when that can't be said. */
+/** Why the pod was over for good in an earlier life; undefined: it was not. Rejects when that can't be said. */
 export async function rememberedEnd(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<Cause | undefined> {
   return (await readContent(from, uid))?.end;
 }

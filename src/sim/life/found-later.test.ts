@@ -240,3 +240,36 @@ test("a pod that made room for a critical one comes to life again when it is rem
   assert.ok(world.running("yields", "yields"));
   assert.equal(scene.status("yields")?.phase, "Running");
 });
+
+/** A pod is over; podwright is started again, and finds one that needs the room which that had. */
+async function overBefore(over: Pod["spec"], next: Pod): Promise<Scene> {
+  const scene = new Scene({ cpu: "1" });
+  const { node } = scene;
+  node.add(podOf({ restartPolicy: "Never", ...over }, "over", "over"));
+  node.add(asking("stays", "100m"));
+  await scene.pass(10_000);
+  node.kill();
+  node.add(next);
+  node.start();
+  await scene.pass(60_000);
+  return scene;
+}
+
+test("a pod that was over before a restart is in nobody's way, and has nothing to give", async () => {
+  const resources = { limits: { cpu: "800m" }, requests: { cpu: "800m" } };
+  const job = { containers: [ends("job", 3000, 0, { resources })] };
+  const failed = { initContainers: [ends("init", 3000, 1)], containers: [runs("c", { resources })] };
+  const deadline = { activeDeadlineSeconds: 3, containers: [runs("c", { resources })] };
+  const normal = asking("next", "700m");
+  const critical = { ...normal, spec: { ...normal.spec, priority: 2_000_000_000 } };
+  for (const over of [job, failed, deadline]) {
+    for (const next of [normal, critical]) {
+      const scene = await overBefore(over, next);
+      assert.deepEqual(scene.entries("Preempting", "OutOfcpu"), []);
+      assert.ok(scene.world.running("next", "next"));
+      assert.ok(scene.world.running("stays", "stays"));
+      assert.equal(scene.status("over")?.phase, over === job ? "Succeeded" : "Failed");
+      assert.equal(scene.status("over")?.reason, over === deadline ? "DeadlineExceeded" : undefined);
+    }
+  }
+});
