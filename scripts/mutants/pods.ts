@@ -132,6 +132,12 @@ export const podMutants: readonly Mutant[] = [
     to: "const holds = isHeld && contends;",
   },
   {
+    name: "end-forgotten-at-restart",
+    file: "src/pods/pod-endings.ts",
+    from: "if (end !== undefined) this.#ends.set(uid, end);",
+    to: "void end;",
+  },
+  {
     name: "back-off-forgotten-at-restart",
     file: "src/pods/pod-record.ts",
     from: "this.#restarts.remember(backOff);",

@@ -1,34 +1,65 @@
 import { lifeStarted } from "../../journal/entry.ts";
+import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
+/** Longer than it takes to write what is to be remembered. */
+const writtenMs = 60_000;
 const beginnings: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
 
+/** Causes of an end that stays for as long as the pod is wanted, whatever podwright goes through. */
+const lasting: ReadonlySet<string> = new Set(["Preempting", "DeadlineExceeded", "PodCompleted", "InitContainerFailed"]);
+
 /**
- * A pod is over when nothing is on its way any more that begins something of it. Once podwright says that everything of
- * it is removed, nothing of it is there, and nothing comes.
+ * A pod is over when nothing is on its way any more that begins something of it, and stays over, unless the disk did not
+ * take or give what was to be remembered. Once podwright says that everything of it is removed, nothing of it is there,
+ * and nothing comes.
  */
-export const finished: RuleMaker = ({ world, node }, broken): Rule => {
+export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): Rule => {
   const gone = new Set<string>();
   /** What this life has asked for and has no answer to, by the entry that says so. */
   const asked = new Map<number, { readonly uid: string; readonly what: string }>();
+  /**
+   * Pods that have ended for good and are wanted all the same: since when, in simulated ms. What never began may be over
+   * before that is written down.
+   */
+  const over = new Map<string, number>();
+
+  const sandboxOf = (uid: string): SimSandbox | undefined =>
+    [...world.sandboxes.values()].find(({ config }) => config.metadata?.uid === uid);
+
+  function begins(uid: string, what: string): void {
+    const sinceMs = over.get(uid);
+    if (sinceMs !== undefined && node.diskFaultMs < sinceMs - writtenMs) {
+      broken("what is over stays over", `${what} of ${uid}, which had ended`);
+    }
+  }
+
   return {
+    reborn: (uid) => void over.delete(uid),
     change: ({ type, podUid: uid }) => {
       if (type === "sandboxStarted" && gone.has(uid) && node.callsAreTimely) {
         broken("what is removed stays away", `${uid} got a sandbox after everything of it was removed`);
       }
     },
-    entry: ({ kind, what, pod, seq, of = 0 }) => {
+    entry: ({ kind, what, pod, seq, of = 0, cause }) => {
       if (what === lifeStarted) for (const known of [gone, asked]) known.clear();
       asked.delete(of);
       if (pod === undefined) return;
-      if (kind === "action" && beginnings.has(what)) asked.set(seq, { uid: pod.uid, what });
+      if (kind === "action" && beginnings.has(what)) {
+        asked.set(seq, { uid: pod.uid, what });
+        begins(pod.uid, what);
+      }
       const early = what === "PodTerminated" && [...asked.values()].find(({ uid }) => uid === pod.uid);
+      if (unwanted.has(pod.uid)) over.delete(pod.uid);
+      else if (what === "PodTerminated" && lasting.has(cause?.code ?? "") && sandboxOf(pod.uid)) {
+        over.set(pod.uid, clock.nowMs);
+      }
       if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);
       // It is worked on again: wanted once more, or found in the runtime.
       if (kind === "action" || what === "PodSyncing") gone.delete(pod.uid);
       if (what !== "PodFinished") return;
       gone.add(pod.uid);
-      const left = [...world.sandboxes.values()].find(({ config }) => config.metadata?.uid === pod.uid);
+      const left = sandboxOf(pod.uid);
       if (left !== undefined && node.callsAreTimely) {
         broken("what is removed stays away", `${pod.uid} is said to be removed, and ${left.id} is still there`);
       }
