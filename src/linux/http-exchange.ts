@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { eitherSignal, onAbort } from "../base/abort.ts";
+import { eitherSignal, onAbort, orAborted } from "../base/abort.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
 import { BodyTooLong, errorResponse } from "./api-errors.ts";
@@ -111,7 +111,7 @@ export class Exchange {
       while (!signal.aborted) {
         const next = await unlessAborted(iterator.next(), signal);
         if (next === undefined || next.done === true) return;
-        if (!this.#write(next.value)) await drained(this.#outgoing, signal);
+        await this.#write(next.value, signal);
       }
     } finally {
       // Not awaited: an iterator that waits for its next item only notices after that. Does nothing to one that ended.
@@ -125,9 +125,23 @@ export class Exchange {
     else this.#outgoing.writeHead(status, headers);
   }
 
-  #write(piece: string | Uint8Array): boolean {
-    if (this.#outgoing instanceof ServerResponse) return this.#outgoing.write(piece);
-    return this.#outgoing.write(piece);
+  /**
+   * Resolves when more is to be written: at once while little waits to be sent, else once all has been, or the signal
+   * aborts. That is told by the last piece itself, not by "drain": an HTTP/1.1 answer counts bytes and its socket the
+   * characters of a string, so that the one asks for a "drain" of which the other knows nothing.
+   */
+  async #write(piece: string | Uint8Array, signal: AbortSignal): Promise<void> {
+    const sent = Promise.withResolvers<void>();
+    const onSent = (error?: Error | null): void => {
+      // A piece that cannot be sent is followed by the connection's end, and so by the signal.
+      if (!(error instanceof Error)) sent.resolve();
+    };
+    // The two classes have this method alike, but not in one type.
+    const takesMore =
+      this.#outgoing instanceof ServerResponse
+        ? this.#outgoing.write(piece, onSent)
+        : this.#outgoing.write(piece, onSent);
+    if (!takesMore) await orAborted(sent.promise, signal);
   }
 
   #breakOff(): void {
@@ -156,14 +170,4 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   const { promise, resolve } = Promise.withResolvers<undefined>();
   using _signal = onAbort(signal, () => resolve(undefined));
   return await Promise.race([work, promise]);
-}
-
-/** Resolves once the client has taken what was written, or the signal aborts. */
-async function drained(outgoing: Outgoing, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const onDrain = (): void => resolve(undefined);
-  outgoing.once("drain", onDrain);
-  using _signal = onAbort(signal, onDrain);
-  await promise;
-  outgoing.off("drain", onDrain);
 }

@@ -209,6 +209,45 @@ test("a slow client slows the stream down", async () => {
   assert.equal(received, 5_000);
 });
 
+test("a slow client gets the whole of a stream whose characters take several bytes", async () => {
+  const line = `${"…".repeat(20)}${"x".repeat(80)}`;
+  let made = 0;
+  const handler: ApiHandler = () => {
+    async function* body(): AsyncGenerator<string> {
+      for (; made < 10_000; made++) yield `${line}\n`;
+    }
+    return Promise.resolve({ status: 200, contentType: "text/plain", body: body() });
+  };
+  await using fixture = await start(handler);
+  let received = 0;
+  for await (const text of fixture.client.lines("/", AbortSignal.timeout(10_000))) {
+    assert.equal(text, line);
+    if (++received % 1_000 === 1) await systemClock.sleep("the server to fill what lies between", 20);
+  }
+  assert.equal(received, 10_000);
+});
+
+test("a client that leaves in the middle of what waits for it ends the stream", async () => {
+  let [made, ended] = [0, false];
+  const handler: ApiHandler = () => {
+    async function* body(): AsyncGenerator<string> {
+      try {
+        for (;;) yield `${++made} ${"…".repeat(100)}\n`;
+      } finally {
+        ended = true;
+      }
+    }
+    return Promise.resolve({ status: 200, contentType: "text/plain", body: body() });
+  };
+  await using fixture = await start(handler);
+  for await (const _line of fixture.client.lines("/", never)) {
+    await systemClock.sleep("the server to fill what lies between", 100);
+    break;
+  }
+  await until(() => ended);
+  assert.ok(made < 10_000, `${made} lines were made`);
+});
+
 /** A handler whose stream gives one line and then waits for its signal. */
 function waitingStream(): { readonly handler: ApiHandler; readonly ended: () => boolean } {
   let ended = false;
