@@ -6,7 +6,7 @@ import { ApiError, isApiError, isExpired } from "./api-error.ts";
 import { decoder, resourcePath } from "./resource.ts";
 
 const Thing = z.object({ metadata: z.looseObject({ name: z.string() }) });
-const things = { base: "/apis/example.org/v1", plural: "things", decode: decoder(Thing, "Thing") };
+const things = { base: "/apis/example.org/v1", plural: "things", kind: "Thing", decode: decoder(Thing, "Thing") };
 const place = { namespace: "ns", name: "a" };
 const { signal } = new AbortController();
 const call = { lane: "objects", resource: things, place, signal } as const;

@@ -8,11 +8,11 @@ import { decoder } from "./resource.ts";
 import { WatchNews } from "./watch-news.ts";
 
 const Thing = z.object({
-  metadata: z.object({ name: z.string(), resourceVersion: z.string().optional() }),
+  metadata: z.object({ name: z.string(), uid: z.string().optional(), resourceVersion: z.string().optional() }),
   size: z.number().optional(),
 });
 type Thing = z.infer<typeof Thing>;
-const things = { base: "/api/v1", plural: "things", decode: decoder(Thing, "Thing") };
+const things = { base: "/api/v1", plural: "things", kind: "Thing", decode: decoder(Thing, "Thing") };
 
 const thing = (name: string, resourceVersion: string, more: object = {}): object => ({
   metadata: { name, resourceVersion, managedFields: [{ manager: "m" }] },
@@ -42,7 +42,11 @@ class World {
       { client: this.kube.client(), clock, random, log: logger, news: new WatchNews(clock, logger) },
       { name: "things", resource: things, fieldSelector: "spec.nodeName=n" },
       {
-        replaced: (objects) => this.seen.push(`all: ${objects.map(({ metadata }) => metadata.name).join(" ")}`),
+        replaced: (objects, unread) => {
+          const names = objects.map(({ metadata, size = "" }) => `${metadata.name}${size}`);
+          this.seen.push(`all: ${[...names, ...unread.map((uid) => `unread ${uid}`)].join(" ")}`);
+        },
+        unreadGone: (uid) => this.seen.push(`gone unread ${uid}`),
         changed: (type, { metadata }: Thing) => this.seen.push(`${type} ${metadata.name}`),
       },
     );
@@ -208,6 +212,36 @@ describe("Reflector", () => {
       assert.deepEqual(world.seen, ["all: a", "ADDED good"]);
       assert.match(world.logged.join("\n"), /can't be read .*"name":"bad".*Thing: size does not fit/);
       assert.doesNotMatch(world.logged.join("\n"), /s3cret/);
+    });
+  });
+
+  test("an object that can't be read any more is there as it was, and one that never could is told of", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.initial();
+      const with3 = (name: string, uid: string, size: unknown): object => ({ metadata: { name, uid }, size });
+      await stream.write(event("ADDED", with3("a", "1", 1)), event("ADDED", with3("b", "2", 2)), bookmark("5", true));
+      await stream.write(event("ERROR", status(410, "Expired")));
+      await world.kube.clock.advance(1000);
+      const again = await world.initial();
+      await again.write(event("ADDED", with3("a", "1", "?")), event("ADDED", with3("b", "22", "?")));
+      await again.write(event("ADDED", with3("c", "3", "?")), bookmark("9", true));
+      assert.deepEqual(world.seen, ["all: a1 b2", "all: a1 unread 22 unread 3"]);
+      await again.write(event("DELETED", with3("a", "1", "?")), event("DELETED", with3("c", "3", "?")));
+      assert.deepEqual(world.seen.slice(2), ["DELETED a", "gone unread 3"]);
+    });
+  });
+
+  test("what is of another kind is no list, and no object of one", async () => {
+    await withWorld(async (world) => {
+      await (await world.kube.next()).json(status(422, "Invalid"), 422);
+      await world.kube.clock.advance(2000);
+      await (await world.kube.next()).json({ kind: "NodeList", metadata: { resourceVersion: "9" }, items: null });
+      await world.kube.clock.advance(5000);
+      assert.match(world.logged.join("\n"), /the list of things is a NodeList/);
+      const items = [thing("a", "1"), thing("b", "1", { kind: "Node" })];
+      await (await world.kube.next()).json({ kind: "ThingList", metadata: { resourceVersion: "9" }, items });
+      assert.deepEqual(world.seen, ["all: a"]);
+      assert.match(world.logged.join("\n"), /"name":"b".*it is a Node/);
     });
   });
 

@@ -6,7 +6,8 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
-import { type ApiObject, isRecord, type Query, type Resource, withoutManagedFields } from "./resource.ts";
+import { type ApiObject, foreignKind, type Query, type Resource, withoutManagedFields } from "./resource.ts";
+import { Collected, keyOf, nameOf, uidOf, versionOf } from "./collected.ts";
 import type { WatchNews } from "./watch-news.ts";
 import { watchEvents } from "./watch-stream.ts";
 
@@ -21,9 +22,14 @@ export interface ReflectorTarget<T extends ApiObject> {
 
 /** Takes what there is; must not throw. */
 export interface ReflectorHandler<T extends ApiObject> {
-  /** All that there is, in place of what there was before. */
-  replaced(objects: readonly T[]): void;
+  /**
+   * All that there is, in place of what there was before.
+   * @param unread UIDs of objects that are there too, and that could be read neither now nor before
+   */
+  replaced(objects: readonly T[], unread: readonly string[]): void;
   changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
+  /** An object that could never be read is gone. */
+  unreadGone?(uid: string): void;
 }
 
 export interface ReflectorDependencies {
@@ -50,6 +56,7 @@ const firstDelayMs = 800;
 const longestDelayMs = 10_000;
 
 const List = z.looseObject({
+  kind: z.string().nullish(),
   metadata: z.looseObject({ resourceVersion: z.string(), continue: z.string().nullish() }),
   items: z.array(z.unknown()).nullish(),
 });
@@ -71,6 +78,8 @@ export class Reflector<T extends ApiObject> {
   readonly #deps: ReflectorDependencies;
   readonly #target: ReflectorTarget<T>;
   readonly #handler: ReflectorHandler<T>;
+  /** What there is, as it could last be read. */
+  #known = new Map<string, T>();
   /** Undefined: everything has to be taken (again). */
   #version: string | undefined;
   #pages = true;
@@ -146,7 +155,7 @@ export class Reflector<T extends ApiObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const objects: T[] = [];
+    const collected = new Collected(this.#known);
     let next: string | undefined;
     let version: string;
     try {
@@ -154,9 +163,13 @@ export class Reflector<T extends ApiObject> {
         const query: Query = { ...this.#selector(), limit: this.#pages ? pageSize : undefined, continue: next };
         const page = List.safeParse(await this.#deps.client.list(this.#call(query, signal)));
         if (!page.success) throw new ApiDecodeError(`the list of ${this.#target.name} is none`);
+        const { kind } = page.data;
+        if (kind && kind !== "List" && kind !== `${this.#target.resource.kind}List`) {
+          throw new ApiDecodeError(`the list of ${this.#target.name} is a ${kind}`);
+        }
         for (const item of page.data.items ?? []) {
-          const object = this.#decode(withoutManagedFields(item));
-          if (object !== undefined) objects.push(object);
+          const value = withoutManagedFields(item);
+          collected.set(value, this.#decode(value));
         }
         next = page.data.metadata.continue || undefined;
         version = page.data.metadata.resourceVersion;
@@ -167,13 +180,18 @@ export class Reflector<T extends ApiObject> {
       throw error;
     }
     this.#version = version;
-    this.#handler.replaced(objects);
+    this.#replaced(collected);
+  }
+
+  #replaced({ objects, unread }: Collected<T>): void {
+    this.#known = objects;
+    this.#handler.replaced([...objects.values()], unread);
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, client, random, news } = this.#deps;
     const { name } = this.#target;
-    const initial = this.#version === undefined ? new Map<string, T>() : undefined;
+    const initial = this.#version === undefined ? new Collected(this.#known) : undefined;
     const query: Query = {
       ...this.#selector(),
       watch: true,
@@ -205,14 +223,14 @@ export class Reflector<T extends ApiObject> {
   }
 
   /** @param initial collects what the stream begins with; undefined when that is known */
-  async #follow(initial: Map<string, T> | undefined, body: AsyncIterable<Uint8Array>): Promise<void> {
+  async #follow(initial: Collected<T> | undefined, body: AsyncIterable<Uint8Array>): Promise<void> {
     let collecting = initial;
     for await (const event of watchEvents(`watch of ${this.#target.name}`, body)) {
       if (event.type === "BOOKMARK") {
         if (collecting !== undefined) {
           // A server that does not know how to begin with everything never says that this was all.
           if (!event.endsInitialEvents) return void (this.#streamsInitially = false);
-          this.#handler.replaced([...collecting.values()]);
+          this.#replaced(collecting);
           collecting = undefined;
         }
         this.#version = event.resourceVersion;
@@ -220,25 +238,41 @@ export class Reflector<T extends ApiObject> {
       }
       const object = this.#decode(event.object);
       if (collecting !== undefined) {
-        if (object === undefined) continue;
-        if (event.type === "DELETED") collecting.delete(keyOf(object));
-        else collecting.set(keyOf(object), object);
+        if (event.type === "DELETED") collecting.delete(event.object);
+        else collecting.set(event.object, object);
         continue;
       }
       this.#version = versionOf(event.object) ?? this.#version;
-      if (object !== undefined) this.#handler.changed(event.type, object);
+      if (object !== undefined) this.#changed(event.type, object);
+      else if (event.type === "DELETED") this.#goneUnread(event.object);
     }
     // The server never ends such a stream before its first part is over: it does not know how.
     if (collecting !== undefined) this.#streamsInitially = false;
   }
 
+  #changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void {
+    if (type === "DELETED") this.#known.delete(keyOf(object));
+    else this.#known.set(keyOf(object), object);
+    this.#handler.changed(type, object);
+  }
+
+  /** The end of an object is its end, whether its last state can be read or not. */
+  #goneUnread(value: unknown): void {
+    const uid = uidOf(value);
+    const known = this.#known.get(nameOf(value) ?? "");
+    if (known !== undefined && known.metadata.uid === uid) this.#changed("DELETED", known);
+    else if (uid !== undefined) this.#handler.unreadGone?.(uid);
+  }
+
   /** One object that can't be read is reported, and does not keep the others from being seen. */
   #decode(value: unknown): T | undefined {
+    const { decode, kind } = this.#target.resource;
     try {
-      return this.#target.resource.decode(value);
+      const foreign = foreignKind(value, kind);
+      if (foreign !== undefined) throw new ApiDecodeError(`${kind}: it is a ${foreign}`);
+      return decode(value);
     } catch (error) {
-      const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
-      const name = isRecord(metadata) ? [metadata["namespace"], metadata["name"]].filter(Boolean).join("/") : "?";
+      const name = nameOf(value)?.replace(/^\//u, "") ?? "?";
       this.#deps.log.warn("an object of the API can't be read", {
         what: this.#target.name,
         name,
@@ -264,14 +298,4 @@ async function* heard(body: AsyncIterable<Uint8Array>, onBytes: () => void): Asy
     // Once it was taken: by then it is known whether the stream still begins.
     onBytes();
   }
-}
-
-function keyOf({ metadata }: ApiObject): string {
-  return `${metadata.namespace ?? ""}/${metadata.name}`;
-}
-
-function versionOf(value: unknown): string | undefined {
-  const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
-  const version: unknown = isRecord(metadata) ? metadata["resourceVersion"] : undefined;
-  return typeof version === "string" ? version : undefined;
 }

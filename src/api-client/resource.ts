@@ -16,6 +16,8 @@ export interface Resource<T extends ApiObject> {
   /** `/api/v1`, `/apis/coordination.k8s.io/v1` */
   readonly base: string;
   readonly plural: string;
+  /** `Pod`; a collection's is `PodList`. */
+  readonly kind: string;
   /** Throws when the value is no such object. */
   readonly decode: (value: unknown) => T;
 }
@@ -45,6 +47,15 @@ export function resourcePath(
   const pairs = Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]]));
   const text = new URLSearchParams(pairs).toString();
   return `${[base, ...parts.map(encodeURIComponent)].join("/")}${text === "" ? "" : `?${text}`}`;
+}
+
+/**
+ * The kind that an object says it is of, when that is another one: who answers so answers something else. Objects of a
+ * list need not say it. Pure.
+ */
+export function foreignKind(value: unknown, kind: string): string | undefined {
+  const said: unknown = isRecord(value) ? value["kind"] : undefined;
+  return typeof said === "string" && said !== "" && said !== kind ? said : undefined;
 }
 
 /** A reader of objects by their schema. What it reads is what the schema says, however much more there is. */

@@ -22,6 +22,7 @@ export type SigningRequest = z.infer<typeof SigningRequest>;
 const signingRequests: Resource<SigningRequest> = {
   base: "/apis/certificates.k8s.io/v1",
   plural: "certificatesigningrequests",
+  kind: "CertificateSigningRequest",
   decode: decoder(SigningRequest, "CertificateSigningRequest"),
 };
 

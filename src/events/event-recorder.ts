@@ -16,6 +16,7 @@ const Stored = z.object({ metadata: z.object({ name: z.string(), namespace: z.st
 const events: Resource<z.infer<typeof Stored>> = {
   base: "/api/v1",
   plural: "events",
+  kind: "Event",
   decode: decoder(Stored, "Event"),
 };
 

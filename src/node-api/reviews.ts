@@ -19,16 +19,16 @@ interface Review extends ApiObject {
 /** Of more clients than that answers are not remembered: who tries tokens shall not fill the memory. */
 const maxRemembered = 4096;
 
-const tokenReviews = reviews("/apis/authentication.k8s.io/v1", "tokenreviews");
-const accessReviews = reviews("/apis/authorization.k8s.io/v1", "subjectaccessreviews");
+const tokenReviews = reviews("/apis/authentication.k8s.io/v1", "tokenreviews", "TokenReview");
+const accessReviews = reviews("/apis/authorization.k8s.io/v1", "subjectaccessreviews", "SubjectAccessReview");
 
-function reviews(base: string, plural: string): Resource<Review> {
+function reviews(base: string, plural: string, kind: string): Resource<Review> {
   const decode = (value: unknown): Review => {
     const status = isRecord(value) ? value["status"] : undefined;
     // Reviews have no names.
     return { metadata: { name: "" }, status: isRecord(status) ? status : {} };
   };
-  return { base, plural, decode };
+  return { base, plural, kind, decode };
 }
 
 /**

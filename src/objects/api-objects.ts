@@ -174,7 +174,8 @@ export class ApiObjects {
       fieldSelector: `metadata.name=${name}`,
     };
     const handler: ReflectorHandler<T> = {
-      replaced: ([stored]) => set(stored),
+      // One that can't be read is not missing.
+      replaced: ([stored], unread) => void (unread.length === 0 && set(stored)),
       changed: (type, stored) => set(type === "DELETED" ? undefined : stored),
     };
     void this.#deps.watch(target, handler, watched.stop.signal);
@@ -206,11 +207,13 @@ export class ApiObjects {
 const configMaps: Resource<z.infer<typeof ConfigMap>> = {
   base: "/api/v1",
   plural: "configmaps",
+  kind: "ConfigMap",
   decode: decoder(ConfigMap, "ConfigMap"),
 };
 const secrets: Resource<z.infer<typeof Secret>> = {
   base: "/api/v1",
   plural: "secrets",
+  kind: "Secret",
   decode: decoder(Secret, "Secret"),
 };
 

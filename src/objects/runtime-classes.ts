@@ -11,5 +11,6 @@ export type RuntimeClass = z.infer<typeof RuntimeClass>;
 export const runtimeClasses: Resource<RuntimeClass> = {
   base: "/apis/node.k8s.io/v1",
   plural: "runtimeclasses",
+  kind: "RuntimeClass",
   decode: decoder(RuntimeClass, "RuntimeClass"),
 };

@@ -44,6 +44,7 @@ const Answer = z.looseObject({
 const tokenRequests: Resource<TokenAnswer> = {
   base: "/api/v1",
   plural: "serviceaccounts",
+  kind: "TokenRequest",
   decode: (value) => {
     const answer = Answer.safeParse(value);
     if (!answer.success) throw new ApiDecodeError("TokenRequest: the answer has no token");

@@ -19,6 +19,7 @@ type ServiceAccount = z.infer<typeof ServiceAccount>;
 const serviceAccounts: Resource<ServiceAccount> = {
   base: "/api/v1",
   plural: "serviceaccounts",
+  kind: "ServiceAccount",
   decode: decoder(ServiceAccount, "ServiceAccount"),
 };
 

@@ -16,7 +16,12 @@ const Service = z.object({
 /** corev1.Service, as far as it becomes variables of containers. */
 export type Service = z.infer<typeof Service>;
 
-export const services: Resource<Service> = { base: "/api/v1", plural: "services", decode: decoder(Service, "Service") };
+export const services: Resource<Service> = {
+  base: "/api/v1",
+  plural: "services",
+  kind: "Service",
+  decode: decoder(Service, "Service"),
+};
 
 interface Variable {
   readonly name: string;

@@ -16,7 +16,7 @@ function staticPod(name: string, hash: string): Pod {
 function mirrorPod(name: string, hash: string, more: Partial<Pod["metadata"]> = {}): ApiPod {
   const annotations = { "kubernetes.io/config.mirror": hash };
   const pod = podWith({ containers: [{ name: "c" }] }, { name, uid: `mirror-${name}`, annotations, ...more });
-  return { ...pod, status: undefined, unsupported: "" };
+  return { ...pod, status: undefined, unsupported: "", isPartial: false };
 }
 
 describe("mirrorActions", () => {

@@ -44,3 +44,9 @@ test("a grace that is given at once is not a second longer for times with fracti
   const [nowMs, graceSeconds] = [28_602.1, 37];
   assert.equal(stopTimeoutSeconds(nowMs + graceSeconds * 1000, nowMs), graceSeconds);
 });
+
+test("a grace that nobody can wait for is one that runtimes can count in nanoseconds", () => {
+  const seconds = stopTimeoutSeconds(Number.MAX_SAFE_INTEGER * 1000, 5);
+  assert.ok(seconds > 30 * 365 * 86_400);
+  assert.ok(BigInt(seconds) * 1_000_000_000n < 2n ** 63n);
+});

@@ -35,7 +35,10 @@ export function stopTimeoutSeconds(killAtMs: number, nowMs: number): number {
 /** Times have fractions, so that `nowMs + 37_000 - nowMs` may be a little more than that: no reason for another second. */
 const inexactMs = 0.001;
 
-/** Rounded up, by more than what is due to the arithmetic of fractions. */
+/** 68 years. Runtimes count nanoseconds in 64 bits: of an int64 of seconds, which the API takes, nothing would be left. */
+const longestSeconds = 2 ** 31 - 1;
+
+/** Rounded up, by more than what is due to the arithmetic of fractions; no more than runtimes can count. */
 export function wholeSeconds(milliseconds: number): number {
-  return Math.ceil((milliseconds - inexactMs) / 1000);
+  return Math.min(Math.ceil((milliseconds - inexactMs) / 1000), longestSeconds);
 }

@@ -33,6 +33,18 @@ describe("a pod of the API server", () => {
     }
   });
 
+  test("is refused when containers or volumes of it have such names", () => {
+    const containers = [...spec.containers, { name: "../../x", image: "busybox" }];
+    const { unsupported } = apiPods.decode({
+      metadata,
+      spec: { containers, volumes: [{ name: "a/b", emptyDir: {} }] },
+    });
+    assert.match(
+      unsupported,
+      /^spec\.containers\.1\.name: must consist of .*; spec\.volumes\.0\.name: must consist of /,
+    );
+  });
+
   test("starts without a status when what is there is none", () => {
     const broken = [
       5,

@@ -14,6 +14,8 @@ export interface ApiPod extends Pod {
   readonly status: PodStatus | undefined;
   /** What of the pod this version can't do, in words; empty: nothing. */
   readonly unsupported: string;
+  /** Fields were left out, as they can't be read: the spec may say less than the server's. */
+  readonly isPartial: boolean;
 }
 
 /** What an earlier life wrote, as far as it has to be what it should be for anything to go on from there. */
@@ -41,47 +43,99 @@ const maxRounds = 20;
 
 /**
  * Reads a pod of the API server. Fields that this version does not know are left out, as upstream's decoder does: a newer
- * server may have them, and they are not the pod's fault. The server has validated the rest.
+ * server may have them, and they are not the pod's fault. Of those that it knows and can't read it says so, as of all
+ * that it can't do. The server has validated the rest.
  * @throws ApiDecodeError when it is no pod
  */
 function decodeApiPod(value: unknown): ApiPod {
-  const manifest = lenient(withoutManagedFields(value));
+  const problems: string[] = [];
+  const manifest = lenient(withoutManagedFields(value), problems);
   const { name, namespace, uid } = manifest.metadata;
   if (!name || !namespace || !uid) throw new ApiDecodeError("Pod: has no name, namespace or UID");
   // They name directories.
   const problem = podUidProblem(uid) ?? dnsSubdomainProblem(name) ?? dnsLabelProblem(namespace);
   if (problem !== undefined) throw new ApiDecodeError(`Pod: its name, namespace or UID ${problem}`);
   const status = Status.safeParse(manifest.status);
-  const unsupported = findUnsupported(manifest, "api").map(({ path, detail }) => `${path.join(".")}: ${detail}`);
+  problems.push(...badNames(manifest.spec));
+  const unsupported = [
+    ...problems,
+    ...findUnsupported(manifest, "api").map(({ path, detail }) => `${path.join(".")}: ${detail}`),
+  ];
   return {
     metadata: { ...manifest.metadata, name, namespace, uid },
     spec: withDefaults(manifest).spec,
     // Only kubelets write what is read of it here.
     status: status.success ? (status.data as unknown as PodStatus) : undefined,
     unsupported: unsupported.join("; "),
+    isPartial: problems.length > 0,
   };
 }
 
-export const apiPods: Resource<ApiPod> = { base: "/api/v1", plural: "pods", decode: decodeApiPod };
+export const apiPods: Resource<ApiPod> = { base: "/api/v1", plural: "pods", kind: "Pod", decode: decodeApiPod };
 
-function lenient(value: unknown): PodManifest {
-  const manifest = typeof value === "object" && value !== null ? { ...value, apiVersion: "v1", kind: "Pod" } : value;
+/** Names that the server never lets through, as they could leave the directories that are called by them. */
+function badNames({ containers, initContainers = [], ephemeralContainers = [], volumes = [] }: PodManifest["spec"]) {
+  const lists = { containers, initContainers, ephemeralContainers, volumes };
+  return Object.entries(lists).flatMap(([list, named]) =>
+    named.flatMap(({ name }, index) => {
+      const problem = dnsLabelProblem(name);
+      return problem === undefined ? [] : [`spec.${list}.${index}.name: ${problem}`];
+    }),
+  );
+}
+
+/**
+ * @param problems is told of fields that can't be what they are; they are left out
+ */
+function lenient(value: unknown, problems: string[]): PodManifest {
+  const manifest = isObject(value) ? wholeManifest(value) : value;
   for (let round = 0; ; round++) {
     const result = PodManifest.safeParse(manifest);
     if (result.success) return result.data;
-    const unknown = result.error.issues.filter((issue) => issue.code === "unrecognized_keys");
-    if (unknown.length < result.error.issues.length || round === maxRounds) {
-      const [problem] = describeSchemaErrors(PodManifest, manifest, result.error);
-      throw new ApiDecodeError(`Pod: ${problem?.path.join(".") ?? ""}: ${problem?.detail ?? "does not fit"}`);
+    const { issues } = result.error;
+    const unknown = issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? [issue] : []));
+    const [problem] = describeSchemaErrors(PodManifest, manifest, result.error);
+    const place = problem?.path.join(".") ?? "";
+    const text = `${place}: ${problem?.detail ?? "does not fit"}`;
+    for (const { path, keys } of unknown) for (const key of keys) without(manifest, [...path, key]);
+    if (unknown.length > 0 && round < maxRounds) continue;
+    const path = issues[0]?.path ?? [];
+    // What has to be there can't be left out, and is missed in the next round.
+    if (round >= maxRounds || !without(manifest, path)) {
+      throw new ApiDecodeError(`Pod: ${problems.find((earlier) => earlier.startsWith(`${place}: `)) ?? text}`);
     }
-    for (const { path, keys } of unknown) {
-      const parent = path.reduce<unknown>(
-        (here, part) => (isObject(here) ? Reflect.get(here, part) : undefined),
-        manifest,
-      );
-      if (isObject(parent)) for (const key of keys) Reflect.deleteProperty(parent, key);
-    }
+    problems.push(text);
   }
+}
+
+/** In a status null is a value: of times that nobody knows. */
+function wholeManifest(value: object): object {
+  const { status, ...rest } = value as { readonly status?: unknown };
+  return { ...(asSent(rest) as object), status, apiVersion: "v1", kind: "Pod" };
+}
+
+/** Takes out what is there; false: nothing is. */
+function without(manifest: unknown, path: readonly PropertyKey[]): boolean {
+  const key = path.at(-1);
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>((here, part) => (isObject(here) ? Reflect.get(here, part) : undefined), manifest);
+  if (key === undefined || !isObject(parent) || Array.isArray(parent)) return false;
+  return Object.hasOwn(parent, key) && Reflect.deleteProperty(parent, key);
+}
+
+/**
+ * What Go's types and numbers mean: a field that is null is not set, and of an int64 that a number here can't hold
+ * exactly the nearest that it can is as good.
+ */
+function asSent(value: unknown): unknown {
+  if (typeof value === "number") {
+    return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  }
+  if (Array.isArray(value)) return value.map(asSent);
+  if (!isObject(value)) return value;
+  const set = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(set.map(([name, field]) => [name, asSent(field)]));
 }
 
 function isObject(value: unknown): value is object {

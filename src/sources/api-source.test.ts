@@ -38,6 +38,38 @@ describe("a pod of the API server", () => {
     assert.match(pod.unsupported, /^spec\.volumes\.0\.persistentVolumeClaim: not supported: podwright does not mount/);
   });
 
+  test("may have what Go's types take: null for nothing, and numbers that nobody can count to", () => {
+    const most = 9_223_372_036_854_775_807n;
+    const text = JSON.stringify(
+      object("a", {
+        metadata: { deletionGracePeriodSeconds: "most", labels: null },
+        spec: {
+          terminationGracePeriodSeconds: "most",
+          tolerations: [{ operator: "Exists", effect: "NoExecute", tolerationSeconds: "most" }],
+          volumes: [{ name: "v", projected: { sources: null } }],
+        },
+      }),
+    ).replaceAll('"most"', String(most));
+    const pod = apiPods.decode(JSON.parse(text));
+    assert.equal(pod.unsupported, "");
+    assert.equal(pod.spec.terminationGracePeriodSeconds, Number.MAX_SAFE_INTEGER);
+    assert.equal(pod.spec.tolerations?.[0]?.tolerationSeconds, Number.MAX_SAFE_INTEGER);
+    assert.equal(pod.metadata.deletionGracePeriodSeconds, Number.MAX_SAFE_INTEGER);
+    assert.deepEqual(pod.spec.volumes, [{ name: "v", projected: { defaultMode: 420 } }]);
+  });
+
+  test("of which a field can't be read says so, shows no value, and is what it is without it", () => {
+    const containers = [{ name: "c", image: "i", imagePullPolicy: "Sometimes", stdin: "s3cret" }];
+    const pod = apiPods.decode(object("a", { spec: { containers, restartPolicy: "Sometimes" } }));
+    assert.equal(pod.spec.restartPolicy, "Always");
+    assert.equal(pod.isPartial, true);
+    assert.match(
+      pod.unsupported,
+      /^spec\.containers\.0\.imagePullPolicy: .*; spec\.containers\.0\.stdin: .*; spec\.restartPolicy: /,
+    );
+    assert.doesNotMatch(pod.unsupported, /s3cret/);
+  });
+
   test("that is none is an error that names the field and shows no value", () => {
     assert.throws(
       () => apiPods.decode(object("a", { spec: { containers: "s3cret" } })),
@@ -73,17 +105,43 @@ describe("ApiSource", () => {
 
   test("wants all pods but mirror pods, of which it tells", () => {
     const world = new World();
-    world.source.replaced([pod("a"), pod("m", { metadata: mirror })]);
+    world.source.replaced([pod("a"), pod("m", { metadata: mirror })], []);
     assert.deepEqual(world.names(), ["a"]);
     assert.deepEqual(world.told, ["seen a", "seen m", "known"]);
-    world.source.replaced([pod("b")]);
+    world.source.replaced([pod("b")], []);
     assert.deepEqual(world.told.slice(3), ["gone a", "gone m", "seen b", "known"]);
     assert.deepEqual(world.names(), ["b"]);
   });
 
+  test("pods that can't be read are not unwanted", () => {
+    const world = new World();
+    const complete = (): boolean | undefined => world.delivered.at(-1)?.complete;
+    world.source.replaced([pod("a")], ["uid-b", "uid-c"]);
+    assert.equal(complete(), false);
+    world.source.changed("ADDED", pod("b"));
+    assert.equal(complete(), false);
+    world.source.unreadGone("uid-c");
+    assert.equal(complete(), true);
+    world.source.replaced([pod("a")], ["uid-b"]);
+    assert.equal(complete(), false);
+    world.source.replaced([pod("a")], []);
+    assert.equal(complete(), true);
+  });
+
+  test("a pod that can be read in part only is wanted as it was before", () => {
+    const world = new World();
+    const image = (): string | undefined => world.delivered.at(-1)?.pods[0]?.pod.spec.containers[0]?.image;
+    world.source.replaced([pod("a")], []);
+    const containers = [{ name: "c", image: "other", securityContext: { runAsUser: "root" } }];
+    const metadata = { deletionTimestamp: "2026-11-20T14:02:00Z" };
+    world.source.changed("MODIFIED", pod("a", { metadata, spec: { containers } }));
+    assert.equal(image(), "i");
+    assert.ok(world.delivered.at(-1)?.pods[0]?.pod.metadata.deletionTimestamp);
+  });
+
   test("a change of the status alone is told, and changes nothing that is wanted", () => {
     const world = new World();
-    world.source.replaced([pod("a")]);
+    world.source.replaced([pod("a")], []);
     world.source.changed("MODIFIED", pod("a", { metadata: { resourceVersion: "2" }, status: { phase: "Running" } }));
     assert.equal(world.delivered.length, 1);
     assert.deepEqual(world.told, ["seen a", "known", "seen a"]);

@@ -28,6 +28,8 @@ export class ApiSource {
   readonly #listener: ApiPodListener;
   #pods = new Map<string, Known>();
   #isKnown = false;
+  /** UIDs of pods that can't be read: nobody knows what is wanted of them, and that they are is no reason to stop them. */
+  readonly #unread = new Set<string>();
 
   constructor(deps: Pick<SourceDependencies, "deliver">, listener: ApiPodListener) {
     this.#deps = deps;
@@ -44,8 +46,11 @@ export class ApiSource {
     return this.#isKnown;
   }
 
-  replaced(pods: readonly ApiPod[]): void {
+  /** @param unread UIDs of pods that are there too, and can't be read */
+  replaced(pods: readonly ApiPod[], unread: readonly string[]): void {
     this.#isKnown = true;
+    this.#unread.clear();
+    for (const uid of unread) this.#unread.add(uid);
     const before = this.#pods;
     this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, known(pod, before.get(pod.metadata.uid))]));
     for (const [uid, { pod }] of before) if (!this.#pods.has(uid)) this.#listener.podGone(pod);
@@ -58,6 +63,7 @@ export class ApiSource {
   changed(type: "ADDED" | "MODIFIED" | "DELETED", pod: ApiPod): void {
     const { uid } = pod.metadata;
     const before = this.#pods.get(uid);
+    this.#unread.delete(uid);
     if (type === "DELETED") {
       if (!this.#pods.delete(uid)) return;
       this.#listener.podGone(pod);
@@ -70,21 +76,28 @@ export class ApiSource {
     if (before?.sourced !== after.sourced) this.#deliver();
   }
 
+  unreadGone(uid: string): void {
+    if (this.#unread.delete(uid)) this.#deliver();
+  }
+
   #deliver(): void {
     const wanted = [...this.#pods.values()].filter(({ pod }) => !isMirrorPod(pod));
-    this.#deps.deliver({ pods: wanted.map(({ sourced }) => sourced), complete: true });
+    this.#deps.deliver({ pods: wanted.map(({ sourced }) => sourced), complete: this.#unread.size === 0 });
   }
 }
 
 /** What is wanted stays the same object while it says the same: most changes of a pod are its status. */
 function known(pod: ApiPod, before: Known | undefined): Known {
-  const { metadata, spec } = pod;
+  const { metadata } = pod;
+  // Half of a change may be worse than none.
+  const spec = before !== undefined && pod.isPartial ? before.pod.spec : pod.spec;
   const { resourceVersion: _version, ...stable } = metadata;
   const content = canonicalJson({ metadata: stable, spec });
-  if (before?.content === content) return { ...before, pod };
+  const whole = { ...pod, spec };
+  if (before?.content === content) return { ...before, pod: whole };
   const wanted: Pod = { metadata, spec };
   return {
-    pod,
+    pod: whole,
     content,
     sourced: { pod: wanted, place: `the API server's pod ${metadata.namespace}/${metadata.name}` },
   };
