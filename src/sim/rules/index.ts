@@ -30,6 +30,7 @@ import { running } from "./running.ts";
 import { StartOver } from "./start-over.ts";
 import { StatusRules } from "./status.ts";
 import { Stops } from "./stops.ts";
+import { stopped } from "./stopped.ts";
 import { userNamespaces } from "./user-namespaces.ts";
 import { volumes } from "./volumes.ts";
 
@@ -48,6 +49,7 @@ export const rules: readonly RuleMaker[] = [
   (scene, broken) => new StartOver(scene, broken),
   names,
   finished,
+  stopped,
   dead,
   images,
   volumes,
