@@ -41,6 +41,16 @@ export function isOtherUid(error: unknown): boolean {
   return error instanceof ApiError && error.code === 422 && /\bmetadata\.uid: /u.test(error.message);
 }
 
+/** A server that asks for a longer pause is asked again nevertheless. */
+const longestPauseMs = 60_000;
+
+/** How long the server asks who met this error to wait before the next try, milliseconds; 0: it does not ask. */
+export function askedPauseMs(error: unknown): number {
+  if (!(error instanceof ApiError) || error.retryAfterMs === undefined) return 0;
+  const isBusy = error.code === 429 || error.code >= 500;
+  return isBusy ? Math.min(error.retryAfterMs, longestPauseMs) : 0;
+}
+
 /** Whether the resource version that was asked for is too old (410): only a list helps. */
 export function isExpired(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 410 || isApiError(error, "Expired", "Gone"));

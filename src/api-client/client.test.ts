@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
-import { ApiError, isApiError, isExpired } from "./api-error.ts";
+import { ApiError, askedPauseMs, isApiError, isExpired } from "./api-error.ts";
 import { decoder, resourcePath } from "./resource.ts";
 
 const Thing = z.object({ metadata: z.looseObject({ name: z.string() }) });
@@ -105,21 +105,22 @@ describe("ApiClient", () => {
     await all;
   });
 
-  test("a pause that the server asks for holds up the lane and no other", async () => {
+  test("a pause that the server asks for is told to whom it refused, and holds up no other request", async () => {
     const kube = new ScriptedKube();
     const client = kube.client();
-    const wait = { reason: "TooManyRequests", retryAfterMs: 3000 };
-    const first = assert.rejects(client.get({ ...call, lane: "events" }), wait);
-    await (await kube.next()).json({ kind: "Status", reason: "TooManyRequests" }, 429, { "retry-after": "3" });
-    await first;
-    const ends = Promise.allSettled([client.get({ ...call, lane: "events" }), client.get(call)]);
-    assert.equal((await kube.next()).request.lane, "objects");
-    await kube.clock.advance(2999);
-    assert.ok(await kube.isQuiet());
-    await kube.clock.advance(1);
-    assert.equal((await kube.next()).request.lane, "events");
-    await kube.clock.advance(30_000);
-    await ends;
+    for (const lane of ["heartbeats", "status", "objects", "events"] as const) {
+      const wait = { reason: "TooManyRequests", retryAfterMs: 3_600_000 };
+      const refused = assert.rejects(client.get({ ...call, lane }), (error: unknown) => {
+        assert.equal(askedPauseMs(error), 60_000, "no longer than a minute");
+        return Object.entries(wait).every(([key, value]) => (error as ApiError)[key as keyof typeof wait] === value);
+      });
+      const status = { kind: "Status", reason: "TooManyRequests" };
+      await (await kube.next()).json(status, 429, { "retry-after": "3600" });
+      await refused;
+      const other = client.get({ ...call, lane });
+      await (await kube.next()).json({ metadata: { name: "a" } });
+      await other;
+    }
   });
 
   test("a request that is called off while it waits takes no turn", async () => {

@@ -44,8 +44,6 @@ export interface ApiCall<T extends ApiObject> {
 
 /** Requests that are no heartbeat. */
 const requestTimeoutMs = 30_000;
-/** A server that asks for a longer pause is asked again nevertheless. */
-const longestPauseMs = 60_000;
 /** The longest answer: a page of a list, each object of which the server bounds to some MiB. */
 const longestAnswerBytes = 256 * 1024 * 1024;
 
@@ -57,8 +55,9 @@ export interface ApiClientDependencies {
 }
 
 /**
- * Requests to the API server, with the limits of the configuration. Statuses go before what is read. A pause that the
- * server asks for (Retry-After) holds up the lane; nothing is sent twice here, as every caller looks again by itself.
+ * Requests to the API server, with the limits of the configuration. Statuses go before what is read. Nothing is sent
+ * twice here, as every caller looks again by itself: not before the server wants it to (`askedPauseMs`), and nobody else
+ * waits for that, or one pod that is refused would stop the node.
  */
 export class ApiClient {
   readonly #transport: KubeTransport;
@@ -126,9 +125,7 @@ export class ApiClient {
       return await this.#transport.send({ ...request, signal: controller.signal });
     });
     if (response.status >= 400) {
-      throw await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, () =>
-        this.#failure(call.lane, what, response),
-      );
+      throw await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, () => failureOf(what, response));
     }
     return response.body;
   }
@@ -146,7 +143,7 @@ export class ApiClient {
     const limitMs = lane === "heartbeats" ? this.#heartbeatTimeoutMs : requestTimeoutMs;
     return await withDeadline(this.#clock, what, limitMs, signal, async (deadline) => {
       const response = await this.#transport.send({ ...request, signal: deadline });
-      if (response.status >= 400) throw await this.#failure(lane, what, response);
+      if (response.status >= 400) throw await failureOf(what, response);
       return parseAnswer(what, await readText(what, response));
     });
   }
@@ -176,22 +173,17 @@ export class ApiClient {
       signal,
     };
   }
+}
 
-  async #failure(lane: KubeLane, what: string, response: KubeResponse): Promise<Error> {
-    const text = await readText(what, response);
-    let body: unknown;
-    try {
-      body = JSON.parse(text);
-    } catch {
-      body = undefined;
-    }
-    const error = apiErrorOf(what, response.status, body, response.headers["retry-after"]);
-    const asksToWait = response.status === 429 || response.status >= 500;
-    if (asksToWait && error.retryAfterMs !== undefined) {
-      this.#limiters[lane].pause(Math.min(error.retryAfterMs, longestPauseMs));
-    }
-    return error;
+async function failureOf(what: string, response: KubeResponse): Promise<Error> {
+  const text = await readText(what, response);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = undefined;
   }
+  return apiErrorOf(what, response.status, body, response.headers["retry-after"]);
 }
 
 /** `PATCH /api/v1/…`, without the query. */

@@ -7,13 +7,12 @@ interface Waiter {
   readonly turn: "first" | "later";
 }
 
-/** At most `perSecond` requests a second and `burst` at once, in the order in which they come; none while it is paused. */
+/** At most `perSecond` requests a second and `burst` at once, in the order in which they come. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #name: string;
   readonly #bucket: TokenBucket;
   readonly #waiting: Waiter[] = [];
-  #pausedUntilMs = 0;
   #timer: Disposable | undefined;
 
   /** @param perSecond 0 and less: no limit */
@@ -44,17 +43,12 @@ export class RateLimiter {
     await promise;
   }
 
-  /** The server asks for a pause. */
-  pause(forMs: number): void {
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonic() + forMs);
-  }
-
   #serve(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     while (this.#waiting.length > 0) {
       const nowMs = this.#clock.monotonic();
-      const waitMs = Math.max(this.#pausedUntilMs - nowMs, this.#bucket.availableInMs(nowMs));
+      const waitMs = this.#bucket.availableInMs(nowMs);
       if (waitMs > 0) {
         this.#timer = this.#clock.timer(this.#name, Math.ceil(waitMs), () => this.#serve());
         return;

@@ -4,7 +4,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
+import { ApiDecodeError, ApiError, askedPauseMs, isExpired } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
 import { type ApiObject, foreignKind, type Query, type Resource, withoutManagedFields } from "./resource.ts";
 import { Collected, keyOf, nameOf, uidOf, versionOf } from "./collected.ts";
@@ -126,9 +126,10 @@ export class Reflector<T extends ApiObject> {
     const short = lived ? 0 : ++this.#failures;
     if (lived) this.#failures = 0;
     if (calm && lived) return;
-    const delayMs = reflectorDelayMs(Math.max(1, short), random.uniform());
+    const askedMs = askedPauseMs(problem);
+    const delayMs = Math.max(reflectorDelayMs(Math.max(1, short), random.uniform()), askedMs);
     if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
-    await news.pause(this.#target, delayMs, signal);
+    await news.pause(this.#target, { delayMs, askedMs }, signal);
   }
 
   /**

@@ -70,7 +70,7 @@ describe("WatchNews", () => {
     const refused = { name: "secret" };
     news.failed(refused, forbidden, 2, 800);
     const pauses = [node, refused].map(async (watched) => {
-      await news.pause(watched, 20_000, signal);
+      await news.pause(watched, { delayMs: 20_000 }, signal);
       ended.push(watched.name);
     });
     await clock.advance(5000);
@@ -81,6 +81,18 @@ describe("WatchNews", () => {
     await clock.advance(15_000);
     await Promise.all(pauses);
     assert.deepEqual(ended, ["node", "secret"]);
+  });
+
+  test("a watch that the server asked to wait waits, whoever finds the server back", async () => {
+    const ended: string[] = [];
+    const { signal } = new AbortController();
+    for (const watched of [pods, node]) news.failed(watched, broken, 2, 5000);
+    const pause = news.pause(node, { delayMs: 5000, askedMs: 3000 }, signal).then(() => ended.push("node"));
+    news.answered(pods);
+    await clock.advance(2999);
+    assert.deepEqual(ended, []);
+    await clock.advance(2001);
+    await pause;
   });
 
   test("a server that restarts, and one that forgot a place, are part of life", () => {

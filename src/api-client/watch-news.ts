@@ -54,11 +54,21 @@ export class WatchNews {
     this.#log.info("keeps up with the API server again", { afterMs });
   }
 
-  /** The time until the next try, as long as nobody else finds the server back. Never rejects. */
-  async pause(watched: Watched, delayMs: number, signal: AbortSignal): Promise<void> {
-    const wait = new WakeableWait(this.#clock, `another look at the ${watched.name}`);
+  /**
+   * The time until the next try, as long as nobody else finds the server back. Never rejects.
+   * @param pause.askedMs what the server asked this watch to wait, however well others do
+   */
+  async pause(
+    watched: Watched,
+    { delayMs, askedMs = 0 }: { readonly delayMs: number; readonly askedMs?: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const name = `another look at the ${watched.name}`;
+    if (askedMs > 0) await this.#clock.sleep(name, askedMs, signal).catch(() => {});
+    if (delayMs <= askedMs || signal.aborted) return;
+    const wait = new WakeableWait(this.#clock, name);
     this.#pauses.set(watched, wait);
-    await wait.for(delayMs, signal);
+    await wait.for(delayMs - askedMs, signal);
     this.#pauses.delete(watched);
   }
 

@@ -1,3 +1,4 @@
+import { askedPauseMs } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -70,6 +71,8 @@ export class CertificateManager {
   #action: number | undefined;
   readonly #listeners = new Set<() => void>();
   #failures = 0;
+  /** What the server asked for when the last request failed, milliseconds. */
+  #askedMs = 0;
   #renewErrors = 0;
   #lastProblem = "";
   /** What the journal was told last: it need not hear the same of each try. */
@@ -160,7 +163,7 @@ export class CertificateManager {
       if (await this.#ask(wish, cause, signal)) continue;
       if (signal.aborted) return;
       const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), longestRetryMs);
-      await this.#wait.for(delayMs * (1 + jitter * random.uniform()), signal);
+      await this.#wait.for(Math.max(delayMs * (1 + jitter * random.uniform()), this.#askedMs), signal);
       if (this.current === undefined) await this.#reload();
     }
   }
@@ -240,6 +243,7 @@ export class CertificateManager {
       if (abort.signal.aborted) return !signal.aborted;
       this.#failures++;
       this.#renewErrors++;
+      this.#askedMs = askedPauseMs(error);
       const { current } = this;
       const goodUntil = current && formatTime(current.chain[0].notAfterMs);
       const message = errorMessage(error);

@@ -67,6 +67,10 @@ describe("EventRecorder", () => {
     await withRecorder([started], async (kube) => {
       await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
       await kube.clock.advance(10_000);
+      await (await kube.next()).json({ kind: "Status", code: 429 }, 429, { "retry-after": "30" });
+      await kube.clock.advance(29_999);
+      assert.ok(await kube.isQuiet(), "it asks to wait");
+      await kube.clock.advance(1);
       await (await kube.next()).json({ kind: "Status", code: 403 }, 403);
       assert.equal(((await kube.next()).body as { reason: string }).reason, "Started");
     });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError, isApiError } from "../api-client/api-error.ts";
+import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { decoder, type Resource } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
@@ -88,6 +88,7 @@ export class EventRecorder {
     const correlated = this.#correlator.correlate(event, atMs);
     if (correlated === undefined) return;
     for (let tries = 1; !signal.aborted; tries++) {
+      let waitMs = retryMs;
       try {
         await this.#store(event, correlated, atMs, signal);
         return;
@@ -98,8 +99,11 @@ export class EventRecorder {
           this.#deps.log.warn("an event is given up", { reason: event.reason, error: errorMessage(error) });
           return;
         }
+        const askedMs = askedPauseMs(error);
+        waitMs = Math.max(retryMs, askedMs);
+        if (askedMs > 0) this.#deps.log.info("the API server asks events to wait", { retryMs: waitMs });
       }
-      await this.#deps.clock.sleep("another try to send an event", retryMs, signal).catch(() => {});
+      await this.#deps.clock.sleep("another try to send an event", waitMs, signal).catch(() => {});
     }
   }
 

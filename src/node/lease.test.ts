@@ -83,3 +83,16 @@ test("a server that does not answer costs its time, and the next renewal comes w
     assert.equal((await kube.next()).request.method, "PUT");
   });
 });
+
+test("a server that asks for a long pause is given the next sign of life in time nevertheless", async () => {
+  await withLease(async (kube) => {
+    const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
+    for (let tries = 0; tries < 3; tries++) {
+      await (await kube.next()).json(busy, 429, { "retry-after": "3600" });
+      await kube.clock.advance(9_999);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(1);
+    }
+    assert.equal((await kube.next()).request.method, "GET");
+  });
+});

@@ -1,4 +1,4 @@
-import { isApiError } from "../api-client/api-error.ts";
+import { askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Lease } from "../api/node.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -46,14 +46,18 @@ export class NodeLease {
     const periodMs = this.#durationSeconds * 1000 * renewals;
     while (!signal.aborted) {
       const began = clock.monotonic();
-      await this.#renew(signal);
-      // From beginning to beginning: a slow server must not stretch the time between two signs of life.
+      const problem = await this.#renew(signal);
+      // From beginning to beginning: a slow server must not stretch the time between two signs of life, and none that
+      // asks for more than that time is left without one.
       const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
-      await clock.sleep("the node's lease to be renewed", Math.max(0, waitMs), signal).catch(() => {});
+      const delayMs = Math.max(0, waitMs, Math.min(askedPauseMs(problem), periodMs));
+      if (problem !== undefined && !signal.aborted) this.#tell(problem, delayMs);
+      await clock.sleep("the node's lease to be renewed", delayMs, signal).catch(() => {});
     }
   }
 
-  async #renew(signal: AbortSignal): Promise<void> {
+  /** Why it was not renewed; undefined: it was. */
+  async #renew(signal: AbortSignal): Promise<unknown> {
     const { log, clock } = this.#deps;
     let problem: unknown;
     for (let tries = 0; tries < triesAtOnce && !signal.aborted; tries++) {
@@ -62,9 +66,8 @@ export class NodeLease {
         this.#renewedAtMs = clock.monotonic();
         if (this.#failing) log.info("the node's lease is renewed again");
         this.#failing = false;
-        return;
+        return undefined;
       } catch (error) {
-        if (signal.aborted) return;
         problem = error;
         const stale = isApiError(error, "Conflict", "NotFound", "AlreadyExists");
         if (stale) this.#last = undefined;
@@ -72,8 +75,13 @@ export class NodeLease {
         else break;
       }
     }
+    return problem;
+  }
+
+  #tell(problem: unknown, delayMs: number): void {
     this.#failing = true;
-    log.warn("failed to renew the node's lease", { error: errorMessage(problem) });
+    const fields = { error: errorMessage(problem), retryMs: Math.round(delayMs) };
+    this.#deps.log.warn("failed to renew the node's lease", fields);
   }
 
   /** Takes over what is there, or creates it. */

@@ -133,6 +133,32 @@ test("a registration that fails is tried again, after a pause that grows from 10
   });
 });
 
+test("a pause that the server asks for is kept, but no longer than between two heartbeats", async () => {
+  const world = new World();
+  await world.run(async () => {
+    for (const [seconds, pauseMs] of [
+      [3, 3000],
+      [3600, 10_000],
+    ] as const) {
+      const creation = await world.kube.next();
+      await creation.json(failure("TooManyRequests", 429), 429, { "retry-after": String(seconds) });
+      await world.kube.clock.advance(pauseMs - 1);
+      assert.ok(await world.kube.isQuiet());
+      await world.kube.clock.advance(1);
+    }
+    const node = await world.register();
+    world.observed = { problems: ["the runtime does not answer"] };
+    await world.kube.clock.advance(10_000);
+    const patch = await world.kube.next();
+    await patch.json(failure("TooManyRequests", 429), 429, { "retry-after": "5" });
+    world.sync.wake();
+    await world.kube.clock.advance(4999);
+    assert.ok(await world.kube.isQuiet(), "a hint is no reason to hurry");
+    await world.kube.clock.advance(1);
+    await world.answer(statusPath, node);
+  });
+});
+
 test("a Node that is there already gets what it lacks, also where the server does not let nodes make theirs", async () => {
   for (const [reason, code] of [
     ["AlreadyExists", 409],

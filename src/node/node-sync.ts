@@ -1,4 +1,4 @@
-import { isApiError } from "../api-client/api-error.ts";
+import { askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { orAborted } from "../base/abort.ts";
 import type { NodeObject } from "../api/node.ts";
@@ -47,6 +47,8 @@ export interface NodeSyncConfig {
 
 const firstRetryMs = 100;
 const longestRetryMs = 7000;
+/** However long the server asks for: a node that says nothing is taken for dead. */
+const longestPauseMs = 10_000;
 const jitter = 0.04;
 /** As upstream (nodeReadyGracePeriod, and the period of fastStatusUpdateOnce). */
 const eagerMs = 120_000;
@@ -137,7 +139,8 @@ export class NodeSync {
     const eagerUntilMs = clock.monotonic() + eagerMs;
     while (!signal.aborted) {
       const began = clock.monotonic();
-      await this.#sync(signal);
+      const askedMs = await this.#sync(signal);
+      if (askedMs > 0) await clock.sleep("the pause that the API server asks for", askedMs, signal).catch(() => {});
       const eager = !this.#wasReady && !this.#failing && began < eagerUntilMs;
       const periodMs = eager ? eagerPeriodMs : this.#config.updatePeriodMs * (1 + jitter * random.uniform());
       await this.#wait.for(Math.max(0, periodMs - (clock.monotonic() - began)), signal);
@@ -148,6 +151,7 @@ export class NodeSync {
     const { clock, log, journal, onRegistered } = this.#deps;
     const { name } = this.#config.identity;
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      let waitMs = delayMs;
       try {
         const { node, how } = await this.#tryRegister(signal);
         this.#node = node;
@@ -161,9 +165,10 @@ export class NodeSync {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log.warn("can't register the node yet", { node: name, error: errorMessage(error), retryMs: delayMs });
+        waitMs = Math.max(delayMs, pauseOf(error));
+        log.warn("can't register the node yet", { node: name, error: errorMessage(error), retryMs: waitMs });
       }
-      await clock.sleep("another try to register the node", delayMs, signal).catch(() => {});
+      await clock.sleep("another try to register the node", waitMs, signal).catch(() => {});
     }
   }
 
@@ -185,18 +190,19 @@ export class NodeSync {
     return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was registered before" };
   }
 
-  async #sync(signal: AbortSignal): Promise<void> {
+  /** How long the server asks to wait, milliseconds. */
+  async #sync(signal: AbortSignal): Promise<number> {
     const { clock, log, random, observe } = this.#deps;
     try {
       const observed = await observe(signal);
       this.#wasReady ||= observed.problems.length === 0;
       await this.#tellCloud(observed, signal);
       const found = this.#node;
-      if (found === undefined) return;
+      if (found === undefined) return 0;
       const status = nodeStatus(this.#config.identity, observed, found.status);
       const { patch, news } = nodeStatusPatch(found, status);
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
-      if (patch === undefined || !(news || due)) return;
+      if (patch === undefined || !(news || due)) return 0;
       this.#node = await this.#patch(patch, signal);
       this.#tellConditions(found, this.#node);
       this.#tellReboot(found);
@@ -205,10 +211,14 @@ export class NodeSync {
       if (this.#failing) log.info("the node's status is sent again");
       this.#failing = false;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return 0;
       this.#failing = true;
-      log.warn("failed to send the node's status", { error: errorMessage(error) });
+      const askedMs = pauseOf(error);
+      const retryMs = Math.max(askedMs, this.#config.updatePeriodMs);
+      log.warn("failed to send the node's status", { error: errorMessage(error), retryMs });
+      return askedMs;
     }
+    return 0;
   }
 
   /** Labels and id of a cloud that answered, or changed its mind, after the node was registered. */
@@ -271,6 +281,10 @@ export class NodeSync {
     this.#deps.journal.record({ kind: "note", what: "NodeDeleted", message });
     this.#deps.log.warn("the node was deleted from the API server; a restart registers it again", { node: name });
   }
+}
+
+function pauseOf(error: unknown): number {
+  return Math.min(askedPauseMs(error), longestPauseMs);
 }
 
 function readiness(node: NodeObject): string | undefined {

@@ -74,6 +74,22 @@ test("a token that can't be renewed is used until it is over, and then it is sai
   assert.match(JSON.stringify(world.tokens.get(pod, source)), /failed to fetch token: POST .*: away/);
 });
 
+test("a server that asks to wait with a token is asked no sooner, and that is told", async () => {
+  const world = new World();
+  const refused = world.tokens.refresh(pod, signal);
+  const busy = { kind: "Status", message: "busy", code: 429 };
+  await (await world.kube.next()).json(busy, 429, { "retry-after": "30" });
+  await refused;
+  assert.match(JSON.stringify(world.tokens.get(pod, source)), /: busy; the API server asks to wait 30 s/);
+  await world.kube.clock.advance(29_999);
+  await world.tokens.refresh(pod, signal);
+  assert.ok(await world.kube.isQuiet());
+  await world.kube.clock.advance(1);
+  const second = world.tokens.refresh(pod, signal);
+  await world.answer("one");
+  await second;
+});
+
 for (const [where, skewMs] of [
   ["behind", -7_200_000],
   ["ahead", 7_200_000],

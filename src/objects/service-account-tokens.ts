@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ApiClient } from "../api-client/client.ts";
 import type { ApiObject, Resource } from "../api-client/resource.ts";
-import { ApiDecodeError } from "../api-client/api-error.ts";
+import { ApiDecodeError, askedPauseMs } from "../api-client/api-error.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -73,6 +73,8 @@ export class ServiceAccountTokens {
   readonly #tokens = new Map<string, Token>();
   readonly #problems = new Map<string, string>();
   readonly #failedAtMs = new Map<string, number>();
+  /** Monotonic ms until when the server asks not to be asked. */
+  readonly #pausedUntilMs = new Map<string, number>();
 
   constructor(deps: TokenDependencies) {
     this.#deps = deps;
@@ -101,7 +103,7 @@ export class ServiceAccountTokens {
 
   /** The pod is gone, and its tokens with it. */
   remove(uid: string): void {
-    for (const map of [this.#tokens, this.#problems, this.#failedAtMs]) {
+    for (const map of [this.#tokens, this.#problems, this.#failedAtMs, this.#pausedUntilMs]) {
       for (const key of map.keys()) if (key.startsWith(`${uid} `)) map.delete(key);
     }
   }
@@ -114,6 +116,7 @@ export class ServiceAccountTokens {
     // One that is still good can wait for a server that is away.
     const failedAtMs = this.#failedAtMs.get(key);
     if (found !== undefined && failedAtMs !== undefined && clock.monotonic() - failedAtMs < retryMs) return;
+    if ((this.#pausedUntilMs.get(key) ?? 0) > clock.monotonic()) return;
     const [askedMs, askedWallMs] = [clock.monotonic(), clock.now()];
     try {
       const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, signal);
@@ -123,11 +126,16 @@ export class ServiceAccountTokens {
       this.#tokens.set(key, { token, ...times });
       this.#problems.delete(key);
       this.#failedAtMs.delete(key);
+      this.#pausedUntilMs.delete(key);
     } catch (error) {
       signal.throwIfAborted();
       // A token that is still good is used on.
-      this.#failedAtMs.set(key, clock.monotonic());
-      this.#problems.set(key, `failed to fetch token: ${errorMessage(error)}`);
+      const nowMs = clock.monotonic();
+      const pauseMs = askedPauseMs(error);
+      this.#failedAtMs.set(key, nowMs);
+      this.#pausedUntilMs.set(key, nowMs + pauseMs);
+      const pause = pauseMs > 0 ? `; the API server asks to wait ${pauseMs / 1000} s` : "";
+      this.#problems.set(key, `failed to fetch token: ${errorMessage(error)}${pause}`);
     }
   }
 

@@ -217,6 +217,25 @@ describe("MirrorPods", () => {
     });
   });
 
+  test("a picture that the server asks to wait with keeps no other waiting", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      const busy = failure(429, "TooManyRequests", "busy");
+      await (await world.kube.next()).json(busy, 429, { "retry-after": "30" });
+      world.statics = [staticPod("a", "1"), staticPod("b", "1")];
+      world.mirrors.wake();
+      const other = await world.kube.next();
+      assert.equal((other.body as { metadata: { name: string } }).metadata.name, "b");
+      await other.json(mirrorPod("b", "1"), 201);
+      world.mirrors.podSeen(mirrorPod("b", "1"));
+      await world.kube.clock.advance(29_999);
+      assert.ok(await world.kube.isQuiet());
+      await world.kube.clock.advance(5000);
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
   test("another cause is told as well, and one that comes back after the pod was gone", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];

@@ -1,4 +1,4 @@
-import { ApiError, isApiError } from "../api-client/api-error.ts";
+import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
@@ -103,6 +103,8 @@ export class MirrorPods {
   readonly #refused = new Set<string>();
   /** Why an action failed last, by {@link keyOf}: a cause is told once, however often it is met. */
   readonly #told = new Map<string, string>();
+  /** Until when the server asks to wait with an action (monotonic ms), by {@link keyOf}. */
+  readonly #pauses = new Map<string, number>();
   readonly #wait: WakeableWait;
   #known = false;
 
@@ -154,7 +156,7 @@ export class MirrorPods {
     const { statics, sourcesReady } = this.#deps;
     const actions = mirrorActions(statics(), [...this.#mirrors.values()], sourcesReady(), this.#refused);
     const keys = new Set(actions.map(keyOf));
-    for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
+    for (const map of [this.#told, this.#pauses]) for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
     const due = actions.filter((action) => action.kind === "delete" || !this.#isExpected(action.pod));
     const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
     return results.every(Boolean);
@@ -166,6 +168,8 @@ export class MirrorPods {
 
   async #act(action: MirrorAction, nodeUid: string, signal: AbortSignal): Promise<boolean> {
     const { journal, clock, log } = this.#deps;
+    // What the server asked to wait with.
+    if ((this.#pauses.get(keyOf(action)) ?? 0) > clock.monotonic()) return false;
     const pod = podOf(action);
     const { namespace, name } = pod.metadata;
     const what = action.kind === "create" ? "CreateMirrorPod" : "DeleteMirrorPod";
@@ -178,6 +182,7 @@ export class MirrorPods {
       return true;
     } catch (error) {
       if (signal.aborted) return true;
+      this.#pause(action, error);
       return action.kind === "create" ? await this.#notCreated(action, error, signal) : this.#notDeleted(action, error);
     }
   }
@@ -200,7 +205,7 @@ export class MirrorPods {
   async #notCreated(action: MirrorAction, error: unknown, signal: AbortSignal): Promise<boolean> {
     const pod = podOf(action);
     const isTaken = isApiError(error, "AlreadyExists");
-    const holder = isTaken ? await this.#holder(pod, signal) : "nobody";
+    const holder = isTaken ? await this.#holder(action, signal) : "nobody";
     // The watch will tell.
     if (holder === "its mirror") return true;
     const forPeople = holder === "another pod" || isApiError(error, "NotFound");
@@ -218,16 +223,21 @@ export class MirrorPods {
   }
 
   /** Who has a static pod's name at the API server. */
-  async #holder(pod: Pod, signal: AbortSignal): Promise<"its mirror" | "another pod" | "nobody"> {
-    const { namespace, name } = pod.metadata;
+  async #holder(action: MirrorAction, signal: AbortSignal): Promise<"its mirror" | "another pod" | "nobody"> {
+    const { namespace, name } = podOf(action).metadata;
     try {
       const call = { lane: "status", resource: apiPods, place: { namespace, name }, signal } as const;
       const found = await this.#deps.client.get(call);
       return isMirrorPod(found) && found.spec.nodeName === this.#deps.nodeName ? "its mirror" : "another pod";
     } catch (error) {
+      this.#pause(action, error);
       // A node may read its own pods only.
       return isApiError(error, "Forbidden") ? "another pod" : "nobody";
     }
+  }
+
+  #pause(action: MirrorAction, error: unknown): void {
+    this.#pauses.set(keyOf(action), this.#deps.clock.monotonic() + askedPauseMs(error));
   }
 
   #tell(action: MirrorAction, error: unknown): void {
@@ -236,7 +246,8 @@ export class MirrorPods {
     if (this.#told.get(keyOf(action)) === cause) return;
     this.#told.set(keyOf(action), cause);
     const message = `Failed ${action.kind === "create" ? "creating" : "deleting"} a mirror pod`;
-    this.#deps.log.warn(message, { namespace, name, error: cause, ...adviceOn(error, namespace) });
+    const wait = { retryMs: Math.max(retryMs, askedPauseMs(error)) };
+    this.#deps.log.warn(message, { namespace, name, error: cause, ...wait, ...adviceOn(error, namespace) });
   }
 }
 

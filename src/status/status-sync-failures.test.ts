@@ -20,6 +20,22 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
+  test("a pod whose status the server asks to wait with keeps no other pod waiting", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      for (const name of ["a", "b"]) sync.podSeen(apiPod(name));
+      const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
+      statuses.set(apiPod("a"), running, cause);
+      await (await kube.next()).json(busy, 429, { "retry-after": "30" });
+      statuses.set(apiPod("b"), running, cause);
+      await (await kube.next()).json(answer(apiPod("b"), running, "11"));
+      statuses.set(apiPod("a"), pending, cause);
+      await kube.clock.advance(29_999);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(1);
+      assert.equal((await kube.next()).url.pathname, "/api/v1/namespaces/ns/pods/a/status");
+    });
+  });
+
   test("a load balancer that knows of no pod keeps no deleted one at the server", async () => {
     await withWorld(async ({ kube, sync }) => {
       sync.podSeen(apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" }));

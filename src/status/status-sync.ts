@@ -1,4 +1,4 @@
-import { ApiError, isApiError, isOtherUid } from "../api-client/api-error.ts";
+import { ApiError, askedPauseMs, isApiError, isOtherUid } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
@@ -318,7 +318,9 @@ export class StatusSync {
     // At a conflict others have changed the pod all the while; at a deletion it may be another pod of its name.
     entry.failures++;
     const nowMs = clock.monotonic();
-    const retryAtMs = nowMs + Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
+    const backOffMs = Math.min(firstRetryMs * 2 ** (entry.failures - 1), longestRetryMs);
+    const retryMs = Math.max(backOffMs, askedPauseMs(error));
+    const retryAtMs = nowMs + retryMs;
     if (isApiError(error, "NotFound") || isOtherUid(error)) {
       // Gone, and another of its name may be there: the watch will tell.
       entry.missingUntilMs = retryAtMs;
@@ -328,7 +330,15 @@ export class StatusSync {
     entry.missingUntilMs = undefined;
     entry.unsure = !(error instanceof ApiError) || error.code >= 500;
     entry.notBeforeMs = retryAtMs;
-    if (!this.#failing) log.warn("a pod's status does not reach the API server", { error: errorMessage(error) });
+    if (!this.#failing) {
+      const { namespace, name } = entry.pod.metadata;
+      log.warn("a pod's status does not reach the API server", {
+        namespace,
+        name,
+        error: errorMessage(error),
+        retryMs,
+      });
+    }
     this.#failing = true;
   }
 

@@ -4,6 +4,7 @@ import { KubeConnectionError, type KubeRequest, type KubeResponse, type KubeTran
 import type { SimRandom } from "../random.ts";
 import { Body } from "./body.ts";
 import type { ApiFaults } from "./faults.ts";
+import { Pauses } from "./pauses.ts";
 import { type ApiCallParts, describeCall, parseRequest } from "./request.ts";
 import { type Answer, refused, type SimApiServer } from "./server.ts";
 import { Refusal, tooOld } from "./values.ts";
@@ -45,9 +46,11 @@ interface Exchange {
 export class SimKubeConnection implements KubeTransport {
   readonly #settings: ConnectionSettings;
   readonly #open = new Set<Exchange>();
+  readonly #pauses: Pauses;
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
+    this.#pauses = new Pauses(settings.clock);
   }
 
   /** Faults have begun or ended: what is under way on half-dead connections gets stuck, and stays so. */
@@ -61,6 +64,8 @@ export class SimKubeConnection implements KubeTransport {
     request.signal.throwIfAborted();
     const call = partsOf(request);
     onRequest(`API ${call === undefined ? request.path : describeCall(call)}`);
+    const rest = this.#pauses.restMs(request);
+    if (rest > 0) server.hasty(`${request.method} ${request.path}, ${rest / 1000} s before its time`);
     const { promise, resolve, reject } = Promise.withResolvers<KubeResponse>();
     const exchange: Exchange = {
       ...{ request, call, fail: reject, cut: reject, answer: resolve },
@@ -147,6 +152,8 @@ export class SimKubeConnection implements KubeTransport {
       content.push(body);
       content.end();
       if (body.startsWith('{"kind":"List"')) this.#told(Number(/"resourceVersion":"(\d+)"/u.exec(body)?.[1]));
+      const seconds = Number(headers["retry-after"] ?? 0);
+      if (seconds > 0) this.#pauses.asked(exchange.request, seconds * 1000);
       exchange.answer({ status: code, headers, body: content });
     });
   }

@@ -56,6 +56,7 @@ export class SimApiServer {
   readonly #now: () => number;
   readonly #watches = new Set<Watch>();
   readonly #listeners = new Set<(served: Served) => void>();
+  readonly #hasteListeners = new Set<(what: string) => void>();
   readonly #connections = new Set<() => void>();
   #down: "refuses" | "silent" | undefined;
   #tokens = 0;
@@ -98,6 +99,16 @@ export class SimApiServer {
   /** Told of each request after it was served. */
   onServed(listener: (served: Served) => void): void {
     this.#listeners.add(listener);
+  }
+
+  /** Told of each request that comes again before the time that was asked for. */
+  onHaste(listener: (what: string) => void): void {
+    this.#hasteListeners.add(listener);
+  }
+
+  /** A request has come again too soon. */
+  hasty(what: string): void {
+    for (const listener of this.#hasteListeners) listener(what);
   }
 
   /**

@@ -42,6 +42,7 @@ class ClusterRules implements Rule {
     this.#cluster = cluster;
     this.#broken = broken;
     const { server } = cluster;
+    server.onHaste((what) => this.#broken("who is asked to wait waits", what));
     server.onServed((served) => this.#served(served));
     server.registry.store.onChange((change) => this.#stored(change));
   }
