@@ -2,6 +2,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
 import { answeredError } from "../linux/api-errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import { formatDuration } from "../journal/text.ts";
 import type {
   AppliedPod,
   ApplyRequest,
@@ -13,20 +14,20 @@ import type {
 } from "../server/engine.ts";
 
 /**
- * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers or the
- * engine goes away.
+ * HTTP over the engine's Unix socket. Rejects with an error whose `code` is an errno name when nobody answers, the
+ * engine goes away, or it says nothing for `silenceMs` (`ETIMEDOUT`).
  */
 export interface EngineTransport {
   request(
     method: "GET" | "POST",
     path: string,
-    options: { readonly body?: string; readonly signal?: AbortSignal },
+    options: { readonly body?: string; readonly signal?: AbortSignal; readonly silenceMs?: number },
   ): Promise<{ readonly status: number; readonly body: string }>;
   /**
    * The lines of the answer to a GET as they come. Throws for a status of 400 and above the `PodwrightError` that the
    * engine answered.
    */
-  lines(path: string, signal: AbortSignal): AsyncIterable<string>;
+  lines(path: string, options: { readonly signal?: AbortSignal; readonly silenceMs?: number }): AsyncIterable<string>;
 }
 
 export interface JournalFilter {
@@ -43,16 +44,23 @@ export class EngineGone extends PodwrightError {
   }
 }
 
+/** The engine answers each call at once; what is followed may be silent for as long as nothing happens. */
+const longestSilenceMs = 30_000;
+
 /**
- * The calls of `Engine` from another process. Rejects with `PodwrightError`: the engine's own, or {@link EngineGone}.
+ * The calls of `Engine` from another process. Rejects with `PodwrightError`: the engine's own, {@link EngineGone}, or
+ * that it hangs.
  */
 export class EngineClient {
   readonly #transport: EngineTransport;
   readonly #stateDirectory: string;
+  readonly #silenceMs: number;
 
-  constructor(transport: EngineTransport, stateDirectory: string) {
+  /** @param silenceMs after how many milliseconds without a byte of an answer the engine is taken to hang */
+  constructor(transport: EngineTransport, stateDirectory: string, silenceMs = longestSilenceMs) {
     this.#transport = transport;
     this.#stateDirectory = stateDirectory;
+    this.#silenceMs = silenceMs;
   }
 
   async health(signal?: AbortSignal): Promise<Health> {
@@ -116,7 +124,8 @@ export class EngineClient {
     if (filter.sinceSeq !== undefined) query.set("since", String(filter.sinceSeq));
     if (follow) query.set("follow", "true");
     try {
-      for await (const line of this.#transport.lines(`/v1/journal?${query.toString()}`, signal)) {
+      const limit = follow ? {} : { silenceMs: this.#silenceMs };
+      for await (const line of this.#transport.lines(`/v1/journal?${query.toString()}`, { signal, ...limit })) {
         if (line !== "") yield JSON.parse(line) as JournalEntry;
       }
     } catch (error) {
@@ -128,6 +137,7 @@ export class EngineClient {
   async #call(method: "GET" | "POST", path: string, body?: string, signal?: AbortSignal): Promise<unknown> {
     try {
       const answer = await this.#transport.request(method, path, {
+        silenceMs: this.#silenceMs,
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
       });
@@ -143,6 +153,10 @@ export class EngineClient {
     if (code === "EACCES" || code === "EPERM") {
       const message = `not allowed to talk to the engine for ${this.#stateDirectory}`;
       return new PodwrightError(ExitCode.environment, message, { cause: error, remedy: "run this command as root" });
+    }
+    if (code === "ETIMEDOUT") {
+      const message = `the engine for ${this.#stateDirectory} hangs: it said nothing for ${formatDuration(this.#silenceMs)}`;
+      return new PodwrightError(ExitCode.failed, message, { cause: error, remedy: hangRemedy });
     }
     return code !== undefined && lostCodes.has(code) ? this.#gone(error) : error;
   }
@@ -163,6 +177,10 @@ function errorCode(error: unknown): string | undefined {
 }
 
 const lostCodes: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+
+/** What a person does about an engine that hangs. */
+export const hangRemedy =
+  "look at its log; its pods go on running when it is killed, and the next 'podwright run' takes them up";
 
 /** How a person starts an engine for a state directory. */
 export function startRemedy(stateDirectory: string): string {

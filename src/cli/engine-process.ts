@@ -3,7 +3,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
-import { EngineGone } from "./engine-client.ts";
+import { EngineGone, hangRemedy } from "./engine-client.ts";
 import { printable } from "../journal/text.ts";
 
 /** From the start of the engine to its first answer: it may have to start containerd and import images. */
@@ -35,7 +35,7 @@ export async function findEngine(context: Pick<CommandContext, "engine" | "clock
     if (error instanceof EngineGone) return undefined;
     if (!(error instanceof DeadlineError)) throw error;
     throw new PodwrightError(ExitCode.failed, `the engine hangs: ${error.message}`, {
-      remedy: "look at its log; its pods go on running when it is killed, and the next 'podwright run' takes them up",
+      remedy: hangRemedy,
     });
   }
 }

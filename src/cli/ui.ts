@@ -61,7 +61,7 @@ function fromEngine(transport: UnixTransport, stateDirectory: string): ApiHandle
 }
 
 async function streamed(transport: UnixTransport, { path, signal }: ApiRequest): Promise<ApiResponse> {
-  const lines = transport.lines(path, signal)[Symbol.asyncIterator]();
+  const lines = transport.lines(path, { signal })[Symbol.asyncIterator]();
   // Before the answer begins: afterwards it can't say any more that there is nothing to be told.
   const first = await lines.next();
   async function* body(): AsyncGenerator<string> {

@@ -1,17 +1,18 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
+import { eitherSignal } from "../base/abort.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { answeredError } from "./api-errors.ts";
 import { errnoOf } from "./file-error.ts";
 import { readBody } from "./http-body.ts";
 
 /**
- * Nobody answers at the socket (`ENOENT`, `ECONNREFUSED`), this user may not open it (`EACCES`), or the server went away
- * before its answer was complete (`ECONNRESET` …): `code` is the errno name.
+ * Nobody answers at the socket (`ENOENT`, `ECONNREFUSED`), this user may not open it (`EACCES`), the server went away
+ * before its answer was complete (`ECONNRESET` …) or was silent for too long (`ETIMEDOUT`): `code` is the errno name.
  */
 export class SocketError extends Error {
   readonly code: string;
   readonly socketPath: string;
-  constructor(code: string, socketPath: string, message: string, options: ErrorOptions) {
+  constructor(code: string, socketPath: string, message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.name = "SocketError";
     this.code = code;
@@ -19,10 +20,18 @@ export class SocketError extends Error {
   }
 }
 
-export interface ClientOptions {
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /**
+   * The call fails when for so many milliseconds no byte comes, or none is read because its lines are not asked for. No
+   * limit unless given.
+   */
+  readonly silenceMs?: number;
+}
+
+export interface ClientOptions extends CallOptions {
   /** JSON text to send. */
   readonly body?: string;
-  readonly signal?: AbortSignal;
 }
 
 /** The client's half of `serveUnix`. Every call makes its own connection. */
@@ -40,7 +49,7 @@ export interface UnixTransport {
    * Sends a GET and gives the answer line by line as it comes (without the newlines). Leaving the loop ends the
    * connection. Throws like `request`, and for a status of 400 and above the `PodwrightError` that the server answered.
    */
-  lines(path: string, signal: AbortSignal): AsyncIterable<string>;
+  lines(path: string, options: CallOptions): AsyncIterable<string>;
 }
 
 /** Longest answer in bytes, and longest line of a stream in characters. */
@@ -50,28 +59,51 @@ const longestAnswer = 64 * 1024 * 1024;
 export function unixTransport(socketPath: string): UnixTransport {
   return {
     async request(method, path, options = {}) {
+      using patience = patienceOf(socketPath, options);
       try {
-        const response = await open(socketPath, method, path, options);
+        const response = await open(socketPath, method, path, options.body, patience);
         const contentType = response.headers["content-type"] ?? "";
         return { status: response.statusCode ?? 0, contentType, body: await readAnswer(response) };
       } catch (error) {
-        throw transportError(error, socketPath, options.signal);
+        throw transportError(error, socketPath, patience.signal);
       }
     },
 
-    async *lines(path, signal) {
+    async *lines(path, options) {
+      using patience = patienceOf(socketPath, options);
       let response: IncomingMessage | undefined;
       try {
-        response = await open(socketPath, "GET", path, { signal });
+        response = await open(socketPath, "GET", path, undefined, patience);
         const status = response.statusCode ?? 0;
         if (status >= 400) throw answeredError(status, await readAnswer(response));
         yield* linesOf(response);
       } catch (error) {
-        throw transportError(error, socketPath, signal);
+        throw transportError(error, socketPath, patience.signal);
       } finally {
         response?.destroy();
       }
     },
+  };
+}
+
+/** How long a call goes on: until its caller wants no more, or the server has been silent for too long. */
+interface Patience extends Disposable {
+  readonly signal: AbortSignal;
+  readonly silenceMs: number | undefined;
+  readonly onSilence: () => void;
+}
+
+function patienceOf(socketPath: string, { signal, silenceMs }: CallOptions): Patience {
+  const silence = new AbortController();
+  const either = signal === undefined ? undefined : eitherSignal(signal, silence.signal);
+  return {
+    signal: either?.signal ?? silence.signal,
+    silenceMs,
+    onSilence: () => {
+      const message = `${socketPath}: not a byte has come for ${silenceMs} ms`;
+      silence.abort(new SocketError("ETIMEDOUT", socketPath, message));
+    },
+    [Symbol.dispose]: () => either?.[Symbol.dispose](),
   };
 }
 
@@ -80,14 +112,16 @@ async function open(
   socketPath: string,
   method: string,
   path: string,
-  options: ClientOptions,
+  body = "",
+  { signal, silenceMs, onSilence }: Patience,
 ): Promise<IncomingMessage> {
-  const { body = "", signal } = options;
-  signal?.throwIfAborted();
+  signal.throwIfAborted();
   const headers = { Host: "podwright", "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) };
-  const outgoing = httpRequest({ socketPath, method, path, headers, agent: false, ...(signal && { signal }) });
+  const timeout = silenceMs === undefined ? {} : { timeout: silenceMs };
+  const outgoing = httpRequest({ socketPath, method, path, headers, agent: false, signal, ...timeout });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once("response", resolve);
+  outgoing.once("timeout", onSilence);
   // Stays: an error may come at any time until the connection has ended.
   outgoing.on("error", reject);
   outgoing.end(body);
@@ -115,8 +149,8 @@ function tooLong(): PodwrightError {
   return new PodwrightError(ExitCode.failed, `podwright's answer is longer than ${longestAnswer} bytes`);
 }
 
-function transportError(error: unknown, socketPath: string, signal: AbortSignal | undefined): unknown {
-  if (signal?.aborted) return signal.reason;
+function transportError(error: unknown, socketPath: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
   const code = errnoOf(error);
   if (error instanceof PodwrightError || !(error instanceof Error) || code === undefined) return error;
   return new SocketError(code, socketPath, `${socketPath}: ${error.message}`, { cause: error });

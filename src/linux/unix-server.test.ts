@@ -41,8 +41,6 @@ const echo: ApiHandler = async (request) => ({
   body: JSON.stringify([request.method, request.path, [...request.query], await request.body()]),
 });
 
-const never = new AbortController().signal;
-
 async function until(condition: () => boolean): Promise<void> {
   for (let attempt = 0; attempt < 200 && !condition(); attempt++) await systemClock.sleep("a condition", 10);
   assert.ok(condition());
@@ -146,7 +144,7 @@ test("errors become answers: by exit code for people, 500 and a report for defec
   assert.deepEqual(await answer("/defect"), [500, { error: "undefined is not a function", exitCode: 1 }]);
   assert.deepEqual(reports, [["/defect", thrown["/defect"]]]);
 
-  const lines = fixture.client.lines("/bad", never);
+  const lines = fixture.client.lines("/bad", {});
   await assert.rejects(lines[Symbol.asyncIterator]().next(), (error) => {
     return error instanceof PodwrightError && error.exitCode === ExitCode.badInput && error.remedy === "Mend it.";
   });
@@ -183,7 +181,7 @@ test("a stream's lines arrive as they are made, whole whatever the chunks", asyn
   };
   await using fixture = await start(handler);
   const received: string[] = [];
-  for await (const line of fixture.client.lines("/", never)) {
+  for await (const line of fixture.client.lines("/", {})) {
     received.push(line);
     if (received.length === 3) gate.resolve(undefined);
   }
@@ -200,7 +198,7 @@ test("a slow client slows the stream down", async () => {
   };
   await using fixture = await start(handler);
   let received = 0;
-  for await (const _line of fixture.client.lines("/", never)) {
+  for await (const _line of fixture.client.lines("/", {})) {
     if (++received === 1) {
       await systemClock.sleep("the server to run ahead if it would", 200);
       assert.ok(made < 1_000, `${made} lines were made`);
@@ -220,7 +218,7 @@ test("a slow client gets the whole of a stream whose characters take several byt
   };
   await using fixture = await start(handler);
   let received = 0;
-  for await (const text of fixture.client.lines("/", AbortSignal.timeout(10_000))) {
+  for await (const text of fixture.client.lines("/", { signal: AbortSignal.timeout(10_000) })) {
     assert.equal(text, line);
     if (++received % 1_000 === 1) await systemClock.sleep("the server to fill what lies between", 20);
   }
@@ -240,7 +238,7 @@ test("a client that leaves in the middle of what waits for it ends the stream", 
     return Promise.resolve({ status: 200, contentType: "text/plain", body: body() });
   };
   await using fixture = await start(handler);
-  for await (const _line of fixture.client.lines("/", never)) {
+  for await (const _line of fixture.client.lines("/", {})) {
     await systemClock.sleep("the server to fill what lies between", 100);
     break;
   }
@@ -267,7 +265,7 @@ function waitingStream(): { readonly handler: ApiHandler; readonly ended: () => 
 test("a client that leaves ends the stream and aborts the request's signal", async () => {
   const { handler, ended } = waitingStream();
   await using fixture = await start(handler);
-  for await (const line of fixture.client.lines("/", never)) {
+  for await (const line of fixture.client.lines("/", {})) {
     assert.equal(line, "first");
     break;
   }
@@ -278,7 +276,7 @@ test("a client that leaves ends the stream and aborts the request's signal", asy
   const controller = new AbortController();
   const reason = new Error("Ctrl-C");
   const reading = (async () => {
-    for await (const _line of second.client.lines("/", controller.signal)) controller.abort(reason);
+    for await (const _line of second.client.lines("/", { signal: controller.signal })) controller.abort(reason);
   })();
   await assert.rejects(reading, reason);
   await until(waiting.ended);
@@ -305,7 +303,7 @@ test("closing ends streams at once and cleanly, and hung requests after the grac
   const { handler, ended } = waitingStream();
   await using fixture = await start(handler);
   const received: string[] = [];
-  for await (const line of fixture.client.lines("/", never)) {
+  for await (const line of fixture.client.lines("/", {})) {
     received.push(line);
     void fixture.server.close();
   }
@@ -335,7 +333,7 @@ test("a stream that breaks off does not look complete", async () => {
   await using fixture = await start(handler, { onError: (error) => reports.push(error) });
   const received: string[] = [];
   const reading = (async () => {
-    for await (const line of fixture.client.lines("/", never)) received.push(line);
+    for await (const line of fixture.client.lines("/", {})) received.push(line);
   })();
   await assert.rejects(reading, { name: "SocketError", code: "ECONNRESET" });
   assert.deepEqual(received, ["one"]);

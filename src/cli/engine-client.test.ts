@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { test } from "node:test";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import { systemClock } from "../linux/clock.ts";
+import { testDirectory } from "../linux/testing.ts";
+import { unixTransport } from "../linux/unix-client.ts";
+import { EngineClient, EngineGone } from "./engine-client.ts";
+
+const silenceMs = 400;
+const entry: JournalEntry = { seq: 1, time: 1, kind: "note", what: "Started", message: "started" };
+const line = `${JSON.stringify(entry)}\n`;
+
+/** A client of something that answers at a socket as `answer` does. */
+async function clientOf(
+  answer: (response: ServerResponse) => void | Promise<void>,
+): Promise<AsyncDisposable & { readonly client: EngineClient }> {
+  const directory = testDirectory();
+  const path = directory.join("engine.sock");
+  const server = createServer((_request, response) => void answer(response)).listen(path);
+  await once(server, "listening");
+  return {
+    client: new EngineClient(unixTransport(path), "/state", silenceMs),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+      directory[Symbol.dispose]();
+    },
+  };
+}
+
+function hangs(error: unknown): boolean {
+  assert.ok(error instanceof PodwrightError && !(error instanceof EngineGone), String(error));
+  assert.equal(error.exitCode, ExitCode.failed);
+  assert.match(error.message, /^the engine for \/state hangs: it said nothing for /);
+  assert.match(error.remedy ?? "", /look at its log/);
+  return true;
+}
+
+test("an engine that takes a call and never answers, or stops in the middle, is said to hang", async () => {
+  await using mute = await clientOf(() => {});
+  await assert.rejects(mute.client.health(), hangs);
+  await assert.rejects(mute.client.entries({}), hangs);
+
+  await using halting = await clientOf((response) => {
+    response.writeHead(200, { "Content-Type": "application/json" });
+    response.write(line);
+  });
+  await assert.rejects(halting.client.pods(), hangs);
+  await assert.rejects(halting.client.entries({}), hangs);
+});
+
+test("an answer may take longer than the longest silence", async () => {
+  await using slow = await clientOf(async (response) => {
+    for (let sent = 0; sent < 6; sent++) {
+      response.write(line);
+      await systemClock.sleep("a moment", silenceMs / 4);
+    }
+    response.end();
+  });
+  assert.deepEqual(
+    await slow.client.entries({}),
+    Array.from({ length: 6 }, () => entry),
+  );
+});
+
+test("what is followed may be silent for longer", async () => {
+  await using quiet = await clientOf(async (response) => {
+    response.write(line);
+    await systemClock.sleep("nothing to happen", silenceMs * 3);
+    response.end(line);
+  });
+  const told: JournalEntry[] = [];
+  const following = (async () => {
+    for await (const each of quiet.client.follow({}, new AbortController().signal)) told.push(each);
+  })();
+  await assert.rejects(following, EngineGone);
+  assert.deepEqual(told, [entry, entry]);
+});
