@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
+import { type CriCallOptions, CriError } from "../ports/cri.ts";
 import { StatusResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import { RuntimeState } from "./runtime-state.ts";
 
@@ -12,6 +13,8 @@ class World {
   answers = true;
   ready = true;
   network = true;
+  /** It takes calls and answers none. */
+  hangs = false;
   changes = 0;
   readonly stop = new AbortController();
   readonly state: RuntimeState;
@@ -19,7 +22,12 @@ class World {
 
   constructor(answers = true) {
     this.answers = answers;
-    const status = async () => {
+    const status = async (_request: object, { timeoutMs = 120_000 }: CriCallOptions = {}) => {
+      if (this.hangs) {
+        // As every unary call ends: at its caller's deadline, or at upstream's.
+        await this.clock.sleep("Status", timeoutMs);
+        throw new CriError("DeadlineExceeded", "Status", "no answer");
+      }
       if (!this.answers) throw new Error("connection refused");
       const condition = (type: string, isSo: boolean): object => {
         return isSo ? { type, status: true } : { type, status: false, reason: "Why", message: "that" };
@@ -83,4 +91,16 @@ test("a runtime that has not been well for thirty seconds is down", async () => 
     assert.deepEqual(world.state.problems(), []);
     await world.end();
   }
+});
+
+test("a runtime that hangs is down after 30 s, and ready again with its next answer although the call never ends", async () => {
+  const world = new World();
+  await settle();
+  world.hangs = true;
+  await world.clock.advance(36_000);
+  assert.ok(world.state.problems().includes("container runtime is down"));
+  world.hangs = false;
+  await world.clock.advance(5000);
+  assert.deepEqual(world.state.problems(), []);
+  await world.end();
 });

@@ -90,6 +90,8 @@ test("a resize that failed and then waits for a container is not asked for again
 test("a pod that comes back under its UID begins anew, whatever its predecessor had come to", async () => {
   const scene = new Scene();
   const { node, world } = scene;
+  // No event tells in time that the first one is gone.
+  scene.faults.begin({ eventLost: 1 }, 60_000);
   const pod = podOf({ restartPolicy: "Never", containers: [ends("c", 1000, 1), runs("d")] });
   node.add(pod);
   await scene.pass(5000);
@@ -111,7 +113,8 @@ test("directories of a pod that runs stay while the runtime can't be asked about
   node.remove("uid-1");
   const directory = "/var/lib/kubelet/pods/uid-1/volumes";
   const taken: string[] = [];
-  scene.faults.begin({ failBefore: 0.6 }, 60_000);
+  // The runtime has listed the pod long before it has answered how that is.
+  scene.faults.begin({ lookSlowness: 1000 }, 60_000);
   node.start();
   for (let second = 0; second < 120; second++) {
     await scene.pass(1000);
