@@ -6,7 +6,8 @@ const Status = z.looseObject({
   kind: z.literal("Status"),
   message: z.string().nullish(),
   reason: z.string().nullish(),
-  code: z.number().nullish(),
+  // Whoever gives a wrong one says why all the same.
+  code: z.number().nullish().catch(undefined),
   details: z.looseObject({ retryAfterSeconds: z.number().nullish() }).nullish(),
 });
 
@@ -66,25 +67,50 @@ export class ApiDecodeError extends Error {
 
 /**
  * The error that an answer stands for. Pure.
- * @param code HTTP status, or the code of an ERROR event of a watch
- * @param retryAfter the header of that name: seconds
+ * @param head of the answer; of an ERROR event of a watch, its code
  */
-export function apiErrorOf(what: string, code: number, body: unknown, retryAfter?: string): ApiError {
+export function apiErrorOf(what: string, head: AnswerHead, body: unknown): ApiError {
+  const { status: code, headers } = head;
   const status = Status.safeParse(body).data;
-  const seconds = Number(retryAfter ?? status?.details?.retryAfterSeconds ?? Number.NaN);
+  const seconds = Number(headers["retry-after"] ?? status?.details?.retryAfterSeconds ?? Number.NaN);
   const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
-  const message = status?.message || `the API server answered with ${code}`;
+  const message = status?.message || `the API server answered with ${status === undefined ? headText(head) : code}`;
   // No reason is made of a code alone: proxies and load balancers, who answer without a Status, know of no object.
   return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs);
 }
 
-/** Parses JSON of the API server. @throws ApiDecodeError that shows nothing of the text: it may hold a secret */
-export function parseAnswer(what: string, text: string): unknown {
+/** HTTP status and headers, by their names in small letters. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Parses JSON of the API server. @throws ApiDecodeError that shows nothing of the text: it may hold a secret
+ * @param head undefined: the text is a part of an answer
+ */
+export function parseAnswer(what: string, text: string, head?: AnswerHead): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     // The parser's message quotes the text.
     const kind = error instanceof SyntaxError ? `${text.length} characters that are not JSON` : errorMessage(error);
-    throw new ApiDecodeError(`${what}: the API server sent ${kind}`);
+    throw new ApiDecodeError(`${what}: the API server sent ${kind}${head === undefined ? "" : ` (${headText(head)})`}`);
   }
+}
+
+/** What an answer is that is not the API server's own: `302, text/html, to https://login.example/start`. Pure. */
+export function headText({ status, headers }: AnswerHead): string {
+  const type = headers["content-type"]?.split(";")[0]?.trim();
+  const parts = [String(status), type || "without a content type"];
+  const location = headers["location"];
+  if (status >= 300 && status < 400 && location !== undefined) parts.push(`to ${placeOf(location)}`);
+  return parts.join(", ");
+}
+
+/** Without what may be secret: who asks, and the query. */
+function placeOf(location: string): string {
+  const url = URL.parse(location, "relative://");
+  if (url === null) return "nowhere";
+  return `${url.protocol === "relative:" ? "" : `${url.protocol}//${url.host}`}${url.pathname}`;
 }

@@ -66,7 +66,8 @@ describe("ApiClient", () => {
 
   test("an answer that can't be read is an error that shows nothing of it", async () => {
     const kube = new ScriptedKube();
-    const noJson = /^ApiDecodeError: GET .*: the API server sent 6 characters that are not JSON$/;
+    const noJson =
+      /^ApiDecodeError: GET .*: the API server sent 6 characters that are not JSON \(200, without a content type\)$/;
     const got = assert.rejects(kube.client().get(call), noJson);
     const request = await kube.next();
     await request.open();
@@ -76,6 +77,30 @@ describe("ApiClient", () => {
     const other = assert.rejects(kube.client().get(call), /^ApiDecodeError: Thing: metadata\.name does not fit/);
     await (await kube.next()).json({ metadata: { name: ["s3cret"] } });
     await other;
+  });
+
+  test("an answer that is another's says of what kind it is and where it points to, and nothing else of it", async () => {
+    const kube = new ScriptedKube();
+    const page = "text/html; charset=utf-8";
+    const location = "https://user:s3cret@login.example/start?token=s3cret#s3cret";
+    for (const [status, headers, told] of [
+      [302, { "content-type": page, location }, "302, text/html, to https://login.example/start"],
+      [307, { location: "/login?s3cret" }, "307, without a content type, to /login"],
+      [502, { "content-type": page, location }, "502, text/html"],
+      [200, { "content-type": page }, "200, text/html"],
+    ] as const) {
+      const ends = (error: unknown): boolean => {
+        assert.ok(error instanceof Error);
+        assert.doesNotMatch(error.message, /s3cret/);
+        return error.message.includes(told);
+      };
+      const got = assert.rejects(kube.client().get(call), ends);
+      await (await kube.next()).text("<s3cret>", status, headers);
+      await got;
+      const watched = assert.rejects(kube.client().watch(call), ends);
+      await (await kube.next()).text("<s3cret>", status, headers);
+      await watched;
+    }
   });
 
   test("heartbeats end after their time, and other requests after half a minute", async () => {

@@ -124,8 +124,14 @@ export class ApiClient {
       using _deadline = onAbort(deadline, () => controller.abort(deadline.reason));
       return await this.#transport.send({ ...request, signal: controller.signal });
     });
-    if (response.status >= 400) {
+    if (isFailure(response)) {
       throw await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, () => failureOf(what, response));
+    }
+    const type = response.headers["content-type"];
+    if (type !== undefined && !/\bjson\b/iu.test(type)) {
+      const problem = apiErrorOf(what, response, undefined);
+      controller.abort(problem);
+      throw problem;
     }
     return response.body;
   }
@@ -143,8 +149,8 @@ export class ApiClient {
     const limitMs = lane === "heartbeats" ? this.#heartbeatTimeoutMs : requestTimeoutMs;
     return await withDeadline(this.#clock, what, limitMs, signal, async (deadline) => {
       const response = await this.#transport.send({ ...request, signal: deadline });
-      if (response.status >= 400) throw await failureOf(what, response);
-      return parseAnswer(what, await readText(what, response));
+      if (isFailure(response)) throw await failureOf(what, response);
+      return parseAnswer(what, await readText(what, response), response);
     });
   }
 
@@ -175,6 +181,11 @@ export class ApiClient {
   }
 }
 
+/** The API server redirects nobody: somebody before it does. */
+function isFailure({ status }: KubeResponse): boolean {
+  return status >= 300;
+}
+
 async function failureOf(what: string, response: KubeResponse): Promise<Error> {
   const text = await readText(what, response);
   let body: unknown;
@@ -183,7 +194,7 @@ async function failureOf(what: string, response: KubeResponse): Promise<Error> {
   } catch {
     body = undefined;
   }
-  return apiErrorOf(what, response.status, body, response.headers["retry-after"]);
+  return apiErrorOf(what, response, body);
 }
 
 /** `PATCH /api/v1/…`, without the query. */

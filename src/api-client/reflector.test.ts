@@ -274,6 +274,27 @@ describe("Reflector", () => {
     });
   });
 
+  test("streams that open well and break at once are not told to be back before one has lived for a while", async () => {
+    await withWorld(async (world) => {
+      let stream = await world.synced();
+      await world.kube.clock.advance(5000);
+      const isBack = (): boolean => world.logged.some((line) => line.startsWith("keeps up"));
+      for (let round = 0; round < 5; round++) {
+        stream.fail(new Error("reset"));
+        await world.kube.clock.advance(10_000);
+        stream = await world.kube.next();
+        await stream.open();
+      }
+      stream.fail(new Error("reset"));
+      await world.kube.clock.advance(10_000);
+      assert.equal(isBack(), false);
+      stream = await world.kube.next();
+      await stream.open();
+      await world.kube.clock.advance(1000);
+      assert.equal(isBack(), true);
+    });
+  });
+
   test("the waits grow to ten seconds, and are spread to their double", () => {
     assert.deepEqual(
       [1, 2, 10].map((failures) => reflectorDelayMs(failures, 0)),

@@ -205,6 +205,7 @@ export class Reflector<T extends ApiObject> {
     const silence = new AbortController();
     using either = eitherSignal(signal, silence.signal);
     let timer: Disposable | undefined;
+    let good: Disposable | undefined;
     const restart = (): void => {
       timer?.[Symbol.dispose]();
       const limitMs = this.#version === undefined ? initialSilenceMs : silentLimitMs;
@@ -213,10 +214,11 @@ export class Reflector<T extends ApiObject> {
     try {
       const body = await client.watch(this.#call(query, either.signal));
       this.#answeredMs = clock.monotonic();
-      news.answered(this.#target);
+      good = clock.timer(`the watch of the ${name} to live`, goodWatchMs, () => news.answered(this.#target));
       restart();
       await this.#follow(initial, heard(body, restart));
     } finally {
+      good?.[Symbol.dispose]();
       timer?.[Symbol.dispose]();
       // Whatever ended it, the stream is of no use any more.
       silence.abort(new SilentStream("over"));

@@ -44,7 +44,7 @@ export class WatchNews {
     else this.#log.debug(message, fields);
   }
 
-  /** The server began to answer. */
+  /** The server answers, and the watch has lived for a while since: streams that break at once are no way to keep up. */
   answered(watched: Watched): void {
     if (this.#refused.delete(watched)) this.#log.info("the API server grants the watch again", { what: watched.name });
     if (!this.#unanswered.delete(watched)) return;
@@ -81,5 +81,11 @@ export class WatchNews {
 
 /** Whether the server is well, and says no to this watch alone. Too many requests (429) and timeouts (408) are no such answers. */
 function isRefusal(problem: unknown): boolean {
-  return problem instanceof ApiError && problem.code < 500 && problem.code !== 408 && problem.code !== 429;
+  return (
+    problem instanceof ApiError &&
+    problem.code >= 400 &&
+    problem.code < 500 &&
+    problem.code !== 408 &&
+    problem.code !== 429
+  );
 }

@@ -32,8 +32,8 @@ function decodeEvent(what: string, line: string): WatchEvent {
   if (!parsed.success) throw new ApiDecodeError(`${what}: the API server sent something that is no event of a watch`);
   const { type, object } = parsed.data;
   if (type === "ERROR") {
-    const code = Number(object["code"] ?? 500);
-    throw apiErrorOf(what, code, object);
+    const code = Number(object["code"]);
+    throw apiErrorOf(what, { status: Number.isInteger(code) ? code : 500, headers: {} }, { kind: "Status", ...object });
   }
   if (type !== "BOOKMARK") return { type, object: withoutManagedFields(object) };
   const bookmark = Bookmark.safeParse(object);

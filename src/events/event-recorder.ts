@@ -94,7 +94,7 @@ export class EventRecorder {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        const refused = error instanceof ApiError && error.code < 500 && error.code !== 429;
+        const refused = error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429;
         if (refused || tries === maxTries) {
           this.#deps.log.warn("an event is given up", { reason: event.reason, error: errorMessage(error) });
           return;

@@ -1,3 +1,4 @@
+import type { ApiObject } from "../api-client/resource.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
@@ -53,7 +54,10 @@ export function newEntry(pod: ApiPod): StatusEntry {
 }
 
 /** The server's answer, unless something newer is known of it. */
-export function has(entry: StatusEntry, { metadata, status }: ApiPod): void {
+export function has(
+  entry: StatusEntry,
+  { metadata, status }: Pick<ApiObject, "metadata"> & Pick<ApiPod, "status">,
+): void {
   if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return;
   entry.found = status;
   entry.foundVersion = metadata.resourceVersion;

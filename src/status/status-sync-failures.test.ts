@@ -36,6 +36,23 @@ describe("StatusSync, when requests fail", () => {
     });
   });
 
+  test("a status was taken though the pod that comes back can't be read", async () => {
+    await withWorld(async ({ kube, sync, statuses, journal }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, pending, cause);
+      await (await kube.next()).json({ ...answer(pod, pending, "11"), spec: { containers: "none" } });
+      await kube.clock.advance(60_000);
+      assert.ok(await kube.isQuiet());
+      assert.deepEqual(
+        journal.entries.flatMap(({ what, result }) => (what === "PatchPodStatus" && result ? [result] : [])),
+        ["done"],
+      );
+      statuses.set(pod, { ...pending, message: "m" }, cause);
+      assert.deepEqual((await kube.next()).body, { metadata: { uid: "uid-a" }, status: { message: "m" } });
+    });
+  });
+
   test("a load balancer that knows of no pod keeps no deleted one at the server", async () => {
     await withWorld(async ({ kube, sync }) => {
       sync.podSeen(apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" }));

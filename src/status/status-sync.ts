@@ -3,7 +3,6 @@ import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
 import { onAbort } from "../base/abort.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -13,7 +12,8 @@ import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { difference, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
-import { foreignConditions, rankOf, statusPatch } from "./status-write.ts";
+import { StatusNews } from "./status-news.ts";
+import { foreignConditions, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
 
 export interface StatusSyncDependencies {
   readonly client: ApiClient;
@@ -54,6 +54,7 @@ const missingRetryMs = 120_000;
  */
 export class StatusSync {
   readonly #deps: StatusSyncDependencies;
+  readonly #news: StatusNews;
   readonly #entries = new Map<string, StatusEntry>();
   /** UIDs of the mirror pods, and those under which the statuses of static pods are kept, by full name. */
   readonly #mirrors = new Map<string, string>();
@@ -62,10 +63,10 @@ export class StatusSync {
   readonly #writes = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
   #timer: Disposable | undefined;
-  #failing = false;
 
   constructor(deps: StatusSyncDependencies) {
     this.#deps = deps;
+    this.#news = new StatusNews(deps.clock, deps.log);
   }
 
   /** Pods of which the server has yet to be told, for diagnostics. */
@@ -123,6 +124,7 @@ export class StatusSync {
     const { uid } = pod.metadata;
     this.#entries.delete(uid);
     this.#dirty.delete(uid);
+    this.#news.ended(uid);
     const name = fullName(pod.metadata);
     if (this.#mirrors.get(name) === uid) this.#mirrors.delete(name);
   }
@@ -250,8 +252,7 @@ export class StatusSync {
       else await this.#delete(entry, signal);
       entry.failures = 0;
       entry.missingUntilMs = undefined;
-      if (this.#failing) this.#deps.log.info("pods' statuses reach the API server again");
-      this.#failing = false;
+      this.#news.arrived(entry.pod.metadata);
     } catch (error) {
       if (signal.aborted) return;
       const refused = kind === "patch" && error instanceof ApiError && error.code === 422 && !isOtherUid(error);
@@ -271,9 +272,9 @@ export class StatusSync {
       const message = `telling the API server that the pod is ${latest.status.phase}`;
       const action = { what: "PatchPodStatus", message, pod: this.#ref(pod), cause };
       const after = await perform(journal, clock, action, () =>
-        client.patch(this.#call(pod, signal, "status"), "strategic", patch),
+        client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
       );
-      has(entry, after);
+      has(entry, after.pod ?? { metadata: after.metadata, status: latest.status });
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
@@ -282,8 +283,9 @@ export class StatusSync {
 
   /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */
   async #ask(entry: StatusEntry, signal: AbortSignal): Promise<void> {
-    const after = await this.#deps.client.get(this.#call(entry.pod, signal));
-    if (after.metadata.uid === entry.pod.metadata.uid) has(entry, after);
+    const call = { ...this.#call(entry.pod, signal), resource: statusEchoes };
+    const { pod } = await this.#deps.client.get(call);
+    if (pod?.metadata.uid === entry.pod.metadata.uid) has(entry, pod);
     entry.unsure = false;
   }
 
@@ -304,17 +306,16 @@ export class StatusSync {
   /** The server will never take it. The next one it may, and a pod that is deleted must not stay for this. */
   #refused(entry: StatusEntry, version: number | undefined, error: ApiError): void {
     const { pod } = entry;
-    const { namespace, name, uid } = pod.metadata;
-    this.#deps.log.warn("the API server does not take a pod's status", { namespace, name, error: error.message });
+    this.#news.invalid(pod.metadata, error);
     entry.told = version;
     entry.reconcileAtMs = undefined;
     const latest = this.#latest(entry);
     entry.refused = latest && difference(entry, latest.status);
-    if (isMirrorPod(pod)) this.#deps.mirrorRefused(uid);
+    if (isMirrorPod(pod)) this.#deps.mirrorRefused(pod.metadata.uid);
   }
 
   #failed(entry: StatusEntry, error: unknown): void {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     // At a conflict others have changed the pod all the while; at a deletion it may be another pod of its name.
     entry.failures++;
     const nowMs = clock.monotonic();
@@ -323,6 +324,7 @@ export class StatusSync {
     const retryAtMs = nowMs + retryMs;
     if (isApiError(error, "NotFound") || isOtherUid(error)) {
       // Gone, and another of its name may be there: the watch will tell.
+      this.#news.ended(entry.pod.metadata.uid);
       entry.missingUntilMs = retryAtMs;
       entry.notBeforeMs = nowMs + missingRetryMs;
       return;
@@ -330,16 +332,7 @@ export class StatusSync {
     entry.missingUntilMs = undefined;
     entry.unsure = !(error instanceof ApiError) || error.code >= 500;
     entry.notBeforeMs = retryAtMs;
-    if (!this.#failing) {
-      const { namespace, name } = entry.pod.metadata;
-      log.warn("a pod's status does not reach the API server", {
-        namespace,
-        name,
-        error: errorMessage(error),
-        retryMs,
-      });
-    }
-    this.#failing = true;
+    this.#news.failed(entry.pod.metadata, error, retryMs);
   }
 
   /** The pod as the node knows it: of a mirror pod, the static one. */

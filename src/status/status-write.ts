@@ -1,5 +1,7 @@
+import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { PodCondition, PodStatus } from "../api/status.ts";
+import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import { ownConditions } from "./conditions.ts";
 
 /** Lists of PodStatus that the server merges, by the key of their items. */
@@ -65,4 +67,31 @@ export function rankOf(found: PodStatus | undefined, wanted: PodStatus): WriteRa
     status?.conditions?.find(({ type }) => type === "Ready")?.status;
   const becameReady = ready(found) !== ready(wanted) && (ready(found) === "True" || ready(wanted) === "True");
   return becameReady || (found?.phase !== wanted.phase && wanted.phase !== "Pending") ? 1 : 2;
+}
+
+/** What the server answers to a status. */
+export interface StatusEcho extends ApiObject {
+  /** Undefined: a pod, that can't be read here. */
+  readonly pod: ApiPod | undefined;
+}
+
+/** Pods as answers: a status was taken, whether the pod that comes back can be read or not. */
+export const statusEchoes: Resource<StatusEcho> = {
+  ...apiPods,
+  decode: (value) => {
+    try {
+      const pod = apiPods.decode(value);
+      return { metadata: pod.metadata, pod };
+    } catch (error) {
+      const { uid, name, resourceVersion } = metadataOf(value);
+      if (typeof uid !== "string" || typeof name !== "string") throw error;
+      const version = typeof resourceVersion === "string" ? resourceVersion : undefined;
+      return { metadata: { name, uid, resourceVersion: version }, pod: undefined };
+    }
+  },
+};
+
+function metadataOf(value: unknown): Readonly<Record<string, unknown>> {
+  const metadata = isRecord(value) ? value["metadata"] : undefined;
+  return isRecord(metadata) ? metadata : {};
 }

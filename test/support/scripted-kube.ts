@@ -32,8 +32,13 @@ export class ScriptedRequest {
 
   /** A whole answer. */
   async json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.text(JSON.stringify(value), status, headers);
+  }
+
+  /** A whole answer that need not be JSON. */
+  async text(text: string, status: number, headers: Readonly<Record<string, string>>): Promise<void> {
     this.#open(status, headers);
-    this.#chunks.push(JSON.stringify(value), undefined);
+    this.#chunks.push(text, undefined);
     await this.#flush();
   }
 

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ApiError } from "../api-client/api-error.ts";
+import type { Logger } from "../ports/log.ts";
+import { StatusNews } from "./status-news.ts";
+
+const a = { namespace: "ns", name: "a", uid: "1" };
+const b = { namespace: "ns", name: "b", uid: "2" };
+const away = new Error("connection refused");
+
+describe("StatusNews", () => {
+  let told: string[];
+  let clock: ManualClock;
+  let news: StatusNews;
+
+  beforeEach(() => {
+    told = [];
+    const log =
+      (level: string) =>
+      (message: string, fields: object = {}) =>
+        void (level !== "debug" && told.push(`${level}: ${message} ${JSON.stringify(fields)}`));
+    const logger: Logger = {
+      ...{ debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+      child: () => logger,
+    };
+    clock = new ManualClock();
+    news = new StatusNews(clock, logger);
+  });
+
+  test("names the first pod whose status does not arrive, and says that all do only when none fails", async () => {
+    const warning = `warn: a pod's status does not reach the API server {"namespace":"ns","name":"a","error":"connection refused","retryMs":500}`;
+    for (let round = 0; round < 3; round++) {
+      for (const pod of [a, b]) news.failed(pod, away, 500);
+      news.arrived(b);
+      news.arrived({ ...b, uid: "3" });
+      assert.deepEqual(told, [warning]);
+    }
+    await clock.advance(1000);
+    news.arrived(a);
+    assert.deepEqual(told.slice(1), [`info: pods' statuses reach the API server again {"pods":4,"afterMs":1000}`]);
+    news.failed(a, away, 500);
+    assert.equal(told.length, 3, "the next time is news again");
+    news.ended(a.uid);
+    news.arrived(b);
+    assert.match(told.at(-1) ?? "", /reach the API server again/);
+  });
+
+  test("a pod that is refused is told once, beside others that are taken", () => {
+    const quota = new ApiError(403, "Forbidden", "not yours");
+    for (let round = 0; round < 3; round++) {
+      news.failed(a, quota, 500);
+      news.invalid(b, new ApiError(422, "Invalid", "not so"));
+      news.arrived({ ...b, uid: "3" });
+    }
+    assert.deepEqual(told, [
+      `warn: the API server refuses what it is told of a pod {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
+      `warn: the API server does not take a pod's status {"namespace":"ns","name":"b","error":"not so"}`,
+    ]);
+    news.arrived(a);
+    assert.deepEqual(told.slice(2), [`info: the API server takes a pod's status again {"namespace":"ns","name":"a"}`]);
+  });
+});
