@@ -117,6 +117,12 @@ export const managerMutants: readonly Mutant[] = [
     to: "const cause = wrong(mirror, pod, refused);",
   },
   {
+    name: "asked-pause-not-kept",
+    file: "src/status/status-sync.ts",
+    from: "const retryMs = Math.max(backOffMs, askedPauseMs(error));",
+    to: "const retryMs = backOffMs;",
+  },
+  {
     name: "orphans-before-manifests-are-read",
     file: "src/pods/sync-loop.ts",
     from: "if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;",
