@@ -102,7 +102,9 @@ export class Referee {
     // Of some pods nothing ever was there.
     const gone = entry.what === "PodFinished" && entry.pod !== undefined ? entry.pod.uid : "";
     if (this.#unwanted.has(gone)) this.#finished.add(gone);
-    if (this.#unwanted.has(gone) && this.#scene.node.desired.has(gone) && !this.#isThere(gone)) this.#reborn(gone);
+    // One that had ended before has no end of its own for having gone and come back while podwright could not look.
+    const wasToGo = this.#unwanted.has(gone) || this.#ending.has(gone);
+    if (wasToGo && this.#scene.node.desired.has(gone) && !this.#isThere(gone)) this.#reborn(gone);
   }
 
   /** What is not as wanted although nothing has gone wrong for a while. */
