@@ -129,10 +129,12 @@ export class Preemptions implements Rule {
 
   /** Who may have a part of the node beside the pod; one of its name gives it up anyway. */
   #parts({ metadata }: Pod): Part[] {
+    const { desired } = this.#scene.node;
     return this.#scene.node.pods().flatMap((known): Part[] => {
       const { ref, state } = known.view;
-      const mayStay =
-        state.kind === "syncing" || (state.kind === "terminating" && this.#scene.node.desired.has(ref.uid));
+      // One that is wanted again comes back with its part when nothing of it is left.
+      const isBack = desired.has(ref.uid) && (state.kind === "terminating" || this.#scene.unwanted.has(ref.uid));
+      const mayStay = state.kind === "syncing" || isBack;
       const pod = this.#scene.pods.get(ref.uid);
       if (!mayStay || pod === undefined || ref.name === metadata.name) return [];
       const isSure = state.kind === "syncing" && known.status !== undefined;
