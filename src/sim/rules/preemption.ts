@@ -67,7 +67,8 @@ export class Preemptions implements Rule {
     if (what === "PodTerminating" && cause?.code === "Preempting") return;
     this.#close();
     if (what === lifeStarted) for (const known of [this.#coming, this.#granted]) known.clear();
-    if (what === "PodSyncing" || what === "RunPodSandbox") this.#coming.delete(uid);
+    // One that asks for something else may ask for too much. Of a cluster's pods the journal tells first.
+    if (what === "PodSyncing" || what === "RunPodSandbox" || what === "PodChanged") this.#coming.delete(uid);
     const wanted = this.#scene.pods.get(uid);
     if (what === "ResizeStarted" && wanted !== undefined) this.#granted.set(uid, wanted);
     const preemption = this.#coming.get(uid);
