@@ -254,9 +254,7 @@ export class PodWorker {
       this.#operations.abort(new CalledOff(upsets));
       return;
     }
-    if (actions.killPod !== undefined && actions.createSandbox === undefined) {
-      return this.terminate(actions.killPod, gracePeriodSeconds(pod));
-    }
+    if (actions.killPod && !actions.createSandbox) return this.terminate(actions.killPod, gracePeriodSeconds(pod));
     await this.#prune(status, signal);
     // What is on its way to run has what it was decided with, and is resized with its pod when it does.
     if (this.#operations.count === 0) await this.#resizing.settle(pod);
@@ -341,6 +339,8 @@ export class PodWorker {
     // The runtime may have made it late, of a start that was called off. What it holds has to be given back.
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
+      // That it has ended may not be remembered yet, for want of room on the disk.
+      if (!(await this.#record.save())) this.#schedule.by(this.#errorRetryMs(), resync);
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
       await giveBack(this.#deps.runtime, this.ref, cause, signal);

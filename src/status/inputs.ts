@@ -37,7 +37,7 @@ export interface StatusInputs {
   readonly runtimeName: string;
   /** Nothing of the pod will be restarted: it is being stopped, or has been. */
   readonly podIsTerminal: boolean;
-  /** Something of the pod that is being stopped runs, or is about to: it is not over yet. */
+  /** Something of the pod runs, or may be about to; of one that is not being stopped that is never ruled out. */
   readonly mayRun?: boolean;
   /** Set when the node refuses or ends the pod (admission, Evicted, DeadlineExceeded): it is Failed, in these words. */
   readonly failure?: { readonly reason: string; readonly message: string };

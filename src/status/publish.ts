@@ -49,7 +49,7 @@ export function publishStatus(
     hostIPs: node.hostIPs,
     runtimeName: node.runtimeName,
     podIsTerminal: ended !== undefined,
-    mayRun: state.kind === "terminating" && view.status.containers.some((container) => container.state !== "exited"),
+    mayRun: state.kind === "syncing" || (state.kind === "terminating" && isUnderWay(view.status)),
     ...(failure === undefined ? {} : { failure }),
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, podStatus),
@@ -59,6 +59,11 @@ export function publishStatus(
   // What never ran waits no longer then, and the pod has an end. One that the node refused was never begun.
   const isOver = ended !== undefined && !isRejection(ended.code) && !canRun(view.status);
   statuses.set(pod, isOver ? terminatedStatus(pod, status) : status, cause);
+}
+
+/** Whether a container runs or, made already, may be about to. */
+function isUnderWay(status: PodStatus): boolean {
+  return canRun(status) && status.containers.some(({ state }) => state !== "exited");
 }
 
 /** Whether something of the pod runs or could begin to: without its sandbox nothing does. */

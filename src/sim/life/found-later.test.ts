@@ -273,3 +273,58 @@ test("a pod that was over before a restart is in nobody's way, and has nothing t
     }
   }
 });
+
+test("a pod is not over while a restart of its sidecar that is called off may still come to something", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const said: unknown[] = [];
+  // The main container fails when the sidecar's next instance is made, and about to be started.
+  using _watch = world.onChange(({ type, container }) => {
+    if (container?.config.metadata?.name !== "side" || container.config.metadata.attempt !== 1) return;
+    if (type === "started") said.push(scene.status()?.phase);
+    const main = world.running("uid-1", "main");
+    if (type === "created" && main)
+      scene.clock.schedule("the main container fails", 5, () => world.exit(main, 1, "Error"));
+  });
+  const initContainers = [ends("side", 8000, 0, { restartPolicy: "Always" })];
+  scene.faults.begin({ slowness: 20 }, 60_000);
+  node.add(podOf({ restartPolicy: "Never", initContainers, containers: [runs("main")] }));
+  await scene.pass(120_000);
+  assert.deepEqual(said, ["Running"]);
+  assert.equal(scene.status()?.phase, "Failed");
+});
+
+test("why a pod is over is said also of one that lost its sandbox before a container that was made had been started", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node, world } = scene;
+  const critical = asking("critical", "600m");
+  using _watch = world.onChange(({ type, container }) => {
+    if (type !== "created" || container?.config.metadata?.name !== "yields") return;
+    node.kill();
+    world.stopSandbox(container.sandboxId);
+  });
+  node.add(asking("yields", "600m"));
+  await scene.pass(10_000);
+  assert.equal(scene.container("yields").state, "created");
+  node.add({ ...critical, spec: { ...critical.spec, priority: 2_000_000_000 } });
+  node.start();
+  await scene.pass(60_000);
+  assert.ok(world.running("critical", "critical"));
+  assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
+});
+
+test("a pod that made room while the disk was full is over for the next life too, as soon as the disk has room", async () => {
+  const scene = new Scene({ cpu: "1" });
+  const { node, world } = scene;
+  const critical = asking("critical", "600m");
+  node.add(asking("yields", "600m"));
+  await scene.pass(5000);
+  scene.faults.begin({ diskFull: true }, 60_000);
+  node.add({ ...critical, spec: { ...critical.spec, priority: 2_000_000_000 } });
+  await scene.pass(120_000);
+  node.kill();
+  node.start();
+  await scene.pass(60_000);
+  assert.equal(world.running("yields", "yields"), undefined);
+  assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
+});
