@@ -159,6 +159,29 @@ test("a pause that the server asks for is kept, but no longer than between two h
   });
 });
 
+test("a look-up that the server asks to come back later is made again then, by all who wait for one", async () => {
+  const busy = [failure("TooManyRequests", 429), 429, { "retry-after": "4" }] as const;
+  await registered(async (sync, node, _notes, { kube }) => {
+    const first = sync.refresh();
+    await (await kube.next()).json(...busy);
+    await kube.clock.advance(1000);
+    const second = sync.refresh();
+    await kube.clock.advance(2999);
+    assert.ok(await kube.isQuiet(), "another pod's look-up waits too");
+    await kube.clock.advance(1);
+    for (const zone of ["a", "b"])
+      await (await kube.next()).json({ ...node, metadata: { name: zone, labels: { zone } } });
+    await Promise.all([first, second]);
+    assert.deepEqual(sync.place().labels, { zone: "b" });
+    const vain = sync.refresh();
+    for (let tries = 1; tries <= 3; tries++) {
+      await (await kube.next()).json(...busy);
+      if (tries < 3) await kube.clock.advance(4000);
+    }
+    await vain;
+  });
+});
+
 test("a Node that is there already gets what it lacks, also where the server does not let nodes make theirs", async () => {
   for (const [reason, code] of [
     ["AlreadyExists", 409],

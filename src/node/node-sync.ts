@@ -49,6 +49,8 @@ const firstRetryMs = 100;
 const longestRetryMs = 7000;
 /** However long the server asks for: a node that says nothing is taken for dead. */
 const longestPauseMs = 10_000;
+/** As often the Node is asked for before a pod is refused, when the server asks to come back later. */
+const maxLookUps = 3;
 const jitter = 0.04;
 /** As upstream (nodeReadyGracePeriod, and the period of fastStatusUpdateOnce). */
 const eagerMs = 120_000;
@@ -69,6 +71,8 @@ export class NodeSync {
   /** The watch has told of the Node. */
   #watched = false;
   #reportedAtMs = 0;
+  /** Before this the server does not want to be asked for the Node again. */
+  #lookUpAtMs = 0;
   /** Moves the reports of nodes that changed together apart. */
   #reportOffsetMs = 0;
   #failing = false;
@@ -107,14 +111,19 @@ export class NodeSync {
     await orAborted(this.#known.promise, signal);
   }
 
-  /** Asks the server for the Node: a pod may have been given to it for what the watch has yet to tell. Never rejects. */
+  /**
+   * Asks the server for the Node: a pod may have been given to it for what the watch has yet to tell. A server that asks
+   * to come back later is asked again then: who waits for this is refused for good without it. Never rejects.
+   */
   async refresh(): Promise<void> {
-    const place = { name: this.#config.identity.name };
     const { signal } = new AbortController();
-    try {
-      this.#seen(await this.#deps.client.get({ lane: "heartbeats", resource: nodes, place, signal }));
-    } catch (error) {
-      this.#deps.log.warn("the node can't be looked up", { error: errorMessage(error) });
+    for (let tries = 1; ; tries++) {
+      try {
+        return this.#seen(await this.#lookUp(signal));
+      } catch (error) {
+        if (pauseOf(error) > 0 && tries < maxLookUps) continue;
+        return this.#deps.log.warn("the node can't be looked up", { error: errorMessage(error) });
+      }
     }
   }
 
@@ -185,9 +194,24 @@ export class NodeSync {
         if (!isApiError(error, "AlreadyExists", "Forbidden")) throw error;
       }
     }
-    const found = await client.get({ ...this.#call(signal), place: { name: identity.name } });
+    const found = await this.#lookUp(signal);
     const patch = observed && reconcilePatch(found, identity, registration, observed.cloud);
     return { node: patch === undefined ? found : await this.#patch(patch, signal), how: "was registered before" };
+  }
+
+  /** The Node as the server has it: several may ask for it, and all of them wait when one is asked to. */
+  async #lookUp(signal: AbortSignal): Promise<NodeObject> {
+    const { client, clock } = this.#deps;
+    const place = { name: this.#config.identity.name };
+    for (let restMs; (restMs = this.#lookUpAtMs - clock.monotonic()) > 0;) {
+      await clock.sleep("the pause that the API server asks for", restMs, signal);
+    }
+    try {
+      return await client.get({ lane: "heartbeats", resource: nodes, place, signal });
+    } catch (error) {
+      this.#lookUpAtMs = Math.max(this.#lookUpAtMs, clock.monotonic() + pauseOf(error));
+      throw error;
+    }
   }
 
   /** How long the server asks to wait, milliseconds. */

@@ -58,3 +58,12 @@ test("tokens are found without knowing them, also when nobody knows the pod", ()
   const token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl";
   assert.equal(hideSecrets(objects, undefined)(`Bearer ${token}, swordfish`), "Bearer <token>, swordfish");
 });
+
+test("a text is told as a whole only when all that may be secret in it is known: it is withheld, and nothing fails", () => {
+  const unknown = {
+    secret: (): undefined => {
+      throw new Error('secret "login" is not known yet');
+    },
+  };
+  assert.equal(hideSecrets(unknown, pod)("swordfish"), "<not shown while a Secret of the pod can't be read>");
+});

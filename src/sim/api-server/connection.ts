@@ -153,7 +153,8 @@ export class SimKubeConnection implements KubeTransport {
       content.end();
       if (body.startsWith('{"kind":"List"')) this.#told(Number(/"resourceVersion":"(\d+)"/u.exec(body)?.[1]));
       const seconds = Number(headers["retry-after"] ?? 0);
-      if (seconds > 0) this.#pauses.asked(exchange.request, seconds * 1000);
+      // Who has called it off, or lost its connection meanwhile, is not told.
+      if (seconds > 0 && this.#open.has(exchange)) this.#pauses.asked(exchange.request, seconds * 1000);
       exchange.answer({ status: code, headers, body: content });
     });
   }
