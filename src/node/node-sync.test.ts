@@ -169,8 +169,9 @@ test("a look-up that the server asks to come back later is made again then, by a
     await kube.clock.advance(2999);
     assert.ok(await kube.isQuiet(), "another pod's look-up waits too");
     await kube.clock.advance(1);
-    for (const zone of ["a", "b"])
+    for (const zone of ["a", "b"]) {
       await (await kube.next()).json({ ...node, metadata: { name: zone, labels: { zone } } });
+    }
     await Promise.all([first, second]);
     assert.deepEqual(sync.place().labels, { zone: "b" });
     const vain = sync.refresh();

@@ -283,8 +283,8 @@ test("a pod is not over while a restart of its sidecar that is called off may st
     if (container?.config.metadata?.name !== "side" || container.config.metadata.attempt !== 1) return;
     if (type === "started") said.push(scene.status()?.phase);
     const main = world.running("uid-1", "main");
-    if (type === "created" && main)
-      scene.clock.schedule("the main container fails", 5, () => world.exit(main, 1, "Error"));
+    if (type !== "created" || main === undefined) return;
+    scene.clock.schedule("the main container fails", 5, () => world.exit(main, 1, "Error"));
   });
   const initContainers = [ends("side", 8000, 0, { restartPolicy: "Always" })];
   scene.faults.begin({ slowness: 20 }, 60_000);
