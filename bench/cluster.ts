@@ -1,6 +1,6 @@
 /**
  * A node of a cluster: from the creation of pods at the API server until they are Running, Ready and, after their
- * deletion, gone from it; restarts; statuses; rest. Each beside the same CRI calls made directly, in one run.
+ * deletion, gone from it, at once and one by one; restarts; statuses; rest. Each beside the same CRI calls made directly, in one run.
  *
  *   cluster.ts [--pods 1,10,50,100] [--rounds 3] [--rest 20,50,100,250] [--dead 5000] [--kubelet PATH] [--containerd PATH] [--json]
  *
@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BenchCluster, hasCondition } from "./support/cluster.ts";
 import { measureRestarts, measureRest, measureStatuses, type RestFigures } from "./support/cluster-figures.ts";
 import { Floor } from "./support/floor.ts";
+import { measureOneByOne, type OneByOneFigures } from "./support/one-by-one.ts";
 import { benchOptions } from "./support/options.ts";
 import { type Goal, printReport, progress } from "./support/report.ts";
 import { median, quantile } from "./support/statistics.ts";
@@ -23,6 +24,7 @@ const deleteGoal = 2.3;
 /** As many at a time as is best for the runtime alone on two cores; see start.ts, which finds it anew in each run. */
 const floorAtOnce = 3;
 const settleMs = 1_500;
+const podsOneByOne = 20;
 
 /** Milliseconds from the beginning, one a pod. */
 interface Round {
@@ -116,6 +118,21 @@ function rowsOf({ pods, floor, kubelet }: Outcome): { rows: (string | number)[][
   return { rows, goals: [goal("ready", startGoal), goal("gone", deleteGoal)] };
 }
 
+/** @returns a row each for what is ready and what is gone, and the goals of the medians */
+function oneByOneRows(floor: OneByOneFigures, kubelet: OneByOneFigures): ReturnType<typeof rowsOf> {
+  const of = (what: keyof OneByOneFigures, atMost: number): { row: (string | number)[]; goal: Goal } => {
+    const figures = [floor, kubelet].flatMap((one) => [0.5, 0.9, 1].map((part) => quantile(one[what], part)));
+    const value = median(kubelet[what]) / median(floor[what]);
+    const name = `${kubelet[what].length} pods one by one, ${what}`;
+    return {
+      row: [name, ...figures, `${value.toFixed(2)} (p50)`],
+      goal: { name: `${name}, median`, value, atMost, unit: "×" },
+    };
+  };
+  const both = [of("ready", startGoal), of("gone", deleteGoal)];
+  return { rows: both.map(({ row }) => row), goals: both.map(({ goal }) => goal) };
+}
+
 /** This bench's own options, and the arguments that are left for all benches. */
 function ownOptions(): { rest: readonly number[]; dead: number; kubelet: string | undefined } {
   const { values, tokens } = parseArgs({
@@ -157,12 +174,13 @@ async function main(): Promise<void> {
   await runKubelet(cluster, 4);
   const outcomes: Outcome[] = [];
   for (const pods of options.pods) outcomes.push(await measure(cluster, floor, pods, options.rounds));
+  const oneByOne = await measureOneByOne(cluster, floor, newNames("alone", podsOneByOne));
   const restarts = await measureRestarts(cluster, floor, newNames("restart", 10));
   const statusesMs = await measureStatuses(cluster, newNames("refused", 200));
   const rests: RestFigures[] = [];
   for (const pods of own.rest) rests.push(await measureRest(cluster, newNames("rest", pods), 0));
   if (own.dead > 0) rests.push(await measureRest(cluster, newNames("rest", 50), own.dead, floor));
-  const summaries = outcomes.map(rowsOf);
+  const summaries = [...outcomes.map(rowsOf), oneByOneRows(oneByOne.floor, oneByOne.kubelet)];
   const restart = median(restarts.kubelet) / median(restarts.floor);
   printReport(
     {
@@ -182,7 +200,7 @@ async function main(): Promise<void> {
         { name: "median restart", value: restart, atMost: restartGoal, unit: "×" },
         { name: "200 statuses", value: statusesMs, atMost: 3_000, unit: "ms" },
       ],
-      measurements: { outcomes, restarts, statusesMs, rests },
+      measurements: { outcomes, oneByOne, restarts, statusesMs, rests },
     },
     options.json,
   );
