@@ -149,6 +149,23 @@ describe("Reflector", () => {
     });
   });
 
+  test("a server that ends watches at once is no server to keep up with", async () => {
+    await withWorld(async (world) => {
+      await (await world.synced()).end();
+      for (let round = 0; round < 3; round++) {
+        await world.kube.clock.advance(10_000);
+        const request = await world.kube.next();
+        await request.open();
+        await request.end();
+      }
+      assert.match(world.logged.join("\n"), /can't keep up .*the server ends the watch at once/u);
+      await world.kube.clock.advance(10_000);
+      await (await world.kube.next()).open();
+      await world.kube.clock.advance(1000);
+      assert.match(world.logged.at(-1) ?? "", /^keeps up/u);
+    });
+  });
+
   test("a server that lets requests hang is asked ever more slowly", async () => {
     await withWorld(async (world) => {
       await (await world.synced()).end();

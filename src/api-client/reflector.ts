@@ -129,6 +129,8 @@ export class Reflector<T extends ApiObject> {
     const askedMs = askedPauseMs(problem);
     const delayMs = Math.max(reflectorDelayMs(Math.max(1, short), random.uniform()), askedMs);
     if (!calm) news.failed(this.#target, problem, this.#problems, delayMs);
+    // Nobody keeps up by such watches, however well each of them ends.
+    else if (!lived) news.failed(this.#target, new Error("the server ends the watch at once"), short, delayMs);
     await news.pause(this.#target, { delayMs, askedMs }, signal);
   }
 

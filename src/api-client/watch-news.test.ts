@@ -63,6 +63,20 @@ describe("WatchNews", () => {
     assert.deepEqual(told.slice(2), [`info: the API server grants the watch again {"what":"node"}`]);
   });
 
+  test("what somebody before the server says, and that it does not know the node, meets all watches and is told once", () => {
+    const answers = [new ApiError(404, "", "404, text/html"), new ApiError(401, "Unauthorized", "who are you")];
+    for (const answer of answers) {
+      for (const watched of [pods, node]) news.failed(watched, answer, 2, 800);
+      for (const watched of [pods, node]) news.answered(watched);
+    }
+    assert.deepEqual(told, [
+      `warn: can't keep up with the API server {"what":"pods","error":"404, text/html","retryMs":800}`,
+      `info: keeps up with the API server again {"afterMs":0}`,
+      `warn: can't keep up with the API server {"what":"pods","error":"who are you","retryMs":800}`,
+      `info: keeps up with the API server again {"afterMs":0}`,
+    ]);
+  });
+
   test("the first that finds the server back ends the pauses of those that nobody answered, and no others", async () => {
     const ended: string[] = [];
     const { signal } = new AbortController();

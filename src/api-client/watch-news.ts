@@ -4,6 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { ApiError, isExpired } from "./api-error.ts";
 
+const notOfOneWatch: ReadonlySet<number> = new Set([401, 408, 429]);
+
 /** What is watched, for the log. Told apart by identity. */
 export interface Watched {
   /** `pods of this node`. */
@@ -79,13 +81,17 @@ export class WatchNews {
   }
 }
 
-/** Whether the server is well, and says no to this watch alone. Too many requests (429) and timeouts (408) are no such answers. */
+/**
+ * Whether the server is well, and says no to this watch alone. Too many requests (429) and timeouts (408) are no such
+ * answers. Nor is one without a Status, which somebody before the server gives, nor that it does not know who asks (401):
+ * both meet all watches.
+ */
 function isRefusal(problem: unknown): boolean {
   return (
     problem instanceof ApiError &&
+    problem.reason !== "" &&
     problem.code >= 400 &&
     problem.code < 500 &&
-    problem.code !== 408 &&
-    problem.code !== 429
+    !notOfOneWatch.has(problem.code)
   );
 }
