@@ -1,3 +1,4 @@
+import { ApiDecodeError } from "./api-error.ts";
 import { type ApiObject, isRecord } from "./resource.ts";
 
 /**
@@ -18,10 +19,13 @@ export class Collected<T extends ApiObject> {
     return [...this.#unread.values()];
   }
 
-  /** @param object what the value stands for; undefined: it can't be read */
+  /**
+   * @param object what the value stands for; undefined: it can't be read
+   * @throws ApiDecodeError for what can't be read and may be any object
+   */
   set(value: unknown, object: T | undefined): void {
     const key = object === undefined ? nameOf(value) : keyOf(object);
-    if (key === undefined) return;
+    if (key === undefined) throw new ApiDecodeError("an object without a name");
     this.delete(value);
     const uid = uidOf(value);
     const known = object ?? this.#before.get(key);
@@ -29,6 +33,8 @@ export class Collected<T extends ApiObject> {
       this.objects.set(key, known);
     } else if (uid !== undefined) {
       this.#unread.set(key, uid);
+    } else {
+      throw new ApiDecodeError(`${key.replace(/^\//u, "")} can't be read and has no UID`);
     }
   }
 

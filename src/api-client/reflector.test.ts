@@ -248,6 +248,40 @@ describe("Reflector", () => {
     });
   });
 
+  test("an object of which nobody can tell which it is makes what it came with worth nothing", async () => {
+    for (const nobody of [
+      {},
+      { metadata: {} },
+      { metadata: { name: 7, uid: "1" } },
+      { metadata: { name: "b" }, size: "?" },
+    ]) {
+      await withWorld(async (world) => {
+        const stream = await world.synced();
+        await stream.write(event("ERROR", status(410, "Expired")));
+        await world.kube.clock.advance(1000);
+        await (await world.initial()).write(event("ADDED", nobody), bookmark("9", true));
+        assert.deepEqual(world.seen, ["all: a"], "a is not gone for this");
+        await world.kube.clock.advance(2000);
+        await (await world.initial()).write(event("ADDED", thing("a", "3")), bookmark("9", true));
+        assert.deepEqual(world.seen, ["all: a", "all: a"]);
+      });
+    }
+  });
+
+  test("a watch that broke after it had lived has broken for the first time", async () => {
+    await withWorld(async (world) => {
+      let stream = await world.synced();
+      for (let round = 0; round < 5; round++) {
+        await world.kube.clock.advance(60_000);
+        stream.fail(new Error("reset"));
+        await world.kube.clock.advance(800);
+        stream = await world.kube.next();
+        await stream.open();
+      }
+      assert.equal(world.logged.filter((line) => /^(can't )?keeps? up/u.test(line)).length, 0);
+    });
+  });
+
   test("what is of another kind is no list, and no object of one", async () => {
     await withWorld(async (world) => {
       await (await world.kube.next()).json(status(422, "Invalid"), 422);
@@ -255,9 +289,9 @@ describe("Reflector", () => {
       await (await world.kube.next()).json({ kind: "NodeList", metadata: { resourceVersion: "9" }, items: null });
       await world.kube.clock.advance(5000);
       assert.match(world.logged.join("\n"), /the list of things is a NodeList/);
-      const items = [thing("a", "1"), thing("b", "1", { kind: "Node" })];
+      const items = [thing("a", "1"), { kind: "Node", metadata: { name: "b", uid: "2" } }];
       await (await world.kube.next()).json({ kind: "ThingList", metadata: { resourceVersion: "9" }, items });
-      assert.deepEqual(world.seen, ["all: a"]);
+      assert.deepEqual(world.seen, ["all: a unread 2"]);
       assert.match(world.logged.join("\n"), /"name":"b".*it is a Node/);
     });
   });

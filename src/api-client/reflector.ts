@@ -88,7 +88,7 @@ export class Reflector<T extends ApiObject> {
   #answeredMs: number | undefined;
   /** Tries in a row that came to nothing at once: each waits longer than the one before. */
   #failures = 0;
-  /** Tries in a row that did not end as they should. */
+  /** Tries in a row that did not end as they should, since a watch last was a good one. */
   #problems = 0;
   /** Since a watch last was a good one, the server has said that it forgot the place. */
   #wasForgotten = false;
@@ -121,7 +121,8 @@ export class Reflector<T extends ApiObject> {
     const lived = this.#answeredMs !== undefined && clock.monotonic() - this.#answeredMs >= goodWatchMs;
     const isFirstAnswer = this.#isForgottenAnew(problem, lived);
     const calm = this.#isCalm(problem);
-    this.#problems = calm ? 0 : this.#problems + 1;
+    if (calm || lived) this.#problems = 0;
+    if (!calm) this.#problems++;
     if (isFirstAnswer) this.#failures = 0;
     const short = lived ? 0 : ++this.#failures;
     if (lived) this.#failures = 0;
@@ -269,7 +270,10 @@ export class Reflector<T extends ApiObject> {
     else if (uid !== undefined) this.#handler.unreadGone?.(uid);
   }
 
-  /** One object that can't be read is reported, and does not keep the others from being seen. */
+  /**
+   * One object that can't be read is reported, and does not keep the others from being seen.
+   * @throws ApiDecodeError when nobody can tell which it is: one that is there must not pass for gone
+   */
   #decode(value: unknown): T | undefined {
     const { decode, kind } = this.#target.resource;
     try {
@@ -277,7 +281,8 @@ export class Reflector<T extends ApiObject> {
       if (foreign !== undefined) throw new ApiDecodeError(`${kind}: it is a ${foreign}`);
       return decode(value);
     } catch (error) {
-      const name = nameOf(value)?.replace(/^\//u, "") ?? "?";
+      const name = nameOf(value)?.replace(/^\//u, "");
+      if (name === undefined) throw new ApiDecodeError(`one of the ${this.#target.name} has no name`);
       this.#deps.log.warn("an object of the API can't be read", {
         what: this.#target.name,
         name,

@@ -109,9 +109,12 @@ describe("WatchNews", () => {
     await pause;
   });
 
-  test("a server that restarts, and one that forgot a place, are part of life", () => {
+  test("a server that restarts, and one that forgot a place, are part of life; one that forgets everything is not", () => {
     news.failed(pods, broken, 1, 800);
-    for (const problems of [1, 2, 3]) news.failed(node, new ApiError(410, "Expired", "too old"), problems, 800);
+    const expired = new ApiError(410, "Expired", "too old");
+    for (const problems of [1, 2, 3]) news.failed(node, expired, problems, 800);
     assert.deepEqual(told, []);
+    for (const problems of [4, 5, 6]) news.failed(node, expired, problems, 800);
+    assert.deepEqual(told, [`warn: can't keep up with the API server {"what":"node","error":"too old","retryMs":800}`]);
   });
 });

@@ -4,7 +4,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { ApiError, isExpired } from "./api-error.ts";
 
-const notOfOneWatch: ReadonlySet<number> = new Set([401, 408, 429]);
+/** A server that has forgotten the place so often in a row forgets whatever it is asked for. */
+const forgetfulProblems = 5;
+const notOfOneWatch: ReadonlySet<number> = new Set([401, 408, 410, 429]);
 
 /** What is watched, for the log. Told apart by identity. */
 export interface Watched {
@@ -36,7 +38,8 @@ export class WatchNews {
   failed(watched: Watched, problem: unknown, problems: number, retryMs: number): void {
     const fields = { what: watched.name, error: errorMessage(problem), retryMs: Math.round(retryMs) };
     // One failure is what happens when a server restarts, and a place is forgotten when it was away for long.
-    if (problems < 2 || isExpired(problem)) return this.#log.debug("a watch of the API server broke", fields);
+    const few = isExpired(problem) ? forgetfulProblems : 2;
+    if (problems < few) return this.#log.debug("a watch of the API server broke", fields);
     const known = isRefusal(problem) ? this.#refused : this.#unanswered;
     const isNews = isRefusal(problem) ? !known.has(watched) : known.size === 0;
     if (isNews && known === this.#unanswered) this.#sinceMs = this.#clock.monotonic();
@@ -83,8 +86,8 @@ export class WatchNews {
 
 /**
  * Whether the server is well, and says no to this watch alone. Too many requests (429) and timeouts (408) are no such
- * answers. Nor is one without a Status, which somebody before the server gives, nor that it does not know who asks (401):
- * both meet all watches.
+ * answers. Nor is one without a Status, which somebody before the server gives, that it does not know who asks (401), or
+ * that it remembers nothing (410): these meet all watches.
  */
 function isRefusal(problem: unknown): boolean {
   return (
