@@ -72,7 +72,7 @@ export function reflectorDelayMs(failures: number, uniform: number): number {
 /**
  * Keeps up with a collection of the API: takes all of it (by a watch that begins with everything, where the server has
  * that, otherwise by a list in pages), then watches from there on. A watch that ends goes on where it was; only when the
- * server has forgotten that place (410), or something it sent can't be read, everything is taken anew.
+ * server has forgotten that place (410), says nothing more of it, or sent what can't be read, everything is taken anew.
  */
 export class Reflector<T extends ApiObject> {
   readonly #deps: ReflectorDependencies;
@@ -148,9 +148,13 @@ export class Reflector<T extends ApiObject> {
 
   /** Judges an end: true for one that is part of life. Otherwise notes what has to be done differently. */
   #isCalm(problem: unknown): boolean {
-    const silent = problem instanceof SilentStream;
-    if (silent && this.#version === undefined) this.#streamsInitially = false;
-    if (problem === undefined || silent) return true;
+    if (problem === undefined) return true;
+    if (problem instanceof SilentStream) {
+      if (this.#version === undefined) this.#streamsInitially = false;
+      // A server whose store was restored says nothing to who asks from a place that it has yet to come to.
+      this.#version = undefined;
+      return true;
+    }
     if (isExpired(problem) || problem instanceof ApiDecodeError) this.#version = undefined;
     const refused = problem instanceof ApiError && (problem.code === 400 || problem.code === 422);
     // Servers that don't have it, or have it turned off, say that the request is invalid.
