@@ -28,6 +28,7 @@ export function actionsContext(knowledge: WorkerKnowledge, nowMs: number): PodAc
     sandboxRetryAt: sandboxTimes.length === 0 ? undefined : Math.max(...sandboxTimes),
     evidence: (container: { readonly id: ContainerId }) => evidence.get(container.id),
     restartCause: (exited) => restarts.restartCause(exited),
+    startsOver: (exited) => restarts.startsOver(exited),
     unhealthy: (container, running) => probes.unhealthy(container, running),
     started: (container, running) => probes.hasStarted(container, running),
     resize,

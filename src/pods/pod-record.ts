@@ -16,7 +16,9 @@ import type { RestartTimes } from "./restart-times.ts";
 const Content = z.object({
   /** Wall clock, milliseconds since the epoch. */
   startedAt: z.int().optional(),
-  backOff: z.array(z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int() })),
+  backOff: z.array(
+    z.object({ key: z.string(), delayMs: z.number().min(0), updatedAt: z.int(), startsOver: z.string().optional() }),
+  ),
   /** It was told to stop, and never runs again. */
   ends: z.boolean().optional(),
   /** Why it is over, where nothing of it may run again. */

@@ -128,6 +128,28 @@ test("a restart in a new sandbox is one restart, however often the sandbox is tr
   assert.equal(await scene.restart(), 10);
 });
 
+test("that a pod starts over for an exit is known until the instance is gone, in the next life too", () => {
+  const scene = new Scene();
+  const exited = scene.exit();
+  const cause = { code: "RestartAllContainers", message: "its rule" };
+  const nothing = { killPod: undefined, createSandbox: undefined, sandbox: undefined, resize: undefined };
+  assert.ok(!scene.times.startsOver(exited));
+  scene.times.acting(testStatus([], [exited]), {
+    ...nothing,
+    ...{ containersToKill: [], containersToStart: [], waits: [], sandboxWaitUntilMs: undefined },
+    restartAll: { container: web, source: exited, cause },
+  });
+  const next = new Scene();
+  next.times.remember(scene.times.delays());
+  for (const { times } of [scene, next]) {
+    times.observe(testStatus([], [exited]));
+    assert.ok(times.startsOver(exited));
+    assert.equal(times.delayMs(web), 10_000);
+    times.observe(testStatus([], []));
+    assert.ok(!times.startsOver(exited));
+  }
+});
+
 test("an instance that was stopped in order to restart is known until it is gone", () => {
   const scene = new Scene();
   const exited = scene.exit();

@@ -12,6 +12,8 @@ export interface RememberedDelay {
   readonly delayMs: number;
   /** When it last grew: wall clock, milliseconds since the epoch. */
   readonly updatedAt: number;
+  /** The instance for whose exit it grew, where its whole pod starts over for that. */
+  readonly startsOver?: string | undefined;
 }
 
 const initialMs = 10_000;
@@ -36,6 +38,8 @@ export class RestartTimes {
   readonly #replaced = new Set<ContainerId>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
+  /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
+  readonly #startOvers = new Set<string>();
 
   constructor(clock: Clock, maxMs: number) {
     this.#clock = clock;
@@ -48,6 +52,7 @@ export class RestartTimes {
     for (const delay of delays) {
       this.#backOff.restore(delay.key, delay.delayMs, monotonic - Math.max(0, now - delay.updatedAt));
       this.#delays.set(delay.key, delay);
+      if (delay.startsOver !== undefined) this.#startOvers.add(delay.startsOver);
     }
   }
 
@@ -64,7 +69,8 @@ export class RestartTimes {
       exits.set(container.id, this.#exits.get(container.id) ?? this.#firstSeen(container));
     }
     this.#exits = exits;
-    const ids = new Set(status.containers.map(({ id }) => id));
+    const ids = new Set<string>(status.containers.map(({ id }) => id));
+    for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
     for (const id of this.#replaced) if (!ids.has(id)) this.#replaced.delete(id);
   }
@@ -77,6 +83,11 @@ export class RestartTimes {
   /** Why podwright stopped this instance in order to restart it; undefined when it did not. */
   restartCause(exited: ContainerStatus): Cause | undefined {
     return this.#stopped.get(exited.id);
+  }
+
+  /** True when the start-over of the pod for which this exit asks has begun, also in an earlier life. */
+  startsOver(exited: ContainerStatus): boolean {
+    return this.#startOvers.has(exited.id);
   }
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
@@ -107,7 +118,10 @@ export class RestartTimes {
       if (createSandbox !== undefined) this.#replaced.add(exited.id);
       this.restarted(start.container, exited);
     }
-    if (restartAll !== undefined) this.restarted(restartAll.container, restartAll.source);
+    if (restartAll === undefined) return;
+    const { container, source } = restartAll;
+    this.#startOvers.add(source.id);
+    this.#grow(key(container), this.#exitOf(source), source.id);
   }
 
   /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */
@@ -120,10 +134,10 @@ export class RestartTimes {
     return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
   }
 
-  #grow(name: string, eventMs: number): number {
+  #grow(name: string, eventMs: number, startsOver?: ContainerId): number {
     this.#backOff.next(name, eventMs, this.#clock.monotonic());
     const delayMs = this.#backOff.get(name);
-    this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now() });
+    this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now(), startsOver });
     return delayMs;
   }
 

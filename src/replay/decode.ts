@@ -64,6 +64,7 @@ function restoredContext(recorded: RecordedContext): PodActionsContext {
     sandboxRetryAt: recorded.sandboxRetryAtMs,
     evidence: ({ id }) => instances.get(id)?.evidence,
     restartCause: ({ id }) => instances.get(id)?.restartCause,
+    startsOver: ({ id }) => instances.get(id)?.startsOver ?? false,
     unhealthy: ({ name }) => containers.get(name)?.unhealthy,
     started: ({ name }) => containers.get(name)?.started ?? false,
     resize: recorded.resize && resizeFacts(recorded.resize),

@@ -79,8 +79,10 @@ function recordedContext({ pod, status, context }: Omit<Decision, "actions">): R
     return [container.name, answers] as const;
   });
   const instances = status.containers.map((container) => {
-    const restartCause = container.state === "exited" ? context.restartCause(container) : undefined;
-    return [container.id, { evidence: context.evidence(container), restartCause }] as const;
+    const exited = container.state === "exited";
+    const restartCause = exited ? context.restartCause(container) : undefined;
+    const startsOver = exited && context.startsOver(container) ? true : undefined;
+    return [container.id, { evidence: context.evidence(container), restartCause, startsOver }] as const;
   });
   return {
     nowMs: context.nowMs,

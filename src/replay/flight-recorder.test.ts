@@ -30,6 +30,7 @@ function decisionAt(nowMs: number): Decision {
     sandboxRetryAt: undefined,
     evidence: () => undefined,
     restartCause: () => undefined,
+    startsOver: () => false,
     unhealthy: () => undefined,
     started: () => true,
   };

@@ -88,7 +88,11 @@ const ContainerFacts = z.strictObject({
 });
 
 /** Answers for one instance of a container. */
-const InstanceFacts = z.strictObject({ evidence: z.number().optional(), restartCause: RecordedCause.optional() });
+const InstanceFacts = z.strictObject({
+  evidence: z.number().optional(),
+  restartCause: RecordedCause.optional(),
+  startsOver: z.boolean().optional(),
+});
 
 const Context = z.strictObject({
   nowMs: z.number(),

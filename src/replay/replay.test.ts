@@ -135,6 +135,7 @@ const contexts: fc.Arbitrary<PodActionsContext> = fc
     sandboxRetryAt: maybe(ms),
     evidence: maybe(fc.nat()),
     stopped: fc.boolean(),
+    begun: fc.boolean(),
     unhealthy: fc.boolean(),
     started: fc.boolean(),
     resize: maybe(
@@ -151,12 +152,13 @@ const contexts: fc.Arbitrary<PodActionsContext> = fc
       }),
     ),
   })
-  .map(({ backOff, retry, evidence, stopped, unhealthy, started, ...plain }) => ({
+  .map(({ backOff, retry, evidence, stopped, begun, unhealthy, started, ...plain }) => ({
     ...plain,
     backOffEndsAt: () => backOff,
     retryAt: () => retry,
     evidence: () => evidence,
     restartCause: () => (stopped ? cause : undefined),
+    startsOver: () => begun,
     unhealthy: () => (unhealthy ? { cause, graceSeconds: 3 } : undefined),
     started: () => started,
   }));

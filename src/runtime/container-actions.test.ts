@@ -28,6 +28,7 @@ const plain: PodActionsContext = {
   sandboxRetryAt: undefined,
   evidence: () => undefined,
   restartCause: () => undefined,
+  startsOver: () => false,
   unhealthy: () => undefined,
   started: () => true,
 };

@@ -236,6 +236,59 @@ const rows: readonly Row[] = [
     then: ["~c"],
   },
   {
+    when: "a rule restarted all containers after an exit in an earlier sandbox: in the new one the pod starts over anyway",
+    spec: {
+      ...two,
+      containers: [
+        container("c", {
+          restartPolicy: "Never",
+          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+        }),
+      ],
+    },
+    containers: [ended("i1", 0), ended("c", 3, { sandboxId: sandboxId("old") })],
+    context: { nowMs: 1000, backOffEndsAt: () => 9000 },
+    then: ["i2@0"],
+  },
+  {
+    when: "the pod is to start over when a back-off is over, and another of its containers is unhealthy",
+    spec: {
+      containers: [
+        container("c", {
+          restartPolicy: "Never",
+          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+        }),
+        container("d"),
+        container("e"),
+      ],
+    },
+    containers: [ended("c", 3), running("d")],
+    context: {
+      nowMs: 1000,
+      backOffEndsAt: () => 9000,
+      unhealthy: ({ name }) => {
+        return name === "d" ? { cause: { code: "Liveness", message: "its probe failed" } } : undefined;
+      },
+    },
+    then: ["-d", "e@0", "~c"],
+  },
+  {
+    when: "the pod has begun to start over, and is tried again when a back-off is over: what is gone stays away till then",
+    spec: {
+      containers: [
+        container("c", {
+          restartPolicy: "Never",
+          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+        }),
+        container("d"),
+        container("e"),
+      ],
+    },
+    containers: [ended("c", 3), ended("d", 1)],
+    context: { nowMs: 1000, backOffEndsAt: ({ name }) => (name === "c" ? 9000 : 0), startsOver: () => true },
+    then: ["~c"],
+  },
+  {
     when: "a container that podwright stopped for its probe ended well under OnFailure",
     spec: { restartPolicy: "OnFailure" },
     containers: [ended("c", 0)],
@@ -263,6 +316,7 @@ const plain: PodActionsContext = {
   sandboxRetryAt: undefined,
   evidence: () => undefined,
   restartCause: () => undefined,
+  startsOver: () => false,
   unhealthy: () => undefined,
   started: () => true,
 };

@@ -20,6 +20,8 @@ export interface PodActionsContext {
   readonly evidence: (container: ContainerStatus) => number | undefined;
   /** Why podwright stopped this instance in order to restart it; undefined when it ended otherwise. */
   readonly restartCause: (exited: ContainerStatus) => Cause | undefined;
+  /** True when the start-over of the whole pod for which this exit asks has begun: some of its containers may be gone. */
+  readonly startsOver: (exited: ContainerStatus) => boolean;
   /** Set when the container's liveness or startup probe has failed: it has to be stopped. */
   readonly unhealthy: (container: Container, running: ContainerStatus) => Unhealthy | undefined;
   /** True when the container has no startup probe or that has succeeded. */

@@ -16,6 +16,7 @@ const noBackOff: PodActionsContext = {
   sandboxRetryAt: undefined,
   evidence: () => 7,
   restartCause: () => undefined,
+  startsOver: () => false,
   unhealthy: () => undefined,
   started: () => true,
 };

@@ -1,6 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { afterExit, neverRestarts } from "../api/restart-policy.ts";
+import type { SandboxId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import {
   decideRunning,
@@ -73,25 +74,28 @@ const nothingToDo: PodActions = {
  * arguments give the same actions. The rules are upstream's `computePodActions`; its parts are in sandbox-actions.ts,
  * init-actions.ts and container-actions.ts.
  */
-export function computePodActions(pod: Pod, status: PodStatus, context: PodActionsContext): PodActions {
+export function computePodActions(pod: Pod, status: PodStatus, given: PodActionsContext): PodActions {
   const sandbox = decideSandbox(pod, status);
   if (sandbox.recreate !== undefined) {
-    const failed = initFailure(pod, status, context);
+    const failed = initFailure(pod, status, given);
     if (failed !== undefined) return { ...nothingToDo, killPod: failed };
     const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
-    const waits = actions.createSandbox !== undefined && (context.sandboxRetryAt ?? 0) > context.nowMs;
-    return waits ? { ...nothingToDo, sandboxWaitUntilMs: context.sandboxRetryAt } : actions;
+    const waits = actions.createSandbox !== undefined && (given.sandboxRetryAt ?? 0) > given.nowMs;
+    return waits ? { ...nothingToDo, sandboxWaitUntilMs: given.sandboxRetryAt } : actions;
   }
   const inSandbox: PodActions = { ...nothingToDo, sandbox: sandbox.current };
-  const restartAll = decideRestartAll(pod, status, context);
-  if (restartAll !== undefined) return { ...inSandbox, ...restartAll };
+  const { restartAll, waits } = decideRestartAll(pod, status, sandbox.current.id, given);
+  if (restartAll !== undefined) return { ...inSandbox, restartAll };
+  // Until the pod may start over, its other containers are looked after as ever. Once it has begun to, what is gone waits with it.
+  if (waits.some(({ exited }) => exited !== undefined && given.startsOver(exited))) return { ...inSandbox, waits };
+  const context = { ...given, busy: new Set([...given.busy, ...waits.map(({ container }) => container.name)]) };
 
   const ephemeral = decideEphemeral(pod, status, context);
   const init = decideInitContainers(pod, status, sandbox.current.id, context);
   if (init.failed !== undefined) return { ...inSandbox, killPod: init.failed };
   const withResize = (decisions: readonly ContainerDecision[]): PodActions => {
-    const actions = withDecisions(inSandbox, decisions);
-    return { ...actions, resize: decideResize(pod, status, context, decidedNames(actions)) };
+    const actions = withDecisions(inSandbox, [...waits.map((wait) => ({ wait })), ...decisions]);
+    return { ...actions, resize: decideResize(pod, status, given, decidedNames(actions)) };
   };
   if (!init.initialized) return withResize([...ephemeral, ...init.decisions]);
 
@@ -185,26 +189,28 @@ function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext
 }
 
 /**
- * A container that ended in the way for which its rules start the whole pod over, now or when its crash-loop back-off is
- * over. Upstream knows no back-off here, as it forgets the exit with the container: nothing but the rate at which it
- * looks would keep a pod from starting over for ever.
+ * Containers that ended in the way for which their rules start the whole pod over: now, or when the crash-loop back-off of
+ * one is over. Upstream knows no back-off here, as it forgets the exit with the container: nothing but the rate at which
+ * it looks would keep a pod from starting over for ever.
  */
 function decideRestartAll(
   pod: Pod,
   status: PodStatus,
+  sandbox: SandboxId,
   context: PodActionsContext,
-): Pick<PodActions, "restartAll"> | Pick<PodActions, "waits"> | undefined {
+): { readonly restartAll?: RestartAll; readonly waits: readonly ContainerWait[] } {
+  const waits: ContainerWait[] = [];
   for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
     const source = findContainer(status, container.name);
-    if (source?.state !== "exited" || context.busy.has(container.name)) continue;
+    if (source?.state !== "exited" || source.sandboxId !== sandbox || context.busy.has(container.name)) continue;
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
     const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
     const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
     const untilMs = context.backOffEndsAt(container, source) ?? 0;
-    if (untilMs > context.nowMs) return { waits: [{ container, exited: source, untilMs, cause }] };
-    return { restartAll: { container, source, cause } };
+    if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [] };
+    waits.push({ container, exited: source, untilMs, cause });
   }
-  return undefined;
+  return { waits };
 }
 
 function completedCause(pod: Pod, status: PodStatus): Cause {
