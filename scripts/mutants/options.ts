@@ -11,7 +11,7 @@ const taken = {
   only: { value: "NAME", help: "only mutants with this in their names" },
   seed: { value: "FIRST", help: "the first starting seed; 1 without it" },
   starts: { value: "K", help: `from so many starting seeds on, ${betweenStarts} apart; 3 without it` },
-  seeds: { value: "N", help: "at most so many seeds from each of them on; 400 without it" },
+  seeds: { value: "N", help: "at most so many seeds from each of them on; 1000 without it" },
   threads: { value: "T", help: `looks for so many mutants at a time, 1 to ${mostThreads}; one a processor without it` },
 } satisfies CommandOptions;
 
@@ -37,7 +37,7 @@ export function readMutantOptions(args: readonly string[], mutants: readonly Mut
     throw new UsageError(`no mutant's name contains "${only}"; they are ${mutants.map(({ name }) => name).join(" ")}`);
   }
   const first = wholeNumber(values, "seed", lastSeed) ?? 1;
-  const most = wholeNumber(values, "seeds", lastSeed) ?? 400;
+  const most = wholeNumber(values, "seeds", lastSeed) ?? 1000;
   const count = wholeNumber(values, "starts", mostStarts) ?? 3;
   const starts = Array.from({ length: count }, (_, index) => first + index * betweenStarts);
   if ((starts.at(-1) ?? first) + most - 1 > lastSeed) {
