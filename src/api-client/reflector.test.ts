@@ -30,6 +30,7 @@ class World {
   readonly seen: string[] = [];
   readonly logged: string[] = [];
   readonly #stop = new AbortController();
+  readonly news: WatchNews;
   readonly ended: Promise<void>;
 
   constructor() {
@@ -38,8 +39,9 @@ class World {
     const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
     const { clock } = this.kube;
     const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
+    this.news = new WatchNews(clock, logger);
     const reflector = new Reflector(
-      { client: this.kube.client(), clock, random, log: logger, news: new WatchNews(clock, logger) },
+      { client: this.kube.client(), clock, random, log: logger, news: this.news },
       { name: "things", resource: things, fieldSelector: "spec.nodeName=n" },
       {
         replaced: (objects, unread) => {
@@ -302,6 +304,23 @@ describe("Reflector", () => {
       const bytes = `${JSON.stringify(event("ADDED", thing("ü", "6")))}\n`;
       for (const character of bytes) await stream.write(character);
       assert.deepEqual(world.seen, ["all: a", "ADDED ü"]);
+    });
+  });
+
+  test("a server that was set back is asked for everything at once, or when its turn to be asked comes", async () => {
+    await withWorld(async (world) => {
+      const stream = await world.synced();
+      await world.kube.clock.advance(60_000);
+      world.news.storeRestored();
+      await (await world.initial()).write(event("ADDED", thing("b", "2")), bookmark("4", true));
+      assert.ok(stream.request.signal.aborted);
+      assert.deepEqual(world.seen, ["all: a", "all: b"]);
+    });
+    await withWorld(async (world) => {
+      (await world.synced()).fail(new Error("reset"));
+      world.news.storeRestored();
+      await world.kube.clock.advance(1000);
+      await world.initial();
     });
   });
 

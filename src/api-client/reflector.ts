@@ -64,6 +64,9 @@ const List = z.looseObject({
 /** The stream said nothing for too long: perhaps nobody is there any more. */
 class SilentStream extends Error {}
 
+/** What the stream would go on from is a state that the server has no more. */
+class RestoredStore extends Error {}
+
 /** How long to wait after so many failures in a row, ×1 to ×2. Pure. */
 export function reflectorDelayMs(failures: number, uniform: number): number {
   return Math.min(firstDelayMs * 2 ** (failures - 1), longestDelayMs) * (1 + uniform);
@@ -72,7 +75,8 @@ export function reflectorDelayMs(failures: number, uniform: number): number {
 /**
  * Keeps up with a collection of the API: takes all of it (by a watch that begins with everything, where the server has
  * that, otherwise by a list in pages), then watches from there on. A watch that ends goes on where it was; only when the
- * server has forgotten that place (410), says nothing more of it, or sent what can't be read, everything is taken anew.
+ * server has forgotten that place (410), says nothing more of it, was set back, or sent what can't be read, everything is
+ * taken anew.
  */
 export class Reflector<T extends ApiObject> {
   readonly #deps: ReflectorDependencies;
@@ -82,6 +86,8 @@ export class Reflector<T extends ApiObject> {
   #known = new Map<string, T>();
   /** Undefined: everything has to be taken (again). */
   #version: string | undefined;
+  /** Ends the watch that lives. */
+  #stream: AbortController | undefined;
   #pages = true;
   #streamsInitially = true;
   /** When the server began to answer the watch that lives, monotonic milliseconds. */
@@ -101,6 +107,10 @@ export class Reflector<T extends ApiObject> {
 
   /** Keeps up until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    using _restored = this.#deps.news.onStoreRestored(() => {
+      this.#version = undefined;
+      this.#stream?.abort(new RestoredStore("the API server was set back to an earlier state"));
+    });
     while (!signal.aborted) await this.#keepUp(signal);
     this.#deps.news.ended(this.#target);
   }
@@ -149,9 +159,8 @@ export class Reflector<T extends ApiObject> {
   /** Judges an end: true for one that is part of life. Otherwise notes what has to be done differently. */
   #isCalm(problem: unknown): boolean {
     if (problem === undefined) return true;
-    if (problem instanceof SilentStream) {
-      if (this.#version === undefined) this.#streamsInitially = false;
-      // A server whose store was restored says nothing to who asks from a place that it has yet to come to.
+    if (problem instanceof SilentStream || problem instanceof RestoredStore) {
+      if (problem instanceof SilentStream && this.#version === undefined) this.#streamsInitially = false;
       this.#version = undefined;
       return true;
     }
@@ -210,6 +219,7 @@ export class Reflector<T extends ApiObject> {
         : { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan", resourceVersion: "" }),
     };
     const silence = new AbortController();
+    this.#stream = silence;
     using either = eitherSignal(signal, silence.signal);
     let timer: Disposable | undefined;
     let good: Disposable | undefined;

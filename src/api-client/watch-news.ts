@@ -27,6 +27,7 @@ export class WatchNews {
   /** Watches that the server answers with a no. */
   readonly #refused = new Set<Watched>();
   readonly #pauses = new Map<Watched, WakeableWait>();
+  readonly #restored = new Set<() => void>();
   #sinceMs = 0;
 
   constructor(clock: Clock, log: Logger) {
@@ -75,6 +76,20 @@ export class WatchNews {
     this.#pauses.set(watched, wait);
     await wait.for(delayMs - askedMs, signal);
     this.#pauses.delete(watched);
+  }
+
+  /**
+   * The server's store was set back to an earlier state, as a restore of etcd does: whoever watches from a place that is
+   * yet to come again hears nothing of what happens until then, and never will.
+   */
+  storeRestored(): void {
+    this.#log.warn("the API server was set back to an earlier state: everything is taken anew");
+    for (const listener of this.#restored) listener();
+  }
+
+  onStoreRestored(listener: () => void): Disposable {
+    this.#restored.add(listener);
+    return { [Symbol.dispose]: () => void this.#restored.delete(listener) };
   }
 
   /** Nobody wants the watch any more. */

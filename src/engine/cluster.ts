@@ -138,7 +138,9 @@ export class Cluster implements ClusterHooks {
         { ...setup.cloud, clock, random, journal, log, onChange: () => this.#node.wake() },
         { nodeIps: setup.cloud.nodeIps, periodMs: setup.node.updatePeriodMs },
       );
-    this.#lease = new NodeLease({ client, clock, random, log, nodeName, nodeUid }, setup.leaseDurationSeconds);
+    const onStoreRestored = (): void => deps.news.storeRestored();
+    const leaseDeps = { client, clock, random, log, nodeName, nodeUid, onStoreRestored };
+    this.#lease = new NodeLease(leaseDeps, setup.leaseDurationSeconds);
   }
 
   unsupported({ metadata }: Pod): string {

@@ -9,8 +9,11 @@ import { NodeLease } from "./lease.ts";
 const recorded = vectorJson<Lease>("lease.json");
 const missing = { kind: "Status", reason: "NotFound", code: 404 };
 
-async function withLease(work: (kube: ScriptedKube, lease: NodeLease) => Promise<void>): Promise<void> {
+async function withLease(
+  work: (kube: ScriptedKube, lease: NodeLease, restored: readonly number[]) => Promise<void>,
+): Promise<void> {
   const kube = new ScriptedKube();
+  const restored: number[] = [];
   const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
   const deps = {
     client: kube.client(),
@@ -19,11 +22,12 @@ async function withLease(work: (kube: ScriptedKube, lease: NodeLease) => Promise
     log: silentLog,
     nodeName: "node1",
     nodeUid: () => "n",
+    onStoreRestored: () => void restored.push(kube.clock.monotonic()),
   };
   const lease = new NodeLease(deps, 40);
   const stop = new AbortController();
   const ended = lease.run(stop.signal);
-  await work(kube, lease);
+  await work(kube, lease, restored);
   stop.abort(new Error("the test is over"));
   await ended;
   assert.deepEqual(kube.clock.waits, []);
@@ -68,6 +72,27 @@ test("a lease that somebody else changed is taken over at once", async () => {
     assert.equal((renewal.body as Lease).metadata.resourceVersion, "500");
     await renewal.json(recorded);
     assert.equal(lease.renewedAtMs, kube.clock.monotonic());
+  });
+});
+
+test("a lease that is older than it was tells of a store that was set back, once", async () => {
+  const at = (resourceVersion: string): Lease => ({ ...recorded, metadata: { ...recorded.metadata, resourceVersion } });
+  await withLease(async (kube, _lease, restored) => {
+    await (await kube.next()).json(at("999"));
+    await (await kube.next()).json(at("1002"));
+    await kube.clock.advance(10_000);
+    await (await kube.next()).json(at("1050"));
+    await kube.clock.advance(10_000);
+    assert.deepEqual(restored, []);
+    await (await kube.next()).json({ kind: "Status", reason: "Conflict", code: 409 }, 409);
+    await (await kube.next()).json(at("999"));
+    await (await kube.next()).json(at("1060"));
+    assert.equal(restored.length, 1, "however far the server has come since");
+    for (const odd of ["", "x"]) {
+      await kube.clock.advance(10_000);
+      await (await kube.next()).json(at(odd));
+    }
+    assert.equal(restored.length, 1, "versions that can't be compared say nothing");
   });
 });
 

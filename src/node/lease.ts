@@ -13,6 +13,8 @@ export interface LeaseDependencies {
   readonly random: Random;
   readonly log: Logger;
   readonly nodeName: string;
+  /** The server's store has an earlier state than it had. */
+  readonly onStoreRestored: () => void;
   /** The Node's UID, once it is registered: the lease goes with it. */
   readonly nodeUid: () => string | undefined;
 }
@@ -27,6 +29,8 @@ export class NodeLease {
   readonly #deps: LeaseDependencies;
   readonly #durationSeconds: number;
   #last: Lease | undefined;
+  /** What the server said last that the version of the lease is. */
+  #version = 0n;
   #renewedAtMs: number | undefined;
   #failing = false;
 
@@ -90,19 +94,37 @@ export class NodeLease {
     const place = { namespace: leaseNamespace, name: nodeName };
     try {
       const found = await client.get({ lane: "heartbeats", resource: leases, place, signal });
+      this.#seen(found);
       return await this.#replace(found, signal);
     } catch (error) {
       if (!isApiError(error, "NotFound")) throw error;
     }
     const collection = { namespace: leaseNamespace };
     const created = this.#object({ metadata: { name: nodeName, namespace: leaseNamespace } });
-    return await client.create({ lane: "heartbeats", resource: leases, place: collection, signal }, created);
+    return this.#seen(
+      await client.create({ lane: "heartbeats", resource: leases, place: collection, signal }, created),
+    );
   }
 
   async #replace(lease: Lease, signal: AbortSignal): Promise<Lease> {
     const { client, nodeName } = this.#deps;
     const place = { namespace: leaseNamespace, name: nodeName };
-    return await client.replace({ lane: "heartbeats", resource: leases, place, signal }, this.#object(lease));
+    return this.#seen(
+      await client.replace({ lane: "heartbeats", resource: leases, place, signal }, this.#object(lease)),
+    );
+  }
+
+  /**
+   * Versions of a collection are numbers that grow (KEP-5504). The lease is written more often than anything else of the
+   * node, so that a store that was set back is noticed by it within a renewal.
+   */
+  #seen(lease: Lease): Lease {
+    const text = lease.metadata.resourceVersion ?? "";
+    if (!/^[0-9]+$/u.test(text)) return lease;
+    const version = BigInt(text);
+    if (version < this.#version) this.#deps.onStoreRestored();
+    this.#version = version;
+    return lease;
   }
 
   #object(lease: Lease): object {

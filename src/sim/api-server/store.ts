@@ -21,6 +21,12 @@ export interface StoreChange {
   readonly last: Stored;
 }
 
+/** All objects of one moment. */
+export interface Backup {
+  readonly version: number;
+  readonly objects: readonly (readonly [string, readonly (readonly [string, Stored])[]])[];
+}
+
 /** Nobody here asks how they came to be as they are, and they change all the time. */
 const unwatched: ReadonlySet<string> = new Set(["events", "leases"]);
 
@@ -90,6 +96,20 @@ export class Store {
   /** Forgets all changes: who wants to go on from an older version has to begin anew. */
   compact(): void {
     this.#compacted = ++this.#version;
+    this.#changes.clear();
+  }
+
+  /** What there is now, for {@link restore}. */
+  backup(): Backup {
+    return { version: this.#version, objects: [...this.#objects].map(([resource, all]) => [resource, [...all]]) };
+  }
+
+  /** Everything is as it was then, the versions too, and nothing is known of what came in between. */
+  restore({ version, objects }: Backup): void {
+    this.#version = version;
+    this.#compacted = Math.min(this.#compacted, version);
+    this.#objects.clear();
+    for (const [resource, all] of objects) this.#objects.set(resource, new Map(all));
     this.#changes.clear();
   }
 

@@ -46,7 +46,7 @@ export class Watch {
 
   /** Everything up to now was told. */
   bookmark(): void {
-    if (this.#scope.bookmarks) this.#bookmark({});
+    if (this.#scope.bookmarks && this.#store.version > (this.#scope.since ?? 0)) this.#bookmark({});
   }
 
   /** An error in place of what would come next, as a server says that it has forgotten the watch's place. */
@@ -66,8 +66,9 @@ export class Watch {
     this.#listening = undefined;
   }
 
+  /** From a place that a restored store has yet to come to nothing is told until then, as real servers do it. */
   #tell({ resource, before, after, last }: StoreChange): void {
-    if (resource !== this.#scope.resource) return;
+    if (resource !== this.#scope.resource || last.version <= (this.#scope.since ?? 0)) return;
     const was = before !== undefined && this.#scope.selects(before.value);
     const is = after !== undefined && this.#scope.selects(after.value);
     if (is) this.#line(was ? "MODIFIED" : "ADDED", after);

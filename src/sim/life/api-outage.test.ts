@@ -165,6 +165,31 @@ test("podwright that is started anew while the API server is away disturbs nothi
   assert.equal(world.nodeReady, "True");
 });
 
+test("a restore of the API server's store is noticed: what it undid is undone here, and what comes then is seen", async () => {
+  const world = await started();
+  const { cluster } = world;
+  const { store } = cluster.server.registry;
+  const backup = store.backup();
+  cluster.delete("uid-deleted");
+  cluster.want(pod("undone"));
+  await world.pass(2 * minuteMs);
+  assert.ok(world.runs("uid-undone") && !world.runs("uid-deleted"));
+  const since = world.changes.length;
+  cluster.server.goDown("refuses");
+  store.restore(backup);
+  await world.pass(5000);
+  cluster.server.comeUp(false);
+  cluster.want(pod("new"));
+  await world.pass(minuteMs);
+  assert.deepEqual(
+    ["calm", "crashes", "new", "deleted", "undone"].map((name) => world.runs(`uid-${name}`)),
+    [true, true, true, true, false],
+  );
+  assert.deepEqual(world.told("uid-new"), ["Running", "True", 0]);
+  assert.deepEqual([...new Set(world.stopped(since))], ["uid-undone/main", "uid-undone/sandbox"]);
+  assert.equal(world.nodeReady, "True");
+});
+
 test("a pod that the API server knows as ended runs never again, also when the runtime has nothing of it any more", async () => {
   const world = await started();
   const command = behaviourCommand({ exitAfterMs: 1000, exitCode: 0, deaf: false, unstartable: false });
