@@ -38,8 +38,10 @@ export class StartOver implements Rule {
     this.#asked.delete(uid);
   }
 
+  /** What comes of it is not judged, but who has asked asks still, beside those that ask next. */
   tampered(uid: string): void {
-    this.#asked.delete(uid);
+    const asked = this.#asked.get(uid);
+    if (asked !== undefined) this.#asked.set(uid, { ...asked, before: new Set() });
   }
 
   change({ type, podUid: uid, sandbox, container }: WorldChange): void {
