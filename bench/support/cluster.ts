@@ -97,20 +97,17 @@ export class BenchCluster implements AsyncDisposable {
     return await processUsage(this.pid);
   }
 
-  /** Makes pods that are bound to the node. */
+  /**
+   * Makes pods that are bound to the node. As those of a real cluster they have their service account's token, so that
+   * the kubelet mounts a volume, asks for a token and watches a ConfigMap for each; the floor has nothing of that.
+   */
   create(names: readonly string[], spec: object = {}): void {
     for (const name of names) {
       const plain = podManifest(name);
       const { metadata } = this.server.admin.create({
         ...plain,
         metadata: { name, namespace: "default" },
-        spec: {
-          ...plain.spec,
-          terminationGracePeriodSeconds: 30,
-          nodeName,
-          automountServiceAccountToken: false,
-          ...spec,
-        },
+        spec: { ...plain.spec, terminationGracePeriodSeconds: 30, nodeName, ...spec },
       } as unknown as Parameters<TestApiServer["admin"]["create"]>[0]);
       if (metadata.uid !== undefined) this.#uids.add(metadata.uid);
     }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/pod.ts";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { podView } from "../../src/engine/pod-view.ts";
+import type { JournalEntry } from "../../src/journal/entry.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
 import type { ContainerView, PodView } from "../../src/server/engine.ts";
 import { SimClock } from "../../src/sim/clock.ts";
@@ -27,27 +28,34 @@ export async function compareWorlds(podwright: Podwright, seed: number, count: n
     const size = Math.min(batchSize, count - batch * batchSize);
     const planned = Array.from({ length: size }, (_, index) => drawPlannedPod(`p${batch}-${index}`, random.fork()));
     const simulated = await liveSimulated(planned, random.fork());
-    const real = await liveReally(podwright, planned, simulated);
+    const { ends: real, histories } = await liveReally(podwright, planned, simulated);
     for (const { first, change } of planned) {
       const { name } = first.metadata;
       const [was, modelled] = [real.get(name), endOf(simulated, name)];
       if (was === modelled) continue;
       const spec = JSON.stringify(typeof change === "object" ? change.replacedBy.spec : first.spec);
-      differences.push(`${name}: real ${was}\n  simulated ${modelled}\n  ${spec}`);
+      differences.push(`${name}: real ${was}\n  simulated ${modelled}\n  ${spec}\n${histories.get(name)}`);
     }
   }
   assert.deepEqual(differences, [], `seed ${seed}: ${differences.join("\n")}`);
 }
 
+interface RealLives {
+  /** What became of each pod, by name; undefined: it is gone. */
+  readonly ends: ReadonlyMap<string, string | undefined>;
+  /** Of each pod that did not come to what was expected: what the journal says happened to it, an entry a line. */
+  readonly histories: ReadonlyMap<string, string>;
+}
+
 /**
- * What became of each pod, by name. A machine that has much to do is late: each pod is looked at until it is as expected,
+ * What became of each pod. A machine that has much to do is late: each pod is looked at until it is as expected,
  * for a while.
  */
 async function liveReally(
   podwright: Podwright,
   planned: readonly PlannedPod[],
   expected: readonly PodView[],
-): Promise<ReadonlyMap<string, string | undefined>> {
+): Promise<RealLives> {
   const { engineSocket, stateDirectory } = podwright.layout;
   const client = new EngineClient(unixTransport(engineSocket), stateDirectory);
   const apply = async (pods: readonly Pod[]): Promise<void> => {
@@ -73,10 +81,22 @@ async function liveReally(
       if (ends.get(name) === endOf(expected, name)) unlike.delete(name);
     }
   }
+  const histories = new Map<string, string>();
+  for (const name of unlike) histories.set(name, history(name, began, await client.entries({})));
   const left = async (): Promise<PodView[]> => (await client.pods()).filter(({ name }) => names.includes(name));
   await Promise.all((await left()).map(async ({ name }) => client.stop(name, 0)));
   await until("the pods of a batch to be gone", async () => (await left()).length === 0, 60_000);
-  return ends;
+  return { ends, histories };
+}
+
+function history(name: string, began: number, entries: readonly JournalEntry[]): string {
+  return entries
+    .filter(({ pod }) => pod?.name === name)
+    .map(
+      ({ time, kind, what, container = "", message }) =>
+        `    ${time - began} ms ${kind} ${what} ${container} ${message}`,
+    )
+    .join("\n");
 }
 
 async function liveSimulated(planned: readonly PlannedPod[], random: SimRandom): Promise<PodView[]> {
