@@ -112,6 +112,22 @@ describe("PLEG without runtime events", () => {
     assert.equal((await fresh).containers.length, 1);
   });
 
+  test("a look that is wanted soon is taken a moment later, or with one that is wanted at once", async () => {
+    const bench = new Bench();
+    bench.pod("a");
+    bench.start();
+    await bench.pass(500);
+    const before = bench.pleg.now();
+    bench.pleg.requestInspectSoon(podUid("a"));
+    const fresh = bench.cache.getNewerThan(podUid("a"), before, 5000);
+    assert.deepEqual(await bench.pass(149), []);
+    assert.deepEqual(await bench.pass(50), ["PodSync a"]);
+    assert.equal((await fresh).containers.length, 1);
+    bench.pleg.requestInspectSoon(podUid("a"));
+    bench.pleg.requestInspect(podUid("a"));
+    assert.deepEqual(await bench.pass(500), ["PodSync a"]);
+  });
+
   test("a pod that is gone is told once and reads as empty", async () => {
     const bench = new Bench();
     const container = bench.pod("a");

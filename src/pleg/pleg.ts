@@ -9,9 +9,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import { inspectPod, type ListedPod, listPods } from "../runtime/inspect.ts";
-import { exitText } from "../runtime/container-actions.ts";
-import { shortId } from "../runtime/sandbox-actions.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
+import { describeEvent, eventData } from "./event-text.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
 import { type PodRecord, type PodRecords, recordOf, sameRecord } from "./pod-records.ts";
@@ -43,6 +42,9 @@ export interface PlegDependencies {
   readonly observer?: Observer | undefined;
 }
 
+/** In this time a container that has all it needs is made and started. */
+const soonMs = 150;
+
 /** What is going on with one pod that has to be looked at. */
 interface Inspection {
   /** Asked for while it ran: look again. */
@@ -70,6 +72,7 @@ export class Pleg {
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
+  readonly #soon = new Map<PodUid, Disposable>();
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
   readonly #unseen = new Set<PodUid>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
@@ -159,6 +162,19 @@ export class Pleg {
     this.#inspect(uid, true);
   }
 
+  /**
+   * Like {@link requestInspect}, for what is being worked on: its next step is likely to ask for a look of its own, which
+   * takes this one's place.
+   */
+  requestInspectSoon(uid: PodUid): void {
+    if (this.#soon.has(uid)) return;
+    this.#deps.cache.markStale(uid, this.#observation);
+    this.#soon.set(
+      uid,
+      this.#deps.clock.timer("a look at what is being worked on", soonMs, () => this.#inspect(uid, true)),
+    );
+  }
+
   /** True when the runtime showed the pod when it was last listed or looked at. */
   isListed(uid: PodUid): boolean {
     return this.#listed.has(uid) || this.#records.has(uid);
@@ -199,6 +215,12 @@ export class Pleg {
   }
 
   #inspect(uid: PodUid, wanted: boolean): void {
+    this.#soon.get(uid)?.[Symbol.dispose]();
+    const isOwed = this.#soon.delete(uid);
+    this.#inspectNow(uid, wanted || isOwed);
+  }
+
+  #inspectNow(uid: PodUid, wanted: boolean): void {
     this.#deps.cache.markStale(uid, this.#observation);
     const running = this.#inspections.get(uid);
     if (running !== undefined) {
@@ -297,7 +319,7 @@ export class Pleg {
       name: status.name || (before?.name ?? ""),
       uid: event.uid,
     };
-    const message = describe(event, status);
+    const message = describeEvent(event, status);
     const entry = this.#deps.journal.record({
       kind: "observation",
       what: event.container === "" ? event.type.replace("Container", "Sandbox") : event.type,
@@ -364,34 +386,4 @@ function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
   }
   for (const [id, container] of pod.containers) containers.set(id, container);
   return { name: pod.name, namespace: pod.namespace, containers };
-}
-
-function describe(event: PodLifecycleEvent, status: PodStatus): string {
-  const container = status.containers.find((candidate) => candidate.id === event.id);
-  const what = event.container === "" ? `sandbox ${shortId(event.id)}` : `container ${event.container}`;
-  switch (event.type) {
-    case "ContainerStarted":
-      return `${what} is running`;
-    case "ContainerDied":
-      return container === undefined || event.container === ""
-        ? `${what} is not running any more`
-        : exitText(container);
-    case "ContainerRemoved":
-      return `${what} is gone from the runtime`;
-    case "ContainerChanged":
-      return `${what} is ${container?.state ?? "changed"}`;
-    case "PodSync":
-      return "the pod was looked at";
-  }
-}
-
-function eventData(
-  event: PodLifecycleEvent,
-  status: PodStatus,
-): { data: { id: string; exitCode?: number; reason?: string; ranMs?: number } } {
-  const container = status.containers.find((candidate) => candidate.id === event.id);
-  if (event.type !== "ContainerDied" || container === undefined) return { data: { id: event.id } };
-  const { exitCode, reason, startedAt, finishedAt } = container;
-  const ran = startedAt > 0n && finishedAt >= startedAt ? { ranMs: Number((finishedAt - startedAt) / 1_000_000n) } : {};
-  return { data: { id: event.id, exitCode, reason, ...ran } };
 }

@@ -81,7 +81,7 @@ export class PodWorker {
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
-      sandboxMade: () => this.#acted(),
+      sandboxMade: () => this.#acted("soon"),
       resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
       moved: ({ name }) => {
@@ -358,9 +358,9 @@ export class PodWorker {
   }
 
   /** The runtime may have changed under this worker's hands: only a newer look counts from here on. */
-  #acted(): void {
+  #acted(look: "now" | "soon" = "now"): void {
     this.#effects = this.#deps.pleg.now();
-    this.#deps.pleg.requestInspect(this.uid);
+    this.#deps.pleg[look === "now" ? "requestInspect" : "requestInspectSoon"](this.uid);
   }
 
   #enter(to: WorkerState): void {

@@ -1,5 +1,8 @@
 import type { Files } from "../ports/files.ts";
-import { containerIdOfLogLink, podUidOfLogDirectory } from "./log-paths.ts";
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Logger } from "../ports/log.ts";
+import { containerIdOfLogLink, containerLogLinkName, podLogDirectory, podUidOfLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "./node-context.ts";
 
 type LinkFiles = Pick<Files, "list" | "readLink" | "remove" | "stat">;
@@ -32,6 +35,46 @@ export async function logLinks(files: LinkFiles, node: LinkPlaces, namePrefix = 
     });
   }
   return links;
+}
+
+interface Linking {
+  readonly files: Files;
+  readonly node: LinkPlaces;
+  readonly log: Logger;
+}
+
+/** A log collector that finds no link misses the log: worth a line, not worth failing a container that runs. */
+export async function linkLog(
+  { files, node, log }: Linking,
+  pod: Pod,
+  container: string,
+  attempt: number,
+  id: string,
+): Promise<void> {
+  try {
+    await files.makeDirectory(node.containerLogsRoot, 0o755);
+    const target = `${podLogDirectory(node.podLogsRoot, pod)}/${container}/${attempt}.log`;
+    await files.symlink(target, linkPath(node, pod, { name: container, id }));
+  } catch (error) {
+    log.warn("linking a container log failed", { pod: pod.metadata.name, container, error: errorMessage(error) });
+  }
+}
+
+/** Removes the link of one container, where there is one. What can't be removed now goes with the pod. */
+export async function unlinkLog(
+  { files, node }: Omit<Linking, "log">,
+  pod: Pod,
+  container: { readonly name: string; readonly id: string },
+): Promise<void> {
+  await files.remove(linkPath(node, pod, container)).catch(() => {});
+}
+
+function linkPath(
+  node: LinkPlaces,
+  { metadata }: Pod,
+  container: { readonly name: string; readonly id: string },
+): string {
+  return `${node.containerLogsRoot}/${containerLogLinkName(metadata, container.name, container.id)}`;
 }
 
 /** Removes every link to a log of one pod, also of containers that somebody else removed. */

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import { bothEnded } from "../base/both-ended.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type ContainerId, containerId } from "../base/ids.ts";
 import { ImageError } from "../images/image-error.ts";
@@ -16,7 +17,7 @@ import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 import { hideSecrets } from "./hidden-secrets.ts";
 import { runHook } from "./hooks.ts";
 import { ignoreNotFound, killContainer } from "./kill-pod.ts";
-import { containerLogLinkName, podLogDirectory } from "./log-paths.ts";
+import { linkLog, unlinkLog } from "./log-links.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import type { StartFailure } from "./pod-operation.ts";
@@ -35,6 +36,8 @@ export interface StartSandbox {
   readonly id: string;
   readonly config: SandboxConfig;
   readonly ips: readonly string[];
+  /** The pod's volumes, when they were mounted for this very start. */
+  readonly volumes?: MountedVolumes | undefined;
 }
 
 /** What has to be there before a container is made. */
@@ -82,7 +85,7 @@ export async function startContainer(
   signal: AbortSignal,
 ): Promise<void> {
   const image = await place.during("a start's image", ensureImage(deps, pod, sandbox, start, signal));
-  const volumes = await place.during("a start's volumes", mountVolumes(deps, pod, start, signal));
+  const volumes = sandbox.volumes ?? (await place.during("a start's volumes", mountVolumes(deps, pod, start, signal)));
   const queuedMs = await place.take("first", signal);
   const id = await createAndRun(deps, pod, sandbox, start, { image, volumes, queuedMs }, signal);
   await place.during("a postStart hook", postStart(deps, pod, sandbox, start, id, signal));
@@ -100,8 +103,7 @@ async function createAndRun(
   await removeLeftover(deps, pod, start, signal);
   await grantResources(deps, pod, start);
   const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
-  await run(deps, pod, start, id, signal);
-  await linkLog(deps, pod, start, id);
+  await bothEnded(run(deps, pod, start, id, signal), linkLog(deps, pod, start.container.name, start.attempt, id));
   return containerId(id);
 }
 
@@ -181,10 +183,13 @@ async function containerConfig(
       serviceVariables: deps.objects.serviceVariables?.(pod) ?? [],
       resources: node.resources,
     });
-    await makeContainerDirectories(files, node, pod, container);
-    const hostsFilePath = await writeHostsFile(deps, pod, start, sandbox);
+    const [terminationLogPath, hostsFilePath] = await bothEnded(
+      makeContainerDirectories(files, node, pod, container).then(() =>
+        makeTerminationLog(files, deps.random, node, pod, container),
+      ),
+      writeHostsFile(deps, pod, start, sandbox),
+    );
     const userNamespace = await deps.userNamespaces.namespaceOf(pod);
-    const terminationLogPath = await makeTerminationLog(files, deps.random, node, pod, container);
     return generateContainerConfig(
       pod,
       container,
@@ -278,6 +283,8 @@ async function removeLeftover(
       ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: leftover.id }, { signal })),
     ),
   );
+  // It would lead to the log of the next instance, which has a link of its own.
+  await unlinkLog(deps, pod, leftover);
 }
 
 async function create(
@@ -334,23 +341,6 @@ async function run(
   await attempt("RunContainerError", () =>
     perform(deps.journal, deps.clock, action, () => deps.cri.runtime.startContainer({ containerId: id })),
   );
-}
-
-/** A log collector that finds no link misses the log: worth a line, not worth failing a container that runs. */
-async function linkLog(deps: RuntimeDependencies, pod: Pod, start: ContainerToStart, id: string): Promise<void> {
-  const { files, node } = deps;
-  const name = start.container.name;
-  const target = `${podLogDirectory(node.podLogsRoot, pod)}/${name}/${start.attempt}.log`;
-  try {
-    await files.makeDirectory(node.containerLogsRoot, 0o755);
-    await files.symlink(target, `${node.containerLogsRoot}/${containerLogLinkName(pod.metadata, name, id)}`);
-  } catch (error) {
-    deps.log.warn("linking a container log failed", {
-      pod: pod.metadata.name,
-      container: name,
-      error: errorMessage(error),
-    });
-  }
 }
 
 /** @throws StartError when the hook failed; the container is stopped by then */

@@ -97,39 +97,65 @@ const unsupported: readonly UnsupportedField[] = [
   }),
 ];
 
-const table = unsupported.map((field) => ({ ...field, parts: field.path.split(".") }));
-
-/**
- * The fields of a pod that this version does not honour. Expects the manifest as it was written: defaults are no wishes.
- */
-export function findUnsupported(pod: PodManifest, from: "manifest" | "api" = "manifest"): FieldError[] {
-  const found: FieldError[] = [];
-  for (const { parts, because, when, manifestsOnly } of table) {
-    if (manifestsOnly && from === "api") continue;
-    for (const { path, value } of select(pod, parts, [])) {
-      if (when === undefined || when(value, path.at(-1) ?? "")) {
-        found.push({ path, detail: `not supported: podwright ${because}` });
-      }
-    }
-  }
-  return found;
+/** The fields by the parts of their paths: a pod is walked once, and only where it has something. */
+interface Branch {
+  readonly below: Map<string, Branch>;
+  readonly fields: { readonly rank: number; readonly field: UnsupportedField }[];
 }
 
-function* select(
-  value: unknown,
-  parts: readonly string[],
-  path: FieldPath,
-): Iterable<{ path: FieldPath; value: unknown }> {
-  const [part, ...rest] = parts;
+const tree = growTree();
+
+function growTree(): Branch {
+  const root: Branch = { below: new Map(), fields: [] };
+  for (const [rank, field] of unsupported.entries()) {
+    let branch = root;
+    for (const part of field.path.split(".")) {
+      const next = branch.below.get(part) ?? { below: new Map(), fields: [] };
+      branch.below.set(part, next);
+      branch = next;
+    }
+    branch.fields.push({ rank, field });
+  }
+  return root;
+}
+
+/**
+ * The fields of a pod that this version does not honour, in the order of the table. Expects the manifest as it was
+ * written: defaults are no wishes.
+ */
+export function findUnsupported(pod: PodManifest, from: "manifest" | "api" = "manifest"): FieldError[] {
+  const found: { readonly rank: number; readonly error: FieldError }[] = [];
+  walk(pod, tree, [], (path, value, branch) => {
+    for (const { rank, field } of branch.fields) {
+      const { because, when, manifestsOnly } = field;
+      if (manifestsOnly && from === "api") continue;
+      if (when !== undefined && !when(value, path.at(-1) ?? "")) continue;
+      found.push({ rank, error: { path: [...path], detail: `not supported: podwright ${because}` } });
+    }
+  });
+  return found.toSorted((a, b) => a.rank - b.rank).map(({ error }) => error);
+}
+
+type Found = (path: FieldPath, value: unknown, branch: Branch) => void;
+
+/** @param path of the value; it is changed on the way and is what it was afterwards */
+function walk(value: unknown, branch: Branch, path: (string | number)[], found: Found): void {
   if (value === undefined) return;
-  if (part === undefined) {
-    yield { path, value };
-  } else if (Array.isArray(value)) {
-    if (part !== "*") return;
-    for (const [index, item] of value.entries()) yield* select(item, rest, [...path, index]);
-  } else if (typeof value === "object" && value !== null) {
-    for (const key of part === "*" ? Object.keys(value) : [part]) {
-      if (Object.hasOwn(value, key)) yield* select(Reflect.get(value, key), rest, [...path, key]);
+  if (branch.fields.length > 0) found(path, value, branch);
+  const step = (key: string | number, item: unknown, next: Branch): void => {
+    path.push(key);
+    walk(item, next, path, found);
+    path.pop();
+  };
+  for (const [part, next] of branch.below) {
+    if (Array.isArray(value)) {
+      if (part === "*") for (let index = 0; index < value.length; index++) step(index, value[index], next);
+    } else if (typeof value === "object" && value !== null) {
+      if (part !== "*") {
+        if (Object.hasOwn(value, part)) step(part, Reflect.get(value, part), next);
+      } else {
+        for (const key of Object.keys(value)) step(key, Reflect.get(value, key), next);
+      }
     }
   }
 }

@@ -26,6 +26,8 @@ export interface StatusEntry {
   missingUntilMs: number | undefined;
   /** Monotonic ms before which nothing is sent. */
   notBeforeMs: number;
+  /** Monotonic ms at which what is not urgent of the latest status is sent: what follows at once goes with it. */
+  detailsAtMs: number;
   /** Monotonic ms at which what somebody else wrote into our part is put right. */
   reconcileAtMs: number | undefined;
   /** What the server did not take of the last patch: it need not be sent again and again. */
@@ -48,6 +50,7 @@ export function newEntry(pod: ApiPod): StatusEntry {
     failures: 0,
     missingUntilMs: undefined,
     notBeforeMs: 0,
+    detailsAtMs: 0,
     reconcileAtMs: undefined,
     refused: undefined,
   };

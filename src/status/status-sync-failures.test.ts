@@ -41,6 +41,7 @@ describe("StatusSync, when requests fail", () => {
       const pod = apiPod("a");
       sync.podSeen(pod);
       statuses.set(pod, pending, cause);
+      await kube.clock.advance(40);
       await (await kube.next()).json({ ...answer(pod, pending, "11"), spec: { containers: "none" } });
       await kube.clock.advance(60_000);
       assert.ok(await kube.isQuiet());
@@ -49,6 +50,7 @@ describe("StatusSync, when requests fail", () => {
         ["done"],
       );
       statuses.set(pod, { ...pending, message: "m" }, cause);
+      await kube.clock.advance(40);
       assert.deepEqual((await kube.next()).body, { metadata: { uid: "uid-a" }, status: { message: "m" } });
     });
   });
@@ -98,6 +100,7 @@ describe("StatusSync, when requests fail", () => {
       const pod = apiPod("a", {}, pending);
       sync.podSeen(pod);
       statuses.set(pod, { ...pending, message: "no room" }, cause);
+      await kube.clock.advance(40);
       const lost = await kube.next();
       assert.deepEqual(lost.body, { metadata: { uid: "uid-a" }, status: { message: "no room" } });
       await lost.json({ kind: "Status", code: 504 }, 504);

@@ -4,6 +4,9 @@ import { podWith } from "../../test/support/pods.ts";
 import { answer, apiPod, cause, pending, ready, running, withWorld } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
 
+/** So long what is not urgent waits. */
+const detailsMs = 40;
+
 describe("StatusSync", () => {
   test("patches a status without asking before, as of this pod only", async () => {
     await withWorld(async ({ kube, sync, statuses, journal }) => {
@@ -38,6 +41,7 @@ describe("StatusSync", () => {
       const pod = apiPod("a");
       sync.podSeen(pod);
       statuses.set(pod, pending, cause);
+      await kube.clock.advance(detailsMs);
       const first = await kube.next();
       statuses.set(pod, { ...pending, message: "overtaken" }, cause);
       statuses.set(pod, running, cause);
@@ -50,6 +54,26 @@ describe("StatusSync", () => {
     });
   });
 
+  test("what nobody waits for waits a moment for what follows it, and is sent with that", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, pending, cause);
+      await kube.clock.advance(detailsMs - 1);
+      assert.ok(await kube.isQuiet());
+      statuses.set(pod, { ...pending, message: "m" }, cause);
+      await kube.clock.advance(1);
+      const details = await kube.next();
+      assert.equal((details.body as { status: PodStatus }).status.message, "m");
+      await details.json(answer(pod, { ...pending, message: "m" }, "11"));
+      statuses.set(pod, { ...pending, message: "n" }, cause);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(answer(pod, running, "12"));
+      await kube.clock.advance(detailsMs);
+      assert.ok(await kube.isQuiet());
+    });
+  });
+
   test("pods go side by side, those that are deleted or become ready first", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const pods = Array.from({ length: 16 }, (_, index) => apiPod(`p${index}`));
@@ -57,6 +81,7 @@ describe("StatusSync", () => {
         sync.podSeen(pod);
         statuses.set(pod, pending, cause);
       }
+      await kube.clock.advance(detailsMs);
       const begun = await Promise.all(pods.map(() => kube.next()));
       const later = ["waits", "ready", "gone"].map((name) =>
         apiPod(name, name === "gone" ? { deletionTimestamp: "2026-11-20T14:02:00Z" } : {}),
@@ -65,6 +90,7 @@ describe("StatusSync", () => {
         sync.podSeen(pod);
         statuses.set(pod, pod.metadata.name === "ready" ? running : pending, cause);
       }
+      await kube.clock.advance(detailsMs);
       assert.ok(await kube.isQuiet());
       const order: string[] = [];
       for (const request of begun.slice(0, 3)) {
@@ -103,6 +129,7 @@ describe("StatusSync", () => {
       const pod = apiPod("a", {}, { phase: "Succeeded" });
       sync.podSeen(pod);
       statuses.set(pod, { phase: "Succeeded", message: "done" }, cause);
+      await kube.clock.advance(detailsMs);
       await (await kube.next()).json(answer(pod, { phase: "Succeeded", message: "done" }, "11"));
       sync.released("uid-a");
       assert.ok(await kube.isQuiet());

@@ -38,6 +38,8 @@ interface Write {
 const parallelWrites = 16;
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
+/** A pod that starts has a few changes of its status in a row: those that nobody waits for go together. */
+const detailsMs = 40;
 /** What somebody else changes in a status of ours is put right, but not in a fight. */
 const reconcileMs = 10_000;
 /**
@@ -145,6 +147,7 @@ export class StatusSync {
     if (uid === undefined || entry === undefined) return;
     if (!isOwn && previous === undefined) this.#keepTimes(entry.pod);
     entry.cause = cause;
+    if (!this.#dirty.has(uid)) entry.detailsAtMs = this.#deps.clock.monotonic() + detailsMs;
     this.#isThere(entry);
     this.#touch(uid);
   }
@@ -204,9 +207,10 @@ export class StatusSync {
     return over ? { kind: "delete", rank: 0 } : undefined;
   }
 
-  #dueAtMs(entry: StatusEntry): number {
+  #dueAtMs(entry: StatusEntry, { rank }: Write): number {
     const isNews = this.#latest(entry)?.version !== entry.told;
-    return Math.max(entry.notBeforeMs, isNews ? 0 : (entry.reconcileAtMs ?? 0));
+    const newsAtMs = rank === 2 ? entry.detailsAtMs : 0;
+    return Math.max(entry.notBeforeMs, isNews ? newsAtMs : (entry.reconcileAtMs ?? 0));
   }
 
   /** Begins as many writes as may be under way, the most urgent first. */
@@ -220,7 +224,7 @@ export class StatusSync {
       const entry = this.#entries.get(uid);
       const write = entry && this.#next(entry);
       if (entry === undefined || write === undefined) this.#dirty.delete(uid);
-      else if (this.#dueAtMs(entry) > nowMs) soonestMs = Math.min(soonestMs, this.#dueAtMs(entry));
+      else if (this.#dueAtMs(entry, write) > nowMs) soonestMs = Math.min(soonestMs, this.#dueAtMs(entry, write));
       else if (!entry.busy) due.push({ entry, write });
     }
     // Stable: of equal rank who waited longest goes first.
@@ -231,7 +235,7 @@ export class StatusSync {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     if (Number.isFinite(soonestMs)) {
-      this.#timer = this.#deps.clock.timer("another try to send a pod's status", soonestMs - nowMs, () => this.#pump());
+      this.#timer = this.#deps.clock.timer("a pod's status to be due", soonestMs - nowMs, () => this.#pump());
     }
   }
 

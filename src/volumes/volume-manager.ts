@@ -84,6 +84,8 @@ export class VolumeManager implements VolumeProvider {
   readonly #deps: VolumeDependencies;
   readonly #pods = new Map<string, PodMemory>();
   readonly #settings: VolumeSettings;
+  /** The node's root directory by its real path, which stays the same for as long as podwright runs. */
+  #root: string | undefined;
 
   constructor(deps: VolumeDependencies) {
     this.#deps = deps;
@@ -96,6 +98,16 @@ export class VolumeManager implements VolumeProvider {
         deps.journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
       },
     };
+  }
+
+  async canBeHad(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    await this.#deps.objects.settle?.(pod, signal);
+    const paths = await this.#pathsOf(pod.metadata.uid);
+    try {
+      return (pod.spec.volumes ?? []).every((each) => prepareVolume(this.#settings, pod, each, paths).canBeHad());
+    } catch {
+      return false;
+    }
   }
 
   async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
@@ -301,8 +313,11 @@ export class VolumeManager implements VolumeProvider {
   /** Mounts are listed by their real paths, so everything is done by those. */
   async #pathsOf(uid: string): Promise<VolumePaths> {
     const { files, node } = this.#deps;
-    await files.makeDirectory(node.rootDirectory, 0o750);
-    return new VolumePaths(await files.realPath(node.rootDirectory), uid);
+    if (this.#root === undefined) {
+      await files.makeDirectory(node.rootDirectory, 0o750);
+      this.#root = await files.realPath(node.rootDirectory);
+    }
+    return new VolumePaths(this.#root, uid);
   }
 
   async #mountsBelow(paths: VolumePaths): Promise<string[]> {

@@ -2,7 +2,8 @@
 export const nodeFlags = [
   "--no-turbofan",
   "--expose-gc",
-  "--max-semi-space-size=2",
+  "--no-flush-bytecode",
+  "--max-semi-space-size=8",
   "--max-old-space-size=512",
 ] as const;
 

@@ -1,0 +1,36 @@
+import { exitText } from "../runtime/container-actions.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { shortId } from "../runtime/sandbox-actions.ts";
+import type { PodLifecycleEvent } from "./events.ts";
+
+/** What the journal says of an event, one clause. */
+export function describeEvent(event: PodLifecycleEvent, status: PodStatus): string {
+  const container = status.containers.find((candidate) => candidate.id === event.id);
+  const what = event.container === "" ? `sandbox ${shortId(event.id)}` : `container ${event.container}`;
+  switch (event.type) {
+    case "ContainerStarted":
+      return `${what} is running`;
+    case "ContainerDied":
+      return container === undefined || event.container === ""
+        ? `${what} is not running any more`
+        : exitText(container);
+    case "ContainerRemoved":
+      return `${what} is gone from the runtime`;
+    case "ContainerChanged":
+      return `${what} is ${container?.state ?? "changed"}`;
+    case "PodSync":
+      return "the pod was looked at";
+  }
+}
+
+/** What else an event's journal entry tells: which container, and how it ended. */
+export function eventData(
+  event: PodLifecycleEvent,
+  status: PodStatus,
+): { data: { id: string; exitCode?: number; reason?: string; ranMs?: number } } {
+  const container = status.containers.find((candidate) => candidate.id === event.id);
+  if (event.type !== "ContainerDied" || container === undefined) return { data: { id: event.id } };
+  const { exitCode, reason, startedAt, finishedAt } = container;
+  const ran = startedAt > 0n && finishedAt >= startedAt ? { ranMs: Number((finishedAt - startedAt) / 1_000_000n) } : {};
+  return { data: { id: event.id, exitCode, reason, ...ran } };
+}
