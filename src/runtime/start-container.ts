@@ -84,8 +84,13 @@ export async function startContainer(
   place: StartPlace,
   signal: AbortSignal,
 ): Promise<void> {
-  const image = await place.during("a start's image", ensureImage(deps, pod, sandbox, start, signal));
-  const volumes = sandbox.volumes ?? (await place.during("a start's volumes", mountVolumes(deps, pod, start, signal)));
+  const [image, volumes] = await place.during(
+    "a start's image and volumes",
+    bothEnded(
+      ensureImage(deps, pod, sandbox, start, signal),
+      sandbox.volumes ?? mountVolumes(deps, pod, start, signal),
+    ),
+  );
   const queuedMs = await place.take("first", signal);
   const id = await createAndRun(deps, pod, sandbox, start, { image, volumes, queuedMs }, signal);
   await place.during("a postStart hook", postStart(deps, pod, sandbox, start, id, signal));
