@@ -6,7 +6,7 @@ import { CriError } from "../ports/cri.ts";
 import { hookCommand } from "../sim/behaviour.ts";
 
 describe("the start of a pod", () => {
-  test("goes on in order: the sandbox while volumes are mounted, init containers one by one, the others as the spec has them", async () => {
+  test("goes on in order: volumes, sandbox, init containers one by one, then the others as the spec has them", async () => {
     const scene = new Scene();
     const spec: PodSpec = {
       volumes: [{ name: "v", emptyDir: {} }],
@@ -21,7 +21,7 @@ describe("the start of a pod", () => {
       `CreateContainer ${name}`,
       `StartContainer ${name}`,
     ]);
-    assert.deepEqual(told, ["RunPodSandbox", "MountVolume", ...starts]);
+    assert.deepEqual(told, ["MountVolume", "RunPodSandbox", ...starts]);
     const [i1, side, i2] = ["i1", "side", "i2"].map((name) => scene.at(`started ${name}`)[0] ?? Number.NaN);
     assert.ok((side ?? 0) >= (i1 ?? 0) + 3000, "the sidecar waits for the init container's end");
     assert.ok((i2 ?? 0) < (side ?? 0) + 3000, "the next one does not wait for the sidecar's end");

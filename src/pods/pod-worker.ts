@@ -80,7 +80,10 @@ export class PodWorker {
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
-      sandboxFailed: (failure) => this.#failures.sandboxFailed(failure, this.#errorRetryMs()),
+      sandboxFailed: (failure) => {
+        this.#failures.sandboxFailed(failure, this.#errorRetryMs());
+        this.#restarts.sandboxFailed();
+      },
       sandboxMade: () => this.#acted("soon"),
       resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
@@ -299,10 +302,7 @@ export class PodWorker {
   }
 
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {
-    if (actions.createSandbox !== undefined) {
-      this.#failures.sandboxMade();
-      if (actions.createSandbox.attempt > 0) this.#restarts.sandboxReplaced();
-    }
+    if (actions.createSandbox !== undefined) this.#failures.sandboxMade();
     this.#restarts.acting(status, actions);
     const life = this.#life;
     if (life === undefined) return;

@@ -160,6 +160,26 @@ test("an instance that was stopped in order to restart is known until it is gone
   assert.equal(scene.times.restartCause(exited), undefined);
 });
 
+test("what was to start in a sandbox that came to nothing starts at once in the one that is there all the same", () => {
+  const scene = new Scene();
+  const exited = scene.exit();
+  const status = testStatus([], [exited]);
+  const cause = { code: "SandboxNotReady", message: "sandbox s is not ready" };
+  const nothing = { killPod: undefined, sandbox: undefined, resize: undefined, restartAll: undefined };
+  const start = { container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause } as const;
+  const actions = {
+    ...nothing,
+    ...{ containersToKill: [], containersToStart: [start], waits: [], sandboxWaitUntilMs: undefined },
+  };
+  scene.times.observe(status);
+  scene.times.acting(status, { ...actions, createSandbox: { attempt: 1, cause } });
+  assert.notEqual(scene.times.endsAt(web, exited), undefined);
+  scene.times.sandboxFailed();
+  assert.equal(scene.times.endsAt(web, exited), undefined);
+  scene.times.acting(status, { ...actions, createSandbox: undefined });
+  assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 10_000, "it is counted once");
+});
+
 test("a lost sandbox is replaced at once, the next ones after 10 s, 20 s …", async () => {
   const scene = new Scene();
   assert.equal(scene.times.sandboxEndsAt(), undefined);

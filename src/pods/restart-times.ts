@@ -36,6 +36,9 @@ export class RestartTimes {
   readonly #delays = new Map<string, RememberedDelay>();
   /** Instances that have their successors in a new sandbox: those come once, however often that is tried. */
   readonly #replaced = new Set<ContainerId>();
+  /** Of them, those of the sandbox that is being made, and those whose successors were not tried, as it came to nothing. */
+  #inMaking = new Set<ContainerId>();
+  readonly #untried = new Set<ContainerId>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
@@ -72,7 +75,7 @@ export class RestartTimes {
     const ids = new Set<string>(status.containers.map(({ id }) => id));
     for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
-    for (const id of this.#replaced) if (!ids.has(id)) this.#replaced.delete(id);
+    for (const known of [this.#replaced, this.#untried]) for (const id of known) if (!ids.has(id)) known.delete(id);
   }
 
   /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
@@ -92,6 +95,7 @@ export class RestartTimes {
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
   endsAt(container: Container, exited: ContainerStatus): number | undefined {
+    if (this.#untried.has(exited.id)) return undefined;
     return this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
@@ -112,9 +116,14 @@ export class RestartTimes {
       if (restarts === true) this.stopped(container.id, cause);
     }
     for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
+    if (createSandbox !== undefined) this.#inMaking = new Set();
+    if (createSandbox !== undefined && createSandbox.attempt > 0) this.sandboxReplaced();
     for (const start of containersToStart) {
       const exited = findContainer(status, start.container.name);
-      if (exited?.state !== "exited" || this.#replaced.has(exited.id)) continue;
+      if (exited?.state !== "exited") continue;
+      const isFirstTry = this.#untried.delete(exited.id) || !this.#replaced.has(exited.id);
+      if (createSandbox !== undefined && isFirstTry) this.#inMaking.add(exited.id);
+      if (this.#replaced.has(exited.id)) continue;
       if (createSandbox !== undefined) this.#replaced.add(exited.id);
       this.restarted(start.container, exited);
     }
@@ -122,6 +131,14 @@ export class RestartTimes {
     const { container, source } = restartAll;
     this.#startOvers.add(source.id);
     this.#grow(key(container), this.#exitOf(source), source.id);
+  }
+
+  /**
+   * Notes that nothing was started in the sandbox that was to be made. It may be there all the same, and whose restart
+   * is counted already starts in it at once.
+   */
+  sandboxFailed(): void {
+    for (const id of this.#inMaking) this.#untried.add(id);
   }
 
   /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */

@@ -45,11 +45,6 @@ export interface PodCgroupProvider {
 /** The volumes of pods (src/volumes/). */
 export interface VolumeProvider extends VolumeReader {
   /**
-   * Whether all that the pod's volumes are made of is there, so that only a fault of the node can keep them from being
-   * mounted. Waits as {@link mount} does for objects that are on their way. @throws the signal's reason
-   */
-  canBeHad(pod: Pod, signal: AbortSignal): Promise<boolean>;
-  /**
    * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time.
    * @throws VolumeError naming each volume that can't be had and why, or the signal's reason
    */

@@ -275,6 +275,9 @@ async function removeLeftover(
 ): Promise<void> {
   const { leftover } = start;
   if (leftover === undefined) return;
+  // It would lead to the log of the next instance, which has a link of its own. The container goes last, so that a next
+  // life knows what is left to do.
+  await unlinkLog(deps, pod, leftover);
   const action = {
     what: "RemoveContainer",
     message: `remove container ${leftover.name} (${shortId(leftover.id)}), created but never started`,
@@ -288,8 +291,6 @@ async function removeLeftover(
       ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: leftover.id }, { signal })),
     ),
   );
-  // It would lead to the log of the next instance, which has a link of its own.
-  await unlinkLog(deps, pod, leftover);
 }
 
 async function create(

@@ -1,6 +1,5 @@
 import type { Pod } from "../api/pod.ts";
 import { delayedSignal } from "../base/abort.ts";
-import { bothEnded } from "../base/both-ended.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -100,7 +99,9 @@ function newSandbox(
           const target = { ref: podRef(pod), pod };
           await killPod(deps, target, remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
         }
-        sandbox = await furnishedSandbox(deps, pod, creation, place, signal);
+        // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
+        const volumes = await deps.volumes.mount(pod, creation.cause, signal);
+        sandbox = { ...(await createSandbox(deps, pod, creation.attempt, creation.cause, place, signal)), volumes };
       } catch (error) {
         signal.throwIfAborted();
         const reason = error instanceof VolumeError ? "ContainerCreating" : "CreatePodSandboxError";
@@ -209,25 +210,6 @@ function runtimeHandlerOf({ objects }: RuntimeDependencies, { spec }: Pod): stri
   throw new ContainerConfigError(`RuntimeClass ${JSON.stringify(spec.runtimeClassName)} not found`);
 }
 
-/**
- * The sandbox and the volumes. A pod that waits for a volume needs no sandbox, and no place among the starts; volumes
- * that can be had are mounted while the sandbox is made.
- */
-async function furnishedSandbox(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  { attempt, cause }: NonNullable<PodActions["createSandbox"]>,
-  place: StartPlace,
-  signal: AbortSignal,
-): Promise<StartSandbox> {
-  const ground = layGround(deps, pod).catch((error: unknown) => misconfigured(deps, pod, cause, error));
-  const [canBeHad] = await bothEnded(deps.volumes.canBeHad(pod, signal), ground);
-  const mounting = deps.volumes.mount(pod, cause, signal);
-  if (!canBeHad) await mounting;
-  const [volumes, sandbox] = await bothEnded(mounting, createSandbox(deps, pod, attempt, cause, place, signal));
-  return { ...sandbox, volumes };
-}
-
 async function createSandbox(
   deps: RuntimeDependencies,
   pod: Pod,
@@ -279,22 +261,14 @@ async function sandboxRequest(
   cause: Cause,
 ): Promise<SandboxRequest> {
   try {
+    await layGround(deps, pod);
     return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
   } catch (error) {
-    return misconfigured(deps, pod, cause, error);
+    // Nothing was asked of the runtime, so that no action tells of it: an observation does.
+    const message = errorMessage(error);
+    deps.journal.record({ kind: "observation", what: "SandboxConfigError", message, pod: podRef(pod), cause });
+    throw error;
   }
-}
-
-/** Nothing was asked of the runtime, so that no action tells of it: an observation does. @throws the error */
-function misconfigured({ journal }: RuntimeDependencies, pod: Pod, cause: Cause, error: unknown): never {
-  journal.record({
-    kind: "observation",
-    what: "SandboxConfigError",
-    message: errorMessage(error),
-    pod: podRef(pod),
-    cause,
-  });
-  throw error;
 }
 
 async function sandboxConfig(deps: RuntimeDependencies, pod: Pod, attempt: number): Promise<SandboxConfig> {

@@ -24,8 +24,6 @@ export interface PreparedVolume {
   readonly hostPath: string;
   /** Containers may only read it, whatever their mounts say. */
   readonly readOnly: boolean;
-  /** Whether what it is made of is there: only a fault of the node can keep it from being set up. */
-  canBeHad(): boolean;
   /** Whether nothing is to be done. False also when that can't be said, as an object is missing. */
   isSetUp(): Promise<boolean>;
   /** Brings it about from whatever is there. */
@@ -79,8 +77,6 @@ function hostPathVolume(settings: VolumeSettings, name: string, path: string, ty
     type: "hostPath",
     hostPath: path,
     readOnly: false,
-    // What the node has at the path may be of another type.
-    canBeHad: () => false,
     isSetUp: () => hostPathFits(settings.volumeFiles, path, type),
     setUp: () => setUpHostPath(settings, path, type),
   };
@@ -105,7 +101,6 @@ function emptyDirVolume(
     type: "emptyDir",
     hostPath: empty.directory,
     readOnly: false,
-    canBeHad: () => true,
     isSetUp: () => isEmptyDirReady(deps, empty),
     setUp: (signal) =>
       setUpEmptyDir(deps, empty, () => giveToGroup(settings, pod, empty.directory, { readOnly: false, signal })),
@@ -142,7 +137,6 @@ function projectingVolume(
     type,
     hostPath: directory,
     readOnly: true,
-    canBeHad: () => attempt(payload) !== undefined,
     async isSetUp() {
       if (!(await isEmptyDirReady(deps, empty))) return false;
       let files: Payload;

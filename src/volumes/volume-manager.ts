@@ -100,16 +100,6 @@ export class VolumeManager implements VolumeProvider {
     };
   }
 
-  async canBeHad(pod: Pod, signal: AbortSignal): Promise<boolean> {
-    await this.#deps.objects.settle?.(pod, signal);
-    const paths = await this.#pathsOf(pod.metadata.uid);
-    try {
-      return (pod.spec.volumes ?? []).every((each) => prepareVolume(this.#settings, pod, each, paths).canBeHad());
-    } catch {
-      return false;
-    }
-  }
-
   async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
     await this.#deps.objects.settle?.(pod, signal);
     if ((pod.spec.volumes ?? []).length === 0) return new Map();
