@@ -28,7 +28,7 @@ async function world() {
   };
   const keep = async (pod: Pod): Promise<void> => {
     await files.makeDirectory(`/kubelet/pods/${pod.metadata.uid}`, 0o750);
-    await keepSpec(files, node, pod);
+    await keepSpec(files, node, pod, "start");
   };
   const known = async (...running: readonly string[]): Promise<(string | undefined)[]> =>
     (await lastKnownPods(files, node, running)).map(

@@ -148,7 +148,7 @@ export class PodRecord {
     if (text === this.#kept) return;
     try {
       // The first start of the pod keeps it as well.
-      if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod);
+      if ((await files.stat(podDirectory(node, this.#uid))) !== undefined) await keepSpec(files, node, pod, "record");
       this.#kept = text;
     } catch (error) {
       log.warn("keeping a pod's spec failed", { uid: this.#uid, error: errorMessage(error) });

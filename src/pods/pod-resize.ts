@@ -9,7 +9,7 @@ import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { resizeMessage } from "../resources/resize-summary.ts";
-import { isResizing } from "../runtime/resize-actions.ts";
+import { asTold, isResizing } from "../runtime/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
 
 /** What a pod's status says of its resize. */
@@ -67,6 +67,10 @@ export class PodResizing {
   #inProgress = false;
   #error: string | undefined;
   #retryAtMs: number | undefined;
+  /** A change failed: it may have been carried out all the same, and the record says otherwise. */
+  #isUnsure = false;
+  /** What the pod has as far as anybody knows, while that is unsure. */
+  #told: PodResources | undefined;
 
   constructor(deps: ResizeDependencies, pod: PodRef) {
     this.#deps = deps;
@@ -80,7 +84,8 @@ export class PodResizing {
 
   /** @param underWay a resize is being carried out */
   facts(underWay: boolean): ResizeFacts {
-    const actuated = this.#deps.runtime.actuated.get(this.#pod.uid);
+    const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
+    const actuated = this.#isUnsure ? this.#told : recorded;
     return { actuated, underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
   }
 
@@ -100,7 +105,10 @@ export class PodResizing {
       this.#settled();
       this.#inProgress ||= cause !== undefined;
     }
-    const resizing = isResizing(pod, status, runtime.actuated.get(this.#pod.uid));
+    const recorded = runtime.actuated.get(this.#pod.uid);
+    this.#told = recorded && asTold(recorded, status);
+    const resizing = isResizing(pod, status, this.#isUnsure ? this.#told : recorded);
+    this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
       const message = "the pod's containers have the resources that it was granted";
       const why = this.#cause ?? noResize;
@@ -128,6 +136,7 @@ export class PodResizing {
     }
     this.#error = message;
     this.#retryAtMs = retryAtMs;
+    this.#isUnsure = true;
   }
 
   /** While nothing is resized, the pod's cgroup is as it should be; an earlier life may have left it otherwise. */

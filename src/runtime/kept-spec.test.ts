@@ -19,9 +19,16 @@ test("a pod is known again as it was kept, and its file is root's alone", async 
   const files = await filesWith();
   const sidecar = { name: "side", image: "busybox", restartPolicy: "Always" as const };
   const pod = testPod({ initContainers: [sidecar], terminationGracePeriodSeconds: 7 });
-  await keepSpec(files, node, pod);
+  await keepSpec(files, node, pod, "start");
   assert.deepEqual(await keptSpec(files, node, "uid-1"), pod);
   assert.equal((await files.stat(path))?.mode, 0o600);
+});
+
+test("a start and the record may keep a pod at the same time", async () => {
+  const files = await filesWith();
+  const pod = testPod({ terminationGracePeriodSeconds: 7 });
+  await Promise.all([keepSpec(files, node, pod, "start"), keepSpec(files, node, pod, "record")]);
+  assert.deepEqual(await keptSpec(files, node, "uid-1"), pod);
 });
 
 test("what is missing, torn or another pod's is no pod", async () => {

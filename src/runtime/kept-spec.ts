@@ -9,13 +9,20 @@ const maxBytes = 4 << 20;
 /**
  * Writes a pod beside what it has on the node, before anything of it runs. Should podwright be killed while the pod is
  * being stopped, nobody wants it any more in the next life: its order of stopping and its grace are known from here.
+ * @param by who writes: a start may do so beside the record of the pod, and neither takes the other's half
  */
-export async function keepSpec(files: Files, node: Pick<NodeContext, "rootDirectory">, pod: Pod): Promise<void> {
+export async function keepSpec(
+  files: Files,
+  node: Pick<NodeContext, "rootDirectory">,
+  pod: Pod,
+  by: "start" | "record",
+): Promise<void> {
   const { metadata, spec } = pod;
   const text = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });
   const path = pathOf(node, metadata.uid);
-  await files.write(`${path}.tmp`, text, 0o600);
-  await files.rename(`${path}.tmp`, path);
+  const half = `${path}.${by}.tmp`;
+  await files.write(half, text, 0o600);
+  await files.rename(half, path);
 }
 
 /** The pod as it was kept; undefined when it was not, or not to its end. */

@@ -4,7 +4,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { resourcesOf } from "../resources/resizable.ts";
-import { decideResize, describeResize, isResizing, type PodResize } from "./resize-actions.ts";
+import { asTold, decideResize, describeResize, isResizing, type PodResize } from "./resize-actions.ts";
 import type { ResizeFacts } from "./pod-actions-context.ts";
 
 const cause = { code: "Test", message: "a test" };
@@ -121,4 +121,24 @@ test("where the record is lost the runtime's word counts, and nothing is restart
   };
   assert.equal(told(300n), undefined);
   assert.deepEqual([names(told(200n)), restarted(told(200n))], [["a"], []]);
+});
+
+test("after a change that may have been carried out though it failed, the runtime's word counts where it gives it", () => {
+  const recorded = resourcesOf(testPod({ containers: [container("a", "200m", "1Gi"), container("b", "1", "1Gi")] }));
+  const told = (resources: { cpuRequest?: bigint; cpuLimit?: bigint; memoryLimit?: bigint }) => {
+    const amounts = { cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined, ...resources };
+    return asTold(recorded, testStatus([testSandbox()], [testContainer({ name: "a", resources: amounts })]));
+  };
+  const had = { limits: { cpu: "200m", memory: "1Gi" }, requests: { cpu: "200m", memory: "1Gi" } };
+  assert.deepEqual(told({ cpuRequest: 200n, cpuLimit: 200n, memoryLimit: 1n << 30n }).containers.get("a"), had);
+  assert.deepEqual(told({}).containers.get("a"), had, "it tells nothing");
+  assert.deepEqual(told({ cpuRequest: 200n, cpuLimit: 200n, memoryLimit: 2n << 30n }).containers.get("a"), {
+    ...had,
+    limits: { cpu: "200m", memory: "2Gi" },
+  });
+  assert.deepEqual(told({ cpuRequest: 300n, cpuLimit: 400n, memoryLimit: 1n << 30n }).containers.get("a"), {
+    limits: { cpu: "400m", memory: "1Gi" },
+    requests: { cpu: "300m", memory: "1Gi" },
+  });
+  assert.equal(told({ memoryLimit: 1n }).containers.get("b"), recorded.containers.get("b"), "it does not run");
 });

@@ -1,4 +1,4 @@
-import type { Container } from "../api/container.ts";
+import type { Container, ResourceRequirements } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { milliCpuToShares } from "../resources/cpu.ts";
@@ -81,6 +81,33 @@ function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts
     cpuLimit: cpuLimit <= leastMilliCpuLimit && to.cpuLimit <= leastMilliCpuLimit ? to.cpuLimit : cpuLimit,
     memoryRequest: to.memoryRequest,
     memoryLimit,
+  };
+}
+
+/**
+ * What was recorded, put right by what the runtime says of the containers that run: for when nobody knows whether the
+ * last change was carried out.
+ */
+export function asTold(recorded: PodResources, status: PodStatus): PodResources {
+  const containers = [...recorded.containers].map(([name, given]) => {
+    const running = findContainer(status, name);
+    const had = amountsOf({ resources: given }, recorded.pod);
+    const told = running?.state === "running" ? toldAmounts(running, had) : undefined;
+    return [name, told === undefined ? given : withTold(given, had, told)] as const;
+  });
+  return { ...recorded, containers: new Map(containers) };
+}
+
+/** What the runtime does not tell is as it was recorded. */
+function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
+  const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
+  return {
+    limits: {
+      ...limits,
+      ...(differs("cpuLimit") && { cpu: milliQuantity(told.cpuLimit).toString() }),
+      ...(differs("memoryLimit") && { memory: quantityOf(told.memoryLimit, "BinarySI").toString() }),
+    },
+    requests: { ...requests, ...(differs("cpuRequest") && { cpu: milliQuantity(told.cpuRequest).toString() }) },
   };
 }
 

@@ -244,7 +244,7 @@ async function createSandbox(
 /** What is there before anything of the pod runs, and goes when the pod is removed. */
 async function layGround(deps: RuntimeDependencies, pod: Pod): Promise<void> {
   await makePodDirectories(deps.files, deps.node, pod);
-  await keepSpec(deps.files, deps.node, pod);
+  await keepSpec(deps.files, deps.node, pod, "start");
   await deps.podCgroups.ensure(pod);
   recordActuated(deps, pod, undefined);
 }

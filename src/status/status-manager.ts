@@ -45,12 +45,13 @@ export class StatusManager {
 
   /**
    * What an earlier life said of a pod, and others since: new ones go on from there. One that this life has made already,
-   * without the API server, keeps what it says and takes over since when that is so. Nobody is told of it.
+   * without the API server, keeps what it says and takes over since when that is so, and that the pod was Running.
+   * Nobody is told of it.
    */
   seed(uid: string, status: PodStatus): void {
     const before = this.#statuses.get(uid);
     const version = before?.version ?? 0;
-    const seeded = before === undefined || version === 0 ? status : withTimesOf(before.status, status);
+    const seeded = before === undefined || version === 0 ? status : following(before.status, status);
     this.#statuses.set(uid, { status: seeded, version });
   }
 
@@ -176,12 +177,13 @@ function textOf(value: object): string {
   return text;
 }
 
-/** A status with the times of an earlier one where both say the same. */
-function withTimesOf(status: PodStatus, earlier: PodStatus): PodStatus {
+/** A status with the times of an earlier one where both say the same; its phase does not go back behind that one's. */
+function following(status: PodStatus, earlier: PodStatus): PodStatus {
   const conditions = (status.conditions ?? []).map((condition) => {
     const known = earlier.conditions?.find(({ type }) => type === condition.type);
     if (known === undefined || known.status !== condition.status) return condition;
     return { ...condition, lastTransitionTime: known.lastTransitionTime };
   });
-  return { ...status, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
+  const phase = status.phase === "Pending" && earlier.phase === "Running" ? "Running" : status.phase;
+  return { ...status, phase, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
 }

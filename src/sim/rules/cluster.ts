@@ -120,12 +120,17 @@ class ClusterRules implements Rule {
   }
 
   /** The status that the server has now is one that podwright has known since the one before. */
-  #told({ key, value }: Stored): void {
-    const stored = this.#cluster.server.registry.store.get("pods", key);
-    const { uid } = value.metadata;
+  #told(before: Stored): void {
+    const stored = this.#cluster.server.registry.store.get("pods", before.key);
+    const { uid } = before.value.metadata;
     const known = this.#known.get(uid);
     if (stored === undefined || known === undefined || isMirror(stored)) return;
-    const told = known.all.indexOf(signature(statusOf(stored)), known.told);
+    const now = statusOf(stored);
+    const exactly = known.all.indexOf(signature(now), known.told);
+    // A life that has heard nothing of the server goes on from the phase that the server has.
+    const wasRunning = now["phase"] === "Running" && statusOf(before)["phase"] === "Running";
+    const behind = wasRunning ? known.all.indexOf(signature({ ...now, phase: "Pending" }), known.told) : -1;
+    const told = exactly >= 0 ? exactly : behind;
     if (told >= 0) known.told = told;
     else {
       this.#broken("statuses are sent in order", `${uid}: ${signature(statusOf(stored))} is older than what was sent`);
