@@ -76,8 +76,8 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "phase-goes-back",
-    file: "src/status/generate.ts",
-    from: 'return phase === "Pending" && previous?.phase === "Running" ? "Running" : phase;',
+    file: "src/status/phase.ts",
+    from: 'return phase === "Pending" && earlier === "Running" ? "Running" : phase;',
     to: "return phase;",
   },
   {

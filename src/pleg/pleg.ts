@@ -72,6 +72,7 @@ export class Pleg {
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
+  /** Looks that are put off ({@link requestInspectSoon}); any other look takes the place of its pod's. */
   readonly #soon = new Map<PodUid, Disposable>();
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
   readonly #unseen = new Set<PodUid>();
@@ -216,21 +217,17 @@ export class Pleg {
 
   #inspect(uid: PodUid, wanted: boolean): void {
     this.#soon.get(uid)?.[Symbol.dispose]();
-    const isOwed = this.#soon.delete(uid);
-    this.#inspectNow(uid, wanted || isOwed);
-  }
-
-  #inspectNow(uid: PodUid, wanted: boolean): void {
+    const isWanted = this.#soon.delete(uid) || wanted;
     this.#deps.cache.markStale(uid, this.#observation);
     const running = this.#inspections.get(uid);
     if (running !== undefined) {
       running.again = true;
-      running.wanted ||= wanted;
+      running.wanted ||= isWanted;
       return;
     }
     const signal = this.#signal;
     if (signal === undefined || signal.aborted) return;
-    const inspection = { again: false, wanted };
+    const inspection = { again: false, wanted: isWanted };
     this.#inspections.set(uid, inspection);
     void this.#inspectUntilSettled(uid, inspection, signal);
   }

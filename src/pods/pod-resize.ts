@@ -69,8 +69,7 @@ export class PodResizing {
   #retryAtMs: number | undefined;
   /** A change failed: it may have been carried out all the same, and the record says otherwise. */
   #isUnsure = false;
-  /** What the pod has as far as anybody knows, while that is unsure. */
-  #told: PodResources | undefined;
+  #status: PodStatus | undefined;
 
   constructor(deps: ResizeDependencies, pod: PodRef) {
     this.#deps = deps;
@@ -84,9 +83,7 @@ export class PodResizing {
 
   /** @param underWay a resize is being carried out */
   facts(underWay: boolean): ResizeFacts {
-    const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
-    const actuated = this.#isUnsure ? this.#told : recorded;
-    return { actuated, underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
+    return { actuated: this.#given(), underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
   }
 
   /** Monotonic ms of the next try of a resize that failed; undefined when that is due, and waits for a container. */
@@ -97,17 +94,16 @@ export class PodResizing {
 
   /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
   observe(pod: Pod, status: PodStatus): void {
-    const { allocations, runtime, journal } = this.#deps;
+    const { allocations, journal } = this.#deps;
     this.#seen = pod;
+    this.#status = status;
     const cause = allocations.granted(this.#pod.uid)?.cause;
     if (cause !== this.#cause) {
       this.#cause = cause;
       this.#settled();
       this.#inProgress ||= cause !== undefined;
     }
-    const recorded = runtime.actuated.get(this.#pod.uid);
-    this.#told = recorded && asTold(recorded, status);
-    const resizing = isResizing(pod, status, this.#isUnsure ? this.#told : recorded);
+    const resizing = isResizing(pod, status, this.#given());
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
       const message = "the pod's containers have the resources that it was granted";
@@ -157,6 +153,12 @@ export class PodResizing {
       inProgress: this.#inProgress ? { error: this.#error, generation } : undefined,
       actuated: runtime.actuated.get(this.#pod.uid),
     };
+  }
+
+  /** What the pod's containers have, as far as anybody knows: while that is unsure, the runtime's word counts. */
+  #given(): PodResources | undefined {
+    const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
+    return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;
   }
 
   #eventMessage(reason: string, pod: Pod, error?: string): string {

@@ -6,6 +6,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
 
+/** How far the sandbox is in which an instance's successor comes: said to have failed, nothing was tried in it. */
+type Replacement = "making" | "untried" | "tried";
+
 /** A back-off as it is remembered over a restart of podwright. */
 export interface RememberedDelay {
   readonly key: string;
@@ -34,11 +37,8 @@ export class RestartTimes {
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
   readonly #delays = new Map<string, RememberedDelay>();
-  /** Instances that have their successors in a new sandbox: those come once, however often that is tried. */
-  readonly #replaced = new Set<ContainerId>();
-  /** Of them, those of the sandbox that is being made, and those whose successors were not tried, as it came to nothing. */
-  #inMaking = new Set<ContainerId>();
-  readonly #untried = new Set<ContainerId>();
+  /** Instances that have their successors in a new sandbox: those count once, however often that is tried. */
+  readonly #replaced = new Map<ContainerId, Replacement>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
@@ -75,7 +75,7 @@ export class RestartTimes {
     const ids = new Set<string>(status.containers.map(({ id }) => id));
     for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
-    for (const known of [this.#replaced, this.#untried]) for (const id of known) if (!ids.has(id)) known.delete(id);
+    for (const id of this.#replaced.keys()) if (!ids.has(id)) this.#replaced.delete(id);
   }
 
   /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
@@ -95,7 +95,7 @@ export class RestartTimes {
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
   endsAt(container: Container, exited: ContainerStatus): number | undefined {
-    if (this.#untried.has(exited.id)) return undefined;
+    if (this.#replaced.get(exited.id) === "untried") return undefined;
     return this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
@@ -116,16 +116,15 @@ export class RestartTimes {
       if (restarts === true) this.stopped(container.id, cause);
     }
     for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
-    if (createSandbox !== undefined) this.#inMaking = new Set();
+    if (createSandbox !== undefined) this.#turn("making", "tried");
     if (createSandbox !== undefined && createSandbox.attempt > 0) this.sandboxReplaced();
     for (const start of containersToStart) {
       const exited = findContainer(status, start.container.name);
       if (exited?.state !== "exited") continue;
-      const isFirstTry = this.#untried.delete(exited.id) || !this.#replaced.has(exited.id);
-      if (createSandbox !== undefined && isFirstTry) this.#inMaking.add(exited.id);
-      if (this.#replaced.has(exited.id)) continue;
-      if (createSandbox !== undefined) this.#replaced.add(exited.id);
-      this.restarted(start.container, exited);
+      const before = this.#replaced.get(exited.id);
+      if (createSandbox !== undefined && before !== "tried") this.#replaced.set(exited.id, "making");
+      else if (before === "untried") this.#replaced.set(exited.id, "tried");
+      if (before === undefined) this.restarted(start.container, exited);
     }
     if (restartAll === undefined) return;
     const { container, source } = restartAll;
@@ -138,7 +137,7 @@ export class RestartTimes {
    * is counted already starts in it at once.
    */
   sandboxFailed(): void {
-    for (const id of this.#inMaking) this.#untried.add(id);
+    this.#turn("making", "untried");
   }
 
   /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */
@@ -149,6 +148,10 @@ export class RestartTimes {
   /** Monotonic ms before which no sandbox is made again; undefined: at once. */
   sandboxEndsAt(): number | undefined {
     return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
+  }
+
+  #turn(from: Replacement, to: Replacement): void {
+    for (const [id, state] of this.#replaced) if (state === from) this.#replaced.set(id, to);
   }
 
   #grow(name: string, eventMs: number, startsOver?: ContainerId): number {

@@ -8,7 +8,7 @@ import { podConditions } from "./conditions.ts";
 import { containerStatuses } from "./container-statuses.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
-import { getPhase, isTerminalPhase } from "./phase.ts";
+import { getPhase, isTerminalPhase, phaseAfter } from "./phase.ts";
 
 /**
  * The status of a pod from all that is known of it; pure. Unlike upstream's, a pod that was Running is not Pending
@@ -73,7 +73,7 @@ function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): 
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
   if (failure !== undefined) return "Failed";
   const phase = getPhase(pod, { statuses, podIsTerminal, initialized: hasRegularInSandbox(pod, podStatus) });
-  return phase === "Pending" && previous?.phase === "Running" ? "Running" : phase;
+  return phaseAfter(previous?.phase, phase);
 }
 
 /** Who waits for the end of a pod must not see it before its last container has stopped. */

@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodCondition, PodStatus } from "../api/status.ts";
 import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
 import { ownConditions } from "./conditions.ts";
-import { isTerminalPhase } from "./phase.ts";
+import { isTerminalPhase, phaseAfter } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
 
 /** A pod's latest status and how many there have been: a greater version is always the later one. */
@@ -184,6 +184,6 @@ function following(status: PodStatus, earlier: PodStatus): PodStatus {
     if (known === undefined || known.status !== condition.status) return condition;
     return { ...condition, lastTransitionTime: known.lastTransitionTime };
   });
-  const phase = status.phase === "Pending" && earlier.phase === "Running" ? "Running" : status.phase;
+  const phase = phaseAfter(earlier.phase, status.phase);
   return { ...status, phase, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
 }

@@ -223,8 +223,12 @@ export class StatusSync {
     for (const uid of this.#dirty) {
       const entry = this.#entries.get(uid);
       const write = entry && this.#next(entry);
-      if (entry === undefined || write === undefined) this.#dirty.delete(uid);
-      else if (this.#dueAtMs(entry, write) > nowMs) soonestMs = Math.min(soonestMs, this.#dueAtMs(entry, write));
+      if (entry === undefined || write === undefined) {
+        this.#dirty.delete(uid);
+        continue;
+      }
+      const dueAtMs = this.#dueAtMs(entry, write);
+      if (dueAtMs > nowMs) soonestMs = Math.min(soonestMs, dueAtMs);
       else if (!entry.busy) due.push({ entry, write });
     }
     // Stable: of equal rank who waited longest goes first.
