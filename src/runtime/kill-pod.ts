@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
+import { settleAll } from "../base/side-by-side.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { isCriError } from "../ports/cri.ts";
@@ -241,15 +242,5 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
     await call;
   } catch (error) {
     if (!isCriError(error, "NotFound")) throw error;
-  }
-}
-
-/** Waits for all; then throws what failed, together. */
-export async function settleAll(what: string, work: readonly Promise<void>[]): Promise<void> {
-  const failures = (await Promise.allSettled(work)).filter((result) => result.status === "rejected");
-  if (failures.length === 1) throw failures[0]?.reason;
-  if (failures.length > 1) {
-    const reasons = failures.map((failure) => failure.reason as Error);
-    throw new AggregateError(reasons, `${what}: ${reasons.map((reason) => reason.message).join("; ")}`);
   }
 }

@@ -1,3 +1,4 @@
+import { bothEnded, settleAll } from "../base/side-by-side.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Files } from "../ports/files.ts";
@@ -17,10 +18,10 @@ export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: stri
 /** Makes the pod's directories as upstream lays them out (owner root, 0750). */
 export async function makePodDirectories(files: Files, node: Directories, pod: Pod): Promise<void> {
   const directory = podDirectory(node, pod.metadata.uid);
-  for (const path of [directory, `${directory}/volumes`, `${directory}/plugins`, `${directory}/containers`]) {
-    await files.makeDirectory(path, 0o750);
-  }
-  await files.makeDirectory(podLogDirectory(node.podLogsRoot, pod), 0o755);
+  const logs = podLogDirectory(node.podLogsRoot, pod);
+  await bothEnded(files.makeDirectory(directory, 0o750), files.makeDirectory(logs, 0o755));
+  const below = ["volumes", "plugins", "containers"].map((name) => files.makeDirectory(`${directory}/${name}`, 0o750));
+  await settleAll("directories of the pod", below);
 }
 
 /** Makes what one container needs before it is created: its log directory and the one for its termination messages. */

@@ -1,7 +1,8 @@
+import { settleAll } from "../base/side-by-side.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { containerLogLinkName, containerLogPath } from "./log-paths.ts";
-import { ignoreNotFound, settleAll } from "./kill-pod.ts";
+import { ignoreNotFound } from "./kill-pod.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { removePodDirectories } from "./pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";

@@ -1,8 +1,9 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { settleAll } from "../base/side-by-side.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds } from "./grace.ts";
-import { killContainer, podIPs, settleAll } from "./kill-pod.ts";
+import { killContainer, podIPs } from "./kill-pod.ts";
 import type { OperationProgress, PodOperation } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import type { SandboxStatus } from "./pod-status.ts";

@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import { bothEnded } from "../base/both-ended.ts";
+import { bothEnded } from "../base/side-by-side.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type ContainerId, containerId } from "../base/ids.ts";
 import { ImageError } from "../images/image-error.ts";

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { delayedSignal } from "../base/abort.ts";
+import { bothEnded } from "../base/side-by-side.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -100,7 +101,10 @@ function newSandbox(
           await killPod(deps, target, remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
         }
         // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
-        const volumes = await deps.volumes.mount(pod, creation.cause, signal);
+        const [volumes] = await bothEnded(
+          deps.volumes.mount(pod, creation.cause, signal),
+          prepared(deps, pod, creation.cause, () => layGround(deps, pod)),
+        );
         sandbox = { ...(await createSandbox(deps, pod, creation.attempt, creation.cause, place, signal)), volumes };
       } catch (error) {
         signal.throwIfAborted();
@@ -219,7 +223,7 @@ async function createSandbox(
   signal: AbortSignal,
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
-  const request = await sandboxRequest(deps, pod, attempt, cause);
+  const request = await prepared(deps, pod, cause, () => sandboxRequest(deps, pod, attempt));
   const action = {
     what: "RunPodSandbox",
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
@@ -244,8 +248,7 @@ async function createSandbox(
 /** What is there before anything of the pod runs, and goes when the pod is removed. */
 async function layGround(deps: RuntimeDependencies, pod: Pod): Promise<void> {
   await makePodDirectories(deps.files, deps.node, pod);
-  await keepSpec(deps.files, deps.node, pod, "start");
-  await deps.podCgroups.ensure(pod);
+  await bothEnded(keepSpec(deps.files, deps.node, pod, "start"), deps.podCgroups.ensure(pod));
   recordActuated(deps, pod, undefined);
 }
 
@@ -254,17 +257,15 @@ interface SandboxRequest {
   readonly runtimeHandler: string;
 }
 
-async function sandboxRequest(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  attempt: number,
-  cause: Cause,
-): Promise<SandboxRequest> {
+async function sandboxRequest(deps: RuntimeDependencies, pod: Pod, attempt: number): Promise<SandboxRequest> {
+  return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
+}
+
+/** What comes before the runtime is asked: no action tells of its failure, so an observation does. */
+async function prepared<T>(deps: RuntimeDependencies, pod: Pod, cause: Cause, work: () => Promise<T>): Promise<T> {
   try {
-    await layGround(deps, pod);
-    return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
+    return await work();
   } catch (error) {
-    // Nothing was asked of the runtime, so that no action tells of it: an observation does.
     const message = errorMessage(error);
     deps.journal.record({ kind: "observation", what: "SandboxConfigError", message, pod: podRef(pod), cause });
     throw error;

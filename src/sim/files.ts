@@ -88,11 +88,16 @@ export class MemoryFiles implements Files {
   }
 
   async makeDirectory(path: string, mode: number): Promise<void> {
+    this.#makeDirectory(path, mode);
+  }
+
+  /** At once with its parents: who makes the same ones meanwhile finds them. */
+  #makeDirectory(path: string, mode: number): void {
     const existing = this.#find(path, true)?.node;
     if (existing?.type === "directory") return;
     if (existing !== undefined) throw failure("EEXIST", path, "file exists");
     const parent = directoryOf(path);
-    if (this.#find(parent, true)?.node === undefined) await this.makeDirectory(parent, mode);
+    if (this.#find(parent, true)?.node === undefined) this.#makeDirectory(parent, mode);
     this.#put(this.#place(path), this.#newNode("directory", mode));
   }
 
