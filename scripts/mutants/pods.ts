@@ -116,8 +116,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "volume-updates-lost",
     file: "src/pods/pod-worker.ts",
-    from: "await this.#deps.runtime.volumes.refresh(pod, cause, signal);",
-    to: "",
+    from: "!stands || (await this.#deps.runtime.volumes.refresh(pod, cause, signal))",
+    to: "true",
   },
   {
     name: "host-ports-not-compared",

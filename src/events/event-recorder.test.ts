@@ -33,10 +33,14 @@ async function withRecorder(
 describe("EventRecorder", () => {
   test("begins with its own start, then tells of containers, and counts what repeats", async () => {
     await withRecorder([started, started], async (kube) => {
+      assert.ok(await kube.isQuiet(), "statuses go first");
+      await kube.clock.advance(40);
       const first = await kube.next();
       assert.equal((first.body as { reason: string }).reason, "Starting");
       assert.equal(first.url.pathname, "/api/v1/namespaces/default/events");
       await first.json({ metadata: { name: "node1.1" } }, 201);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(40);
       const second = await kube.next();
       const { metadata, ...body } = second.body as { metadata: { name: string } };
       assert.match(metadata.name, /^p\.[0-9a-f]+$/);
@@ -65,6 +69,7 @@ describe("EventRecorder", () => {
 
   test("a server that is away is asked again; what it refuses is given up", async () => {
     await withRecorder([started], async (kube) => {
+      await kube.clock.advance(40);
       await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
       await kube.clock.advance(10_000);
       await (await kube.next()).json({ kind: "Status", code: 429 }, 429, { "retry-after": "30" });
@@ -72,6 +77,8 @@ describe("EventRecorder", () => {
       assert.ok(await kube.isQuiet(), "it asks to wait");
       await kube.clock.advance(1);
       await (await kube.next()).json({ kind: "Status", code: 403 }, 403);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(40);
       assert.equal(((await kube.next()).body as { reason: string }).reason, "Started");
     });
   });

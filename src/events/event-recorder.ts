@@ -26,6 +26,7 @@ const maxWaiting = 1000;
 const maxTries = 12;
 const maxNames = 4096;
 const retryMs = 10_000;
+const behindMs = 40;
 
 export interface EventRecorderDependencies {
   readonly client: ApiClient;
@@ -76,6 +77,8 @@ export class EventRecorder {
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waiting = await this.#queue.take(signal).catch(() => []);
+      // What happened goes on, and its status is told, before it is told about.
+      await this.#deps.clock.sleep("what events tell of to go first", behindMs, signal).catch(() => {});
       for (const each of waiting) await this.#tell(each, signal);
       if (this.#lost > 0 && !signal.aborted) {
         this.#deps.log.info("events reach the API server again", { lost: this.#lost });

@@ -16,8 +16,8 @@ const reconnectMaxMs = 2_000;
 const unsupportedRetryMs = 60_000;
 
 /**
- * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Their payload is never used: it may be stale,
- * repeated, out of order, or another subscriber may have taken it. The stream is always drained, because a runtime may
+ * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Of their payload only ids are used, to ask about
+ * them: the rest may be stale, repeated, out of order, or another subscriber may have taken it. The stream is always drained, because a runtime may
  * stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
  *
  * Only how soon to look depends on the event: what ended is looked at at once. What was created or started was so by a
@@ -46,7 +46,7 @@ export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger
           const uid = eventPod(event);
           if (uid === undefined) continue;
           if (isEnd(event)) pleg.hint(podUid(uid));
-          else pleg.hintThatCanWait();
+          else pleg.hintThatCanWait(podUid(uid), { sandbox: event.podSandboxStatus?.id ?? "", id: event.containerId });
         }
       } catch (error) {
         failure = error;

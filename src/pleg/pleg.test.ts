@@ -252,6 +252,47 @@ describe("PLEG with runtime events", () => {
     assert.equal(looks, 1 + 3, "one listing, which finds three pods to look at");
   });
 
+  test("asks about what it knows of, or an event named, beside the lists that say what there is", async () => {
+    let asked = 0;
+    const answers: (() => void)[] = [];
+    const bench = new Bench({
+      wrap: ({ runtime, ...cri }) => ({
+        ...cri,
+        runtime: {
+          ...runtime,
+          // Answers when it is told to.
+          listContainers: async (request, options) => {
+            if (request.filter !== undefined) await new Promise<void>((resolve) => void answers.push(resolve));
+            return await runtime.listContainers(request, options);
+          },
+          containerStatus: (request, options) => {
+            asked++;
+            return runtime.containerStatus(request, options);
+          },
+        },
+      }),
+    });
+    bench.start(true);
+    await bench.pass(3000);
+    const container = bench.pod("a");
+    await bench.pass(100);
+    bench.pleg.hint(podUid("a"));
+    await bench.pass(100);
+    assert.equal(asked, 1, "named by the event of its start");
+    const look = async (): Promise<readonly string[]> => {
+      answers.shift()?.();
+      await bench.pass(100);
+      return bench.cache.get(podUid("a")).status.containers.map(({ id }) => id);
+    };
+    assert.deepEqual(await look(), [container.id]);
+    bench.world.exit(container, 0, "Completed");
+    await bench.pass(100);
+    assert.equal(asked, 2, "seen before");
+    bench.world.removeContainer(container.id);
+    assert.deepEqual(await look(), [], "it is not in the list any more");
+    assert.equal(asked, 2);
+  });
+
   test("an event that was lost is made good by the next listing", async () => {
     const bench = await evented();
     const container = bench.pod("a");

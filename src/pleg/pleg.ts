@@ -13,7 +13,7 @@ import type { PodStatus } from "../runtime/pod-status.ts";
 import { describeEvent, eventData } from "./event-text.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
-import { type PodRecord, type PodRecords, recordOf, sameRecord } from "./pod-records.ts";
+import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
 
 /** An event as it is delivered, with the journal entry that recorded it. */
 export interface DeliveredEvent extends PodLifecycleEvent {
@@ -72,6 +72,8 @@ export class Pleg {
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
+  /** What runtime events named since the pod was last looked at, or the runtime listed. */
+  readonly #named = new Map<PodUid, { readonly sandboxes: Set<string>; readonly containers: Set<string> }>();
   /** Looks that are put off ({@link requestInspectSoon}); any other look takes the place of its pod's. */
   readonly #soon = new Map<PodUid, Disposable>();
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
@@ -153,8 +155,13 @@ export class Pleg {
   /**
    * A hint that something may have changed that nobody waits for: the next listing finds it, and comes as soon as it
    * would without runtime events. However many such hints there are, they cost one listing.
+   * @param named what it is about, which the next look at the pod is likely to find
    */
-  hintThatCanWait(): void {
+  hintThatCanWait(uid: PodUid, named: { readonly sandbox: string; readonly id: string }): void {
+    const ids = this.#named.get(uid) ?? { sandboxes: new Set(), containers: new Set() };
+    this.#named.set(uid, ids);
+    if (named.sandbox !== "") ids.sandboxes.add(named.sandbox);
+    if (named.id !== "" && named.id !== named.sandbox) ids.containers.add(named.id);
     this.#relistWithin(this.#config.relistPeriodMs);
   }
 
@@ -206,6 +213,7 @@ export class Pleg {
     this.#relistSucceeded();
     this.#deps.observer?.relisted(this.#deps.clock.monotonic() - beganMs);
     this.#listed = listed;
+    this.#named.clear();
     for (const uid of new Set([...this.#records.keys(), ...listed.keys(), ...this.#unseen])) {
       const isSame = sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)));
       if (!isSame || this.#unseen.has(uid)) this.#inspect(uid, false);
@@ -254,7 +262,9 @@ export class Pleg {
     const beganMs = this.#deps.clock.monotonic();
     let status: PodStatus;
     try {
-      status = await inspectPod(this.#deps.cri, uid, signal);
+      const likely = likelyIds(this.#records.get(uid), this.#named.get(uid));
+      this.#named.delete(uid);
+      status = await inspectPod(this.#deps.cri, uid, likely, signal);
     } catch (error) {
       if (signal.aborted) return;
       const last = this.#deps.cache.get(uid).status;
@@ -370,17 +380,4 @@ export class Pleg {
       this.#relistSooner = undefined;
     }
   }
-}
-
-function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
-  if (pod === undefined) return undefined;
-  const containers = new Map<
-    string,
-    { readonly name: string; readonly state: "created" | "running" | "exited" | "unknown" }
-  >();
-  for (const [id, sandbox] of pod.sandboxes) {
-    containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
-  }
-  for (const [id, container] of pod.containers) containers.set(id, container);
-  return { name: pod.name, namespace: pod.namespace, containers };
 }

@@ -1,4 +1,5 @@
 import type { PodUid } from "../base/ids.ts";
+import { type LikelyIds, type ListedPod, noIds } from "../runtime/inspect.ts";
 import type { ContainerState, PodStatus } from "../runtime/pod-status.ts";
 
 /** What one container or sandbox of a pod looked like. Sandboxes count as containers here, as upstream has it. */
@@ -25,6 +26,28 @@ export function recordOf(status: PodStatus): PodRecord {
     containers.set(container.id, { name: container.name, state: container.state });
   }
   return { name: status.name, namespace: status.namespace, containers };
+}
+
+/** The record that a listing amounts to. */
+export function recordOfListing(pod: ListedPod | undefined): PodRecord | undefined {
+  if (pod === undefined) return undefined;
+  const containers = new Map<string, RecordedContainer>();
+  for (const [id, sandbox] of pod.sandboxes) {
+    containers.set(id, { name: "", state: sandbox.ready ? "running" : "exited" });
+  }
+  for (const [id, container] of pod.containers) containers.set(id, container);
+  return { name: pod.name, namespace: pod.namespace, containers };
+}
+
+/** What a look at the pod is likely to find: what was seen of it, and what was named since. */
+export function likelyIds(record: PodRecord | undefined, named: LikelyIds = noIds): LikelyIds {
+  const recorded = [...(record?.containers ?? [])];
+  const ids = (isSandbox: boolean): string[] =>
+    recorded.filter(([, { name }]) => (name === "") === isSandbox).map(([id]) => id);
+  return {
+    sandboxes: new Set([...ids(true), ...named.sandboxes]),
+    containers: new Set([...ids(false), ...named.containers]),
+  };
 }
 
 /** True when both show the same ids in the same states. */

@@ -81,12 +81,12 @@ export class PodWorker {
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => {
-        this.#failures.sandboxFailed(failure, this.#errorRetryMs());
+        this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
         this.#restarts.sandboxFailed();
       },
       sandboxMade: () => this.#acted("soon"),
-      resizeFailed: (message) => this.#resizing.failed(message, this.#errorRetryMs()),
-      settled: (container, failure) => this.#failures.settled(container, failure, this.#errorRetryMs()),
+      resizeFailed: (message) => this.#resizing.failed(message, this.#after(retryDelayMs)),
+      settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
       moved: ({ name }) => {
         this.#acted();
         this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
@@ -189,7 +189,7 @@ export class PodWorker {
     this.#life = signal;
     await this.#record.load();
     while (this.#state.kind !== "finished") {
-      await this.#schedule.pause(this.#resyncMs(), signal);
+      await this.#schedule.pause(this.#after(resyncDelayMs), signal);
       if (signal.aborted) return;
       this.#step = new AbortController();
       using either = eitherSignal(signal, this.#step.signal);
@@ -259,16 +259,18 @@ export class PodWorker {
     }
     if (actions.killPod && !actions.createSandbox) return this.terminate(actions.killPod, gracePeriodSeconds(pod));
     await this.#prune(status, signal);
-    // What is on its way to run has what it was decided with, and is resized with its pod when it does.
-    if (this.#operations.count === 0) await this.#resizing.settle(pod);
-    const isFresh = await this.#deps.runtime.volumes.refresh(pod, cause, signal);
+    // Making a sandbox lays the pod's ground and mounts its volumes. What is on its way to run has what it was decided
+    // with, and is resized with its pod when it does.
+    const stands = actions.createSandbox === undefined;
+    if (stands && this.#operations.count === 0) await this.#resizing.settle(pod);
+    const isFresh = !stands || (await this.#deps.runtime.volumes.refresh(pod, cause, signal));
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
     await this.#record.save(pod);
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
-    this.#schedule.by(isFresh ? this.#resyncMs() : this.#errorRetryMs(), resync);
+    this.#schedule.by(this.#after(isFresh ? resyncDelayMs : retryDelayMs), resync);
   }
 
   /** `spec.activeDeadlineSeconds`: ends the pod when it is over, and otherwise looks again when it will be. */
@@ -329,7 +331,7 @@ export class PodWorker {
     try {
       const leftSeconds = Math.max(0, wholeSeconds(state.killAtMs - runtime.clock.monotonic()));
       await killPod(runtime, { ref: this.ref, pod: this.#pod }, remainsOf(status), leftSeconds, state.cause, signal);
-      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#errorRetryMs() : 0, state.cause);
+      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, state.cause);
     } finally {
       this.#acted();
     }
@@ -340,7 +342,7 @@ export class PodWorker {
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
       // That it has ended may not be remembered yet, for want of room on the disk.
-      if (!(await this.#record.save())) this.#schedule.by(this.#errorRetryMs(), resync);
+      if (!(await this.#record.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
       await giveBack(this.#deps.runtime, this.ref, cause, signal);
@@ -373,10 +375,11 @@ export class PodWorker {
   }
 
   #failed(error: unknown): void {
-    this.#decisions.failed(errorMessage(error), this.#schedule.lastCause);
-    this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: errorMessage(error) });
+    const message = errorMessage(error);
+    this.#decisions.failed(message, this.#schedule.lastCause);
+    this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: message });
     this.#deps.pleg.requestInspect(this.uid);
-    this.#schedule.by(this.#errorRetryMs(), { code: "RetryDue", message: `another try after: ${errorMessage(error)}` });
+    this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `another try after: ${message}` });
   }
 
   #view(status: PodStatus): WorkerView {
@@ -388,13 +391,9 @@ export class PodWorker {
     return { ...seen, pod, waiting, terminationMessages, startedAt, resize };
   }
 
-  #resyncMs(): number {
+  /** Monotonic ms of the next step, after a pause of that kind. */
+  #after(delayMs: typeof retryDelayMs): number {
     const { clock, random } = this.#deps.runtime;
-    return clock.monotonic() + resyncDelayMs(this.#deps.config, random.uniform());
-  }
-
-  #errorRetryMs(): number {
-    const { clock, random } = this.#deps.runtime;
-    return clock.monotonic() + retryDelayMs(this.#deps.config, random.uniform());
+    return clock.monotonic() + delayMs(this.#deps.config, random.uniform());
   }
 }

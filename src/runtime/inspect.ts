@@ -65,21 +65,36 @@ export async function listPods(cri: Cri, signal: AbortSignal): Promise<Map<PodUi
   return pods;
 }
 
+/** Runtime ids that a pod is likely to have. */
+export interface LikelyIds {
+  readonly sandboxes: ReadonlySet<string>;
+  readonly containers: ReadonlySet<string>;
+}
+
+export const noIds: LikelyIds = { sandboxes: new Set(), containers: new Set() };
+
 /**
  * Looks at one pod closely: its sandboxes and containers, newest first. What vanishes while looking is left out. A pod
  * that the runtime does not have gives an empty status.
+ * @param likely is asked about beside the listings, which alone say what belongs to the pod: with the right ids a look
+ * takes one round trip and not two
  * @throws CriError
  */
-export async function inspectPod(cri: Cri, uid: PodUid, signal: AbortSignal): Promise<PodStatus> {
+export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSignal): Promise<PodStatus> {
   const labelSelector = { [Label.podUid]: uid };
+  const sandboxOf = lookup(likely.sandboxes, (id) => present(inspectSandbox(cri, id, signal)));
+  const containerOf = lookup(likely.containers, (id) => present(criContainerStatus(cri, id, signal)));
   const [sandboxList, containerList] = await Promise.all([
     cri.runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
     cri.runtime.listContainers({ filter: { labelSelector } }, { signal }),
   ]);
   const [sandboxes, containers] = await Promise.all([
-    Promise.all(sandboxList.items.map((item) => present(inspectSandbox(cri, item.id, signal)))),
+    Promise.all(sandboxList.items.map(({ id }) => sandboxOf(id))),
     Promise.all(
-      containerList.containers.map((item) => present(inspectContainer(cri, item.id, item.podSandboxId, signal))),
+      containerList.containers.map(async ({ id, podSandboxId }) => {
+        const status = await containerOf(id);
+        return status && containerStatus(id, podSandboxId, status.status);
+      }),
     ),
   ]);
   const labels = sandboxList.items[0]?.labels ?? containerList.containers[0]?.labels ?? {};
@@ -98,9 +113,23 @@ export async function inspectSandbox(cri: Cri, id: string, signal: AbortSignal):
   return sandboxStatus(id, status);
 }
 
-async function inspectContainer(cri: Cri, id: string, sandbox: string, signal: AbortSignal): Promise<ContainerStatus> {
-  const { status } = await cri.runtime.containerStatus({ containerId: id }, { signal });
-  return containerStatus(id, sandbox, status);
+async function criContainerStatus(
+  cri: Cri,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ readonly status?: CriContainerStatus | undefined }> {
+  return await cri.runtime.containerStatus({ containerId: id }, { signal });
+}
+
+/** Looks for these ids at once, and for others when they are asked for. What nobody asks for may fail. */
+function lookup<T>(ids: Iterable<string>, look: (id: string) => Promise<T>): (id: string) => Promise<T> {
+  const early = new Map<string, Promise<T>>();
+  for (const id of ids) {
+    const found = look(id);
+    found.catch(() => {});
+    early.set(id, found);
+  }
+  return (id) => early.get(id) ?? look(id);
 }
 
 /** Undefined when it is gone: between a listing and the look at each, anything may be removed. */

@@ -15,7 +15,7 @@ import { silentLog } from "../sim/machine.ts";
 import { simNetworkProbes } from "../sim/network-probes.ts";
 import { SimRandom } from "../sim/random.ts";
 import { RuntimeWorld } from "../sim/runtime-world.ts";
-import { inspectPod } from "./inspect.ts";
+import { inspectPod, noIds } from "./inspect.ts";
 import { killContainer, type KillDependencies, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import { Annotation, Label } from "./labels.ts";
 import type { PodStatus } from "./pod-status.ts";
@@ -89,7 +89,7 @@ class Scene {
   }
 
   async status(): Promise<PodStatus> {
-    const look = inspectPod(this.deps.cri, podUid(ref.uid), new AbortController().signal);
+    const look = inspectPod(this.deps.cri, podUid(ref.uid), noIds, new AbortController().signal);
     return await this.finish(look);
   }
 

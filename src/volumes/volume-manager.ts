@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { VolumeMount } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
+import { bothEnded } from "../base/side-by-side.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
@@ -101,14 +102,18 @@ export class VolumeManager implements VolumeProvider {
   }
 
   async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
-    await this.#deps.objects.settle?.(pod, signal);
-    if ((pod.spec.volumes ?? []).length === 0) return new Map();
+    const { clock, objects } = this.#deps;
+    const { namespace, name, uid } = pod.metadata;
     const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
+    if (missing.size === 0) {
+      await objects.settle?.(pod, signal);
+      return new Map();
+    }
     try {
-      const wait = `volumes of pod ${pod.metadata.namespace}/${pod.metadata.name}`;
-      return await withDeadline(this.#deps.clock, wait, mountLimitMs, signal, async (limited) => {
-        using _turn = await this.#memoryOf(pod.metadata.uid).turn.acquire(limited);
-        return await this.#mountAll(pod, cause, missing, limited);
+      return await withDeadline(clock, `volumes of pod ${namespace}/${name}`, mountLimitMs, signal, async (limited) => {
+        const [paths] = await bothEnded(this.#layOut(uid), objects.settle?.(pod, limited));
+        using _turn = await this.#memoryOf(uid).turn.acquire(limited);
+        return await this.#mountAll(pod, paths, cause, missing, limited);
       });
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
@@ -199,9 +204,21 @@ export class VolumeManager implements VolumeProvider {
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
 
-  async #mountAll(pod: Pod, cause: Cause, missing: Set<string>, signal: AbortSignal): Promise<MountedVolumes> {
-    const paths = await this.#pathsOf(pod.metadata.uid);
-    for (const path of [paths.pod, paths.volumes, paths.plugins]) await this.#deps.files.makeDirectory(path, 0o750);
+  async #layOut(uid: string): Promise<VolumePaths> {
+    const { files } = this.#deps;
+    const paths = await this.#pathsOf(uid);
+    await files.makeDirectory(paths.pod, 0o750);
+    await bothEnded(files.makeDirectory(paths.volumes, 0o750), files.makeDirectory(paths.plugins, 0o750));
+    return paths;
+  }
+
+  async #mountAll(
+    pod: Pod,
+    paths: VolumePaths,
+    cause: Cause,
+    missing: Set<string>,
+    signal: AbortSignal,
+  ): Promise<MountedVolumes> {
     const problems: string[] = [];
     const mounted = new Map<string, MountedVolume>();
     const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
