@@ -197,7 +197,7 @@ class Life {
       if (patientMs > 0 && (await this.#referee.disagreements()).length === 0) break;
     }
     await this.#passOn(restMs);
-    await this.#referee.atRest();
+    await this.#referee.atRest(async () => await this.#passOn(lookMs));
   }
 
   async #restart(): Promise<void> {

@@ -113,8 +113,9 @@ export class Referee {
     return all.flat();
   }
 
-  async atRest(): Promise<void> {
-    for (const problem of await this.disagreements()) this.broken("wanted and actual agree", problem);
+  /** @param wait lets some time pass: at that moment a container may just have ended, and its pod's status be on its way */
+  async atRest(wait: () => Promise<void>): Promise<void> {
+    for (const problem of await this.#lasting(wait)) this.broken("wanted and actual agree", problem);
     for (const rule of this.#rules) await rule.atRest?.();
   }
 
@@ -126,12 +127,17 @@ export class Referee {
     for (const rule of this.#rules) rule.calm?.(true);
     await watchCalmRestart(this.#scene, (rule, detail) => this.broken(rule, detail), restart);
     for (const rule of this.#rules) rule.calm?.(false);
+    for (const problem of await this.#lasting(wait)) this.broken("a restart changes nothing", problem);
+  }
+
+  /** Disagreements that are there at each of many looks. */
+  async #lasting(wait: () => Promise<void>): Promise<string[]> {
     let problems = await this.disagreements();
     for (let left = manyLooks; left > 0 && problems.length > 0; left--) {
       await wait();
       problems = await this.disagreements();
     }
-    for (const problem of problems) this.broken("a restart changes nothing", problem);
+    return problems;
   }
 
   #change(change: WorldChange): void {
