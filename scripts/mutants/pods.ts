@@ -116,7 +116,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "volume-updates-lost",
     file: "src/pods/pod-worker.ts",
-    from: "!stands || (await this.#deps.runtime.volumes.refresh(pod, cause, signal))",
+    from: "makesSandbox || (await this.#deps.runtime.volumes.refresh(pod, cause, signal))",
     to: "true",
   },
   {

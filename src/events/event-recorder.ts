@@ -77,7 +77,7 @@ export class EventRecorder {
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waiting = await this.#queue.take(signal).catch(() => []);
-      // What happened goes on, and its status is told, before it is told about.
+      // A start and the statuses of pods go first: events are for people.
       await this.#deps.clock.sleep("what events tell of to go first", behindMs, signal).catch(() => {});
       for (const each of waiting) await this.#tell(each, signal);
       if (this.#lost > 0 && !signal.aborted) {

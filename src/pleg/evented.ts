@@ -17,8 +17,8 @@ const unsupportedRetryMs = 60_000;
 
 /**
  * The runtime's own events (CRI GetContainerEvents) as hints for PLEG. Of their payload only ids are used, to ask about
- * them: the rest may be stale, repeated, out of order, or another subscriber may have taken it. The stream is always drained, because a runtime may
- * stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
+ * them: the rest may be stale, repeated, out of order, or another subscriber may have taken it. The stream is always
+ * drained, because a runtime may stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
  *
  * Only how soon to look depends on the event: what ended is looked at at once. What was created or started was so by a
  * worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.

@@ -8,7 +8,7 @@ import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
-import { inspectPod, type ListedPod, listPods } from "../runtime/inspect.ts";
+import { inspectPod, type LikelyIds, type ListedPod, listPods, noIds } from "../runtime/inspect.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { describeEvent, eventData } from "./event-text.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
@@ -45,6 +45,11 @@ export interface PlegDependencies {
 /** In this time a container that has all it needs is made and started. */
 const soonMs = 150;
 
+interface NamedIds extends LikelyIds {
+  readonly sandboxes: Set<string>;
+  readonly containers: Set<string>;
+}
+
 /** What is going on with one pod that has to be looked at. */
 interface Inspection {
   /** Asked for while it ran: look again. */
@@ -72,8 +77,9 @@ export class Pleg {
   readonly #records: PodRecords = new Map();
   #listed: ReadonlyMap<PodUid, { readonly name: string; readonly namespace: string }> = new Map();
   readonly #inspections = new Map<PodUid, Inspection>();
-  /** What runtime events named since the pod was last looked at, or the runtime listed. */
-  readonly #named = new Map<PodUid, { readonly sandboxes: Set<string>; readonly containers: Set<string> }>();
+  /** Ids that runtime events named since the last look at the pod. */
+  readonly #named = new Map<PodUid, NamedIds>();
+  readonly #afresh = new Set<PodUid>();
   /** Looks that are put off ({@link requestInspectSoon}); any other look takes the place of its pod's. */
   readonly #soon = new Map<PodUid, Disposable>();
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
@@ -158,7 +164,7 @@ export class Pleg {
    * @param named what it is about, which the next look at the pod is likely to find
    */
   hintThatCanWait(uid: PodUid, named: { readonly sandbox: string; readonly id: string }): void {
-    const ids = this.#named.get(uid) ?? { sandboxes: new Set(), containers: new Set() };
+    const ids: NamedIds = this.#named.get(uid) ?? { sandboxes: new Set(), containers: new Set() };
     this.#named.set(uid, ids);
     if (named.sandbox !== "") ids.sandboxes.add(named.sandbox);
     if (named.id !== "" && named.id !== named.sandbox) ids.containers.add(named.id);
@@ -167,6 +173,12 @@ export class Pleg {
 
   /** Like a hint, and a `PodSync` event comes even when nothing changed (upstream's RequestReinspect). */
   requestInspect(uid: PodUid): void {
+    this.#inspect(uid, true);
+  }
+
+  /** Like {@link requestInspect}, after something of the pod was removed: nothing is asked about that the lists don't show. */
+  requestInspectAfresh(uid: PodUid): void {
+    this.#afresh.add(uid);
     this.#inspect(uid, true);
   }
 
@@ -213,7 +225,7 @@ export class Pleg {
     this.#relistSucceeded();
     this.#deps.observer?.relisted(this.#deps.clock.monotonic() - beganMs);
     this.#listed = listed;
-    this.#named.clear();
+    for (const uid of this.#named.keys()) if (!listed.has(uid)) this.#named.delete(uid);
     for (const uid of new Set([...this.#records.keys(), ...listed.keys(), ...this.#unseen])) {
       const isSame = sameRecord(this.#records.get(uid), recordOfListing(listed.get(uid)));
       if (!isSame || this.#unseen.has(uid)) this.#inspect(uid, false);
@@ -262,7 +274,7 @@ export class Pleg {
     const beganMs = this.#deps.clock.monotonic();
     let status: PodStatus;
     try {
-      const likely = likelyIds(this.#records.get(uid), this.#named.get(uid));
+      const likely = this.#afresh.delete(uid) ? noIds : likelyIds(this.#records.get(uid), this.#named.get(uid));
       this.#named.delete(uid);
       status = await inspectPod(this.#deps.cri, uid, likely, signal);
     } catch (error) {

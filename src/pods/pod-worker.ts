@@ -27,7 +27,6 @@ import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 import { assertTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
-import type { PodActionsContext } from "../runtime/pod-actions-context.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
@@ -84,7 +83,7 @@ export class PodWorker {
         this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
         this.#restarts.sandboxFailed();
       },
-      sandboxMade: () => this.#acted("soon"),
+      sandboxMade: () => this.#acted("requestInspectSoon"),
       resizeFailed: (message) => this.#resizing.failed(message, this.#after(retryDelayMs)),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
       moved: ({ name }) => {
@@ -146,7 +145,8 @@ export class PodWorker {
 
   /** Something that the pod refers to changed: what could not be started for want of it may be by now. */
   objectsChanged(cause: Cause): void {
-    if (!this.#operations.busy.wholePod) this.#failures.clear();
+    if (this.#operations.busy.wholePod) this.#failures.outdated();
+    else this.#failures.clear();
     this.wake(cause);
   }
 
@@ -261,9 +261,9 @@ export class PodWorker {
     await this.#prune(status, signal);
     // Making a sandbox lays the pod's ground and mounts its volumes. What is on its way to run has what it was decided
     // with, and is resized with its pod when it does.
-    const stands = actions.createSandbox === undefined;
-    if (stands && this.#operations.count === 0) await this.#resizing.settle(pod);
-    const isFresh = !stands || (await this.#deps.runtime.volumes.refresh(pod, cause, signal));
+    const makesSandbox = actions.createSandbox !== undefined;
+    if (!makesSandbox && this.#operations.count === 0) await this.#resizing.settle(pod);
+    const isFresh = makesSandbox || (await this.#deps.runtime.volumes.refresh(pod, cause, signal));
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
@@ -295,7 +295,7 @@ export class PodWorker {
     return true;
   }
 
-  #context(): PodActionsContext {
+  #context() {
     const { busy } = this.#operations;
     const resize = this.#resizing.facts(busy.resizing);
     const knowledge = { restarts: this.#restarts, failures: this.#failures, evidence: this.#evidence, resize };
@@ -304,7 +304,7 @@ export class PodWorker {
   }
 
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {
-    if (actions.createSandbox !== undefined) this.#failures.sandboxMade();
+    if (actions.createSandbox !== undefined) this.#failures.makesSandbox();
     this.#restarts.acting(status, actions);
     const life = this.#life;
     if (life === undefined) return;
@@ -313,7 +313,8 @@ export class PodWorker {
 
   /** What is left of the pod's earlier containers and sandboxes. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
-    if (await collectGarbage(this.#deps.runtime, this.ref, status, this.#deps.config.garbage, signal)) this.#acted();
+    const { config, runtime } = this.#deps;
+    if (await collectGarbage(runtime, this.ref, status, config.garbage, signal)) this.#acted("requestInspectAfresh");
   }
 
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
@@ -354,15 +355,15 @@ export class PodWorker {
     try {
       await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
     } finally {
-      this.#acted();
+      this.#acted("requestInspectAfresh");
     }
     this.#enter({ kind: "finished" });
   }
 
   /** The runtime may have changed under this worker's hands: only a newer look counts from here on. */
-  #acted(look: "now" | "soon" = "now"): void {
+  #acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
     this.#effects = this.#deps.pleg.now();
-    this.#deps.pleg[look === "now" ? "requestInspect" : "requestInspectSoon"](this.uid);
+    this.#deps.pleg[look](this.uid);
   }
 
   #enter(to: WorkerState): void {

@@ -23,6 +23,7 @@ interface Failure extends Waiting {
 export class StartFailures {
   readonly #containers = new Map<string, Failure>();
   #sandbox: Failure | undefined;
+  #isOutdated = false;
 
   /** @param defaultRetryMs monotonic ms of the next try where the failure does not say itself */
   settled(container: string, failure: StartFailure | undefined, defaultRetryMs: number): void {
@@ -31,12 +32,18 @@ export class StartFailures {
   }
 
   sandboxFailed(failure: StartFailure, defaultRetryMs: number): void {
-    this.#sandbox = { ...failure, retryAtMs: failure.retryAtMs ?? defaultRetryMs };
+    this.#sandbox = { ...failure, retryAtMs: this.#isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs) };
   }
 
-  /** The sandbox is there: what was said about it is over. */
-  sandboxMade(): void {
+  /** A sandbox is made: what was said about the last try is over. */
+  makesSandbox(): void {
     this.#sandbox = undefined;
+    this.#isOutdated = false;
+  }
+
+  /** What the pod refers to has changed since its sandbox began to be made: should that fail, it is tried again at once. */
+  outdated(): void {
+    this.#isOutdated = true;
   }
 
   /**

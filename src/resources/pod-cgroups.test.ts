@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput, Recorder } from "../journal/entry.ts";
+import type { CgroupResources } from "../ports/cgroups.ts";
 import { SimClock } from "../sim/clock.ts";
 import { silentLog, SimCgroups, simProcesses } from "../sim/machine.ts";
 import { containerWith, podWith } from "../../test/support/pods.ts";
@@ -84,3 +85,37 @@ test("no limit is more than any", () => {
   assert.deepEqual(raised({ memoryLimitBytes: -1 }, { memoryLimitBytes: 100 }), {});
   assert.deepEqual(raised({ memoryLimitBytes: 100 }, { memoryLimitBytes: -1 }), { memoryLimitBytes: -1 });
 });
+
+test("the class of burstable pods gets the sum of all, however many come at once and in whatever time it is written", async () => {
+  class Slow extends SimCgroups {
+    readonly written: (number | undefined)[] = [];
+    readonly waiting: (() => void)[] = [];
+    override async apply(at: string, resources: CgroupResources): Promise<void> {
+      const isPart = at === "/kubepods/burstable" && resources.cpuShares !== 2;
+      if (isPart) await new Promise<void>((resolve) => void this.waiting.push(resolve));
+      if (isPart) this.written.push(resources.cpuShares);
+      await super.apply(at, resources);
+    }
+  }
+  const machine = new Slow();
+  const cgroups = life(machine);
+  const burstable = (uid: string): Pod => {
+    const { metadata, spec } = pod("200m", "1Gi");
+    return { metadata: { ...metadata, uid }, spec };
+  };
+  const first = cgroups.ensure(burstable("a"));
+  await turns();
+  const others = ["b", "c", "d"].map((uid) => cgroups.ensure(burstable(uid)));
+  await turns();
+  assert.equal(machine.waiting.length, 1, "one after the other");
+  machine.waiting.shift()?.();
+  await first;
+  await turns();
+  machine.waiting.shift()?.();
+  await Promise.all(others);
+  assert.deepEqual(machine.written, [102, 409]);
+});
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+}

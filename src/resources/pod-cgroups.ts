@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
+import { Semaphore } from "../base/semaphore.ts";
 import type { PodRef, Recorder } from "../journal/entry.ts";
 import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -40,6 +41,11 @@ export class PodCgroups {
   /** What was last written to each pod's cgroup in this life, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
   readonly #resources = new WeakMap<Pod, CgroupResources>();
+  /** Pods whose cgroups are made at a time, be there ever so many that come at once: systemd is asked by a process each. */
+  readonly #places = new Semaphore(8);
+  readonly #burstableTurn = new Semaphore(1);
+  /** A write of the class of burstable pods that has not begun. */
+  #burstableToCome: Promise<void> | undefined;
   #treeMade: Promise<void> | undefined;
 
   constructor(deps: PodCgroupsDependencies, config: PodCgroupsConfig) {
@@ -49,6 +55,7 @@ export class PodCgroups {
 
   /** Makes or updates the pod's cgroup with its limits. */
   async ensure(pod: Pod): Promise<void> {
+    using _place = await this.#places.acquire();
     await this.apply(pod, podCgroupResources(pod, this.#config));
     await this.#count(pod);
   }
@@ -158,7 +165,15 @@ export class PodCgroups {
     await this.#applyBurstable();
   }
 
+  /** One write after the other, or an earlier sum could overtake a later one; who comes before one begins shares it. */
   async #applyBurstable(): Promise<void> {
+    this.#burstableToCome ??= this.#writeBurstable();
+    await this.#burstableToCome;
+  }
+
+  async #writeBurstable(): Promise<void> {
+    using _turn = await this.#burstableTurn.acquire();
+    this.#burstableToCome = undefined;
     const path = cgroupPath(qosCgroup(this.#config.cgroupRoot, "Burstable"), this.#config.driver);
     await this.#deps.cgroups.apply(path, qosCgroupResources([...this.#burstable.values()]).burstable);
   }

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { type ContainerId, containerId, type PodUid, podUid, type SandboxId, sandboxId } from "../base/ids.ts";
 import { isCriError, type Cri } from "../ports/cri.ts";
 import {
@@ -81,6 +82,17 @@ export const noIds: LikelyIds = { sandboxes: new Set(), containers: new Set() };
  * @throws CriError
  */
 export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSignal): Promise<PodStatus> {
+  const look = new AbortController();
+  using _end = onAbort(signal, () => look.abort(signal.reason));
+  try {
+    return await inspect(cri, uid, likely, look.signal);
+  } finally {
+    // Nobody waits for what was asked about and is in no list.
+    look.abort();
+  }
+}
+
+async function inspect(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSignal): Promise<PodStatus> {
   const labelSelector = { [Label.podUid]: uid };
   const sandboxOf = lookup(likely.sandboxes, (id) => present(inspectSandbox(cri, id, signal)));
   const containerOf = lookup(likely.containers, (id) => present(criContainerStatus(cri, id, signal)));

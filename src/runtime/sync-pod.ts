@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { delayedSignal } from "../base/abort.ts";
+import { withDeadline } from "../base/deadline.ts";
 import { bothEnded } from "../base/side-by-side.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -100,7 +101,8 @@ function newSandbox(
           const target = { ref: podRef(pod), pod };
           await killPod(deps, target, remainsOf(status), gracePeriodSeconds(pod), actions.killPod, signal);
         }
-        // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts.
+        // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts: neither
+        // costs the runtime anything.
         const [volumes] = await bothEnded(
           deps.volumes.mount(pod, creation.cause, signal),
           prepared(deps, pod, creation.cause, () => layGround(deps, pod)),
@@ -245,10 +247,19 @@ async function createSandbox(
   return { id: podSandboxId, config: request.config, ips };
 }
 
-/** What is there before anything of the pod runs, and goes when the pod is removed. */
+/** The kernel and the disk do this in some ms; past this the pod is told to wait for it, and it is tried again. */
+const groundLimitMs = 120_000;
+
+/**
+ * What is there before anything of the pod runs, and goes when the pod is removed.
+ * @throws DeadlineError
+ */
 async function layGround(deps: RuntimeDependencies, pod: Pod): Promise<void> {
-  await makePodDirectories(deps.files, deps.node, pod);
-  await bothEnded(keepSpec(deps.files, deps.node, pod, "start"), deps.podCgroups.ensure(pod));
+  const what = `the directories and cgroups of pod ${pod.metadata.namespace}/${pod.metadata.name}`;
+  await withDeadline(deps.clock, what, groundLimitMs, undefined, async () => {
+    await makePodDirectories(deps.files, deps.node, pod);
+    await bothEnded(keepSpec(deps.files, deps.node, pod, "start"), deps.podCgroups.ensure(pod));
+  });
   recordActuated(deps, pod, undefined);
 }
 

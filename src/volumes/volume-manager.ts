@@ -106,12 +106,14 @@ export class VolumeManager implements VolumeProvider {
     const { namespace, name, uid } = pod.metadata;
     const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
     if (missing.size === 0) {
+      // Its environment and its pulls refer to objects too.
       await objects.settle?.(pod, signal);
       return new Map();
     }
     try {
       return await withDeadline(clock, `volumes of pod ${namespace}/${name}`, mountLimitMs, signal, async (limited) => {
-        const [paths] = await bothEnded(this.#layOut(uid), objects.settle?.(pod, limited));
+        const [paths] = await bothEnded(this.#layOut(uid, limited), objects.settle?.(pod, limited));
+        limited.throwIfAborted();
         using _turn = await this.#memoryOf(uid).turn.acquire(limited);
         return await this.#mountAll(pod, paths, cause, missing, limited);
       });
@@ -204,8 +206,9 @@ export class VolumeManager implements VolumeProvider {
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
   }
 
-  async #layOut(uid: string): Promise<VolumePaths> {
+  async #layOut(uid: string, signal: AbortSignal): Promise<VolumePaths> {
     const { files } = this.#deps;
+    using _turn = await this.#memoryOf(uid).turn.acquire(signal);
     const paths = await this.#pathsOf(uid);
     await files.makeDirectory(paths.pod, 0o750);
     await bothEnded(files.makeDirectory(paths.volumes, 0o750), files.makeDirectory(paths.plugins, 0o750));
