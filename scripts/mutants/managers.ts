@@ -69,6 +69,12 @@ export const managerMutants: readonly Mutant[] = [
     to: 'return present ? "use" : "pull";',
   },
   {
+    name: "present-image-pulled",
+    file: "src/images/image-manager.ts",
+    from: "const usable = present !== undefined && (await this.#isProven(task, present));",
+    to: 'const usable = request.pullPolicy === "Never" && present !== undefined && (await this.#isProven(task, present));',
+  },
+  {
     name: "pull-back-off-ignored",
     file: "src/images/image-manager.ts",
     from: "if (endsAtMs === undefined || endsAtMs <= nowMs) {",

@@ -96,6 +96,18 @@ export const podMutants: readonly Mutant[] = [
     to: "this.#run(worker);",
   },
   {
+    name: "deadline-halved",
+    file: "src/pods/active-deadline.ts",
+    from: "this.#startedMs + seconds * 1000",
+    to: "this.#startedMs + seconds * 500",
+  },
+  {
+    name: "back-off-end-wakes-nobody",
+    file: "src/pods/step-schedule.ts",
+    from: "this.by(untilMs, over);",
+    to: "void over;",
+  },
+  {
     name: "deadline-ignored",
     file: "src/pods/pod-worker.ts",
     from: "if (endsAtMs === undefined) return false;",

@@ -13,7 +13,7 @@ const firstDelayMs = 10_000;
 const longestDelayMs = 300_000;
 
 /** Images come as the pull policy says, and failed pulls are repeated later and later. */
-export const images: RuleMaker = ({ clock, pods }, broken): Rule => {
+export const images: RuleMaker = ({ clock, pods, world }, broken): Rule => {
   /** By pod and image. */
   const failures = new Map<string, Failed>();
   /** Action entries of pulls under way. */
@@ -30,7 +30,11 @@ export const images: RuleMaker = ({ clock, pods }, broken): Rule => {
     const spec = specOf(entry);
     const where = `${entry.pod?.uid}/${entry.container}`;
     if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
-    const key = `${entry.pod?.uid} ${dataText(entry, "image")}`;
+    const image = dataText(entry, "image");
+    if (spec?.imagePullPolicy === "IfNotPresent" && world.images.has(image)) {
+      broken("pull policy", `${where} is pulled for under IfNotPresent, though its image is there`);
+    }
+    const key = `${entry.pod?.uid} ${image}`;
     const failed = failures.get(key);
     if (failed !== undefined && clock.nowMs < failed.atMs + failed.delayMs - 1) {
       broken("pull back-off", `${where} pulled ${clock.nowMs - failed.atMs} ms after a failure, not ${failed.delayMs}`);

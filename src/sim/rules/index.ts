@@ -4,6 +4,7 @@ import { changes } from "./changes.ts";
 import { Conditions } from "./conditions.ts";
 import { containers } from "./containers.ts";
 import { dead } from "./dead.ts";
+import { deadlines } from "./deadlines.ts";
 import { ephemeral } from "./ephemeral.ts";
 import { finished } from "./finished.ts";
 import { history } from "./history.ts";
@@ -51,6 +52,7 @@ export const rules: readonly RuleMaker[] = [
   finished,
   stopped,
   dead,
+  deadlines,
   images,
   volumes,
   userNamespaces,

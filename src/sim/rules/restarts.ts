@@ -22,6 +22,9 @@ interface Exit {
   tried?: boolean;
   /** Simulated ms at which the last start since was decided: its image may come long after that. */
   triedMs?: number;
+  /** Simulated ms at which its back-off was said to end, and at which its restart was first decided after that. */
+  untilMs?: number;
+  resumedMs?: number;
 }
 
 const tries: ReadonlySet<string> = new Set(["PullImage", "ImagePresent"]);
@@ -43,6 +46,8 @@ const roundingMs = 5;
 const writtenMs = 10_000;
 /** From the end of a back-off to the start. */
 const startMs = 30_000;
+/** The longest deadline of a call that hung before, and a little. */
+const recoveredMs = 150_000;
 
 /** A container runs again only as its policy allows, later and later, and is counted (design invariant 2). */
 export class Restarts implements Rule {
@@ -87,7 +92,9 @@ export class Restarts implements Rule {
     const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
     if (last === undefined) return;
     if (isTry && entry.container !== undefined) last.tried = true;
-    if (isTry && tries.has(what)) last.triedMs = entry.atMs;
+    if (!isTry || !tries.has(what)) return;
+    last.triedMs = entry.atMs;
+    if (last.untilMs !== undefined) last.resumedMs ??= entry.atMs;
   }
 
   changed(before: Pod | undefined, after: Pod): void {
@@ -151,7 +158,8 @@ export class Restarts implements Rule {
     const last = this.#lastExit.get(key);
     if (last === undefined || clock.wallMs - clock.nowMs !== last.wallOffsetMs) return;
     last.seenInLife = node.lives;
-    const waitMs = atMs + until - time - last.atMs;
+    last.untilMs = atMs + until - time;
+    const waitMs = last.untilMs - last.atMs;
     if (waitMs > longestDelayMs + roundingMs) this.#broken("back-off", `${key} waits ${waitMs} ms`);
     const ranMs = last.atMs - last.container.startedMs;
     // A later life dates what it remembers by the wall clock.
@@ -221,6 +229,11 @@ export class Restarts implements Rule {
 
   #judgeBackOff(key: string, last: Exit, spec: Container, image: string): void {
     const { clock, node } = this.#scene;
+    const { untilMs = clock.nowMs, resumedMs = clock.nowMs } = last;
+    const isSound = node.soundSinceMs + recoveredMs < untilMs;
+    if (isSound && resumedMs > untilMs + startMs) {
+      this.#broken("back-off", `${key} was restarted ${resumedMs - untilMs} ms after its back-off was over`);
+    }
     const identity = `${key} ${image}`;
     // Other resources start the back-off over, whenever podwright learns of them and has room for them.
     const desired = node.desired.get(key.split("/")[0] ?? "");

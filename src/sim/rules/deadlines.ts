@@ -1,0 +1,63 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+interface Sight {
+  readonly atMs: number;
+  readonly life: number;
+  readonly wallOffsetMs: number;
+  /** There was time and a disk to write it down. */
+  isWritten: boolean;
+}
+
+/** Within so long what is known of a pod is on the disk. */
+const writtenMs = 10_000;
+/** One look at the pod, by slow calls. */
+const noticedWithinMs = 20_000;
+const roundingMs = 5;
+/** Before it is let in, or while it is behind another one of its name, nobody looks at a pod. */
+const holds: ReadonlySet<string> = new Set(["AdmissionWaits", "PodWaits"]);
+
+/** A pod is ended for its `activeDeadlineSeconds` when they are over: no sooner, and no later while nothing goes wrong. */
+export const deadlines: RuleMaker = ({ clock, node, pods }, broken): Rule => {
+  /** When podwright first saw each pod; undefined once that can't be told, or is not what counts. */
+  const first = new Map<string, Sight | undefined>();
+  const offsetMs = (): number => clock.wallMs - clock.nowMs;
+
+  /** A new life goes by what was written down, and by the wall clock. */
+  function begin(): void {
+    for (const [uid, sight] of first) {
+      if (sight?.isWritten !== true || sight.wallOffsetMs !== offsetMs()) first.set(uid, undefined);
+    }
+  }
+
+  function ended(uid: string, atMs: number): void {
+    const sight = first.get(uid);
+    const seconds = pods.get(uid)?.spec.activeDeadlineSeconds;
+    if (sight === undefined || seconds === undefined) return;
+    const lateMs = atMs - sight.atMs - seconds * 1000;
+    if (lateMs < -roundingMs) broken("deadline", `${uid} was ended ${-lateMs} ms before its deadline`);
+    // A call that hung before may be what a look waits for.
+    const isSound = node.soundSinceMs < (sight.life === node.lives ? sight.atMs : atMs - lateMs);
+    if (isSound && lateMs > noticedWithinMs) broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
+  }
+
+  return {
+    reborn: (uid) => void first.set(uid, undefined),
+    changed: (before, after) => {
+      if (before?.spec.activeDeadlineSeconds === after.spec.activeDeadlineSeconds) return;
+      if (before !== undefined) first.set(after.metadata.uid, undefined);
+    },
+    entry: ({ kind, what, pod, atMs, cause }) => {
+      if (what === lifeStarted) begin();
+      if (pod === undefined) return;
+      const { uid } = pod;
+      if (holds.has(what)) first.set(uid, undefined);
+      if (what === "PodAdded" && kind === "input" && !first.has(uid)) {
+        first.set(uid, { atMs, life: node.lives, wallOffsetMs: offsetMs(), isWritten: false });
+      }
+      const sight = first.get(uid);
+      if (sight !== undefined && sight.atMs + writtenMs < atMs) sight.isWritten ||= node.diskFaultMs < sight.atMs;
+      if (what === "PodTerminating" && cause?.code === "DeadlineExceeded") ended(uid, atMs);
+    },
+  };
+};
