@@ -95,7 +95,9 @@ export async function inspectPod(cri: Cri, uid: PodUid, likely: LikelyIds, signa
 async function inspect(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSignal): Promise<PodStatus> {
   const labelSelector = { [Label.podUid]: uid };
   const sandboxOf = lookup(likely.sandboxes, (id) => present(inspectSandbox(cri, id, signal)));
-  const containerOf = lookup(likely.containers, (id) => present(criContainerStatus(cri, id, signal)));
+  const containerOf = lookup(likely.containers, (id) =>
+    present(cri.runtime.containerStatus({ containerId: id }, { signal })),
+  );
   const [sandboxList, containerList] = await Promise.all([
     cri.runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
     cri.runtime.listContainers({ filter: { labelSelector } }, { signal }),
@@ -123,14 +125,6 @@ async function inspect(cri: Cri, uid: PodUid, likely: LikelyIds, signal: AbortSi
 export async function inspectSandbox(cri: Cri, id: string, signal: AbortSignal): Promise<SandboxStatus> {
   const { status } = await cri.runtime.podSandboxStatus({ podSandboxId: id }, { signal });
   return sandboxStatus(id, status);
-}
-
-async function criContainerStatus(
-  cri: Cri,
-  id: string,
-  signal: AbortSignal,
-): Promise<{ readonly status?: CriContainerStatus | undefined }> {
-  return await cri.runtime.containerStatus({ containerId: id }, { signal });
 }
 
 /** Looks for these ids at once, and for others when they are asked for. What nobody asks for may fail. */

@@ -1,13 +1,11 @@
 import type { Pod } from "../../api/pod.ts";
 import { nameOf, type SimContainer } from "../world-model.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** Two steps on the slowest disk; a step that nobody asked for comes after a minute at the earliest. */
 const takenUpWithinMs = 55_000;
 /** So long after its start a container is left to itself. */
 const youngMs = 10_000;
-/** The longest deadline of a call that hung before, and a little. */
-const recoveredMs = 150_000;
 
 interface Change {
   readonly instance: SimContainer;

@@ -133,7 +133,7 @@ class ClusterRules implements Rule {
     const told = exactly >= 0 ? exactly : behind;
     if (told >= 0) known.told = told;
     else {
-      this.#broken("statuses are sent in order", `${uid}: ${signature(statusOf(stored))} is older than what was sent`);
+      this.#broken("statuses are sent in order", `${uid}: ${signature(now)} is older than what was sent`);
     }
   }
 

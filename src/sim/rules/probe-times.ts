@@ -2,13 +2,11 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { idOf } from "./entry-data.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** A command that was on its way is asked a moment later. */
 const callMs = 500;
 const roundingMs = 5;
-/** The longest deadline of a call that hung before, and a little. */
-const recoveredMs = 150_000;
 
 /** Nothing is probed before its initial delay is over, and of a pod that ends only its readiness. */
 export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule => {

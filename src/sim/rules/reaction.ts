@@ -1,9 +1,7 @@
 import { lifeStarted } from "../../journal/entry.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 
-/** The longest deadline of a call that hung before, and a little. */
-const recoveredMs = 150_000;
 /** Two listings while events come, and what follows from them, all of it by slow calls. */
 const noticedWithinMs = 40_000;
 

@@ -5,7 +5,7 @@ import { isRejection } from "../../pods/admission.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { idOf, whereOf } from "./entry-data.ts";
-import type { Break, Rule, Scene } from "./rule.ts";
+import { type Break, type Rule, type Scene, recoveredMs } from "./rule.ts";
 import { restartsAll } from "./start-over.ts";
 
 interface Exit {
@@ -46,8 +46,6 @@ const roundingMs = 5;
 const writtenMs = 10_000;
 /** From the end of a back-off to the start. */
 const startMs = 30_000;
-/** The longest deadline of a call that hung before, and a little. */
-const recoveredMs = 150_000;
 
 /** A container runs again only as its policy allows, later and later, and is counted (design invariant 2). */
 export class Restarts implements Rule {

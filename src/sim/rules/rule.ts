@@ -28,6 +28,9 @@ export interface Scene {
   readonly unwanted: ReadonlyMap<string, Unwanted>;
 }
 
+/** Past this all is well again after faults: the longest deadline of a call that hung before, and a little. */
+export const recoveredMs = 150_000;
+
 /** Says that a rule was broken, and by what. */
 export type Break = (rule: string, detail: string) => void;
 
