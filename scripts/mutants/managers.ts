@@ -152,4 +152,10 @@ export const managerMutants: readonly Mutant[] = [
     from: "before?.status === status ? before.lastTransitionTime : formatTime(inputs.now),",
     to: "before !== undefined ? before.lastTransitionTime : formatTime(inputs.now),",
   },
+  {
+    name: "last-end-lost-with-its-instance",
+    file: "src/status/container-statuses.ts",
+    from: "const known = [before?.state.terminated, before?.lastState.terminated];",
+    to: "const known = [before?.state.terminated];",
+  },
 ];

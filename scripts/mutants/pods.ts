@@ -102,6 +102,30 @@ export const podMutants: readonly Mutant[] = [
     to: "this.#startedMs + seconds * 500",
   },
   {
+    name: "deadline-late",
+    file: "src/pods/active-deadline.ts",
+    from: "this.#startedMs + seconds * 1000",
+    to: "this.#startedMs + seconds * 1500",
+  },
+  {
+    name: "deadline-anew-at-restart",
+    file: "src/pods/active-deadline.ts",
+    from: "this.#startedMs = this.#clock.monotonic() - Math.max(0, this.#clock.now() - startedAt);",
+    to: "",
+  },
+  {
+    name: "changed-container-waits-as-it-was",
+    file: "src/pods/start-failures.ts",
+    from: "else this.#containers.delete(container.name);",
+    to: "",
+  },
+  {
+    name: "failed-stop-repeated-at-once",
+    file: "src/runtime/container-actions.ts",
+    from: "if (decision.kill === undefined || retryMs === undefined || retryMs <= context.nowMs) return decision;",
+    to: "if (decision.kill !== null || retryMs === undefined) return decision;",
+  },
+  {
     name: "back-off-end-wakes-nobody",
     file: "src/pods/step-schedule.ts",
     from: "this.by(untilMs, over);",

@@ -171,4 +171,22 @@ export const runtimeMutants: readonly Mutant[] = [
     from: "dead.length, 0) - maxContainers;",
     to: "dead.length, 0) - maxContainers - 1;",
   },
+  {
+    name: "user-ids-not-given-back",
+    file: "src/runtime/user-namespaces.ts",
+    from: "this.#ranges.delete(uid);\n    this.#unusable.delete(uid);",
+    to: "this.#unusable.delete(uid);",
+  },
+  {
+    name: "one-rotated-log-too-many",
+    file: "src/logs/rotated-names.ts",
+    from: "rotated.length - Math.max(0, maxFiles - 2)",
+    to: "rotated.length - Math.max(0, maxFiles - 1)",
+  },
+  {
+    name: "sidecar-restart-blocks-regular",
+    file: "src/runtime/init-actions.ts",
+    from: "initialized &&= passed || started;",
+    to: "initialized &&= started;",
+  },
 ];

@@ -53,6 +53,12 @@ export class AdmissionDesk {
     this.#judge(change, this.#decide(change.pod), undefined);
   }
 
+  /** Whether the pod would be refused for that reason, if it were new. */
+  refuses(pod: Pod, reason: Rejection["reason"]): boolean {
+    const admission = this.#decide(pod);
+    return admission.kind === "reject" && admission.rejection.reason === reason;
+  }
+
   /** True when the pod of the change waits: the change was taken into account. */
   holds(change: PodChange): boolean {
     const { uid } = change.pod.metadata;

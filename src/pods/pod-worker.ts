@@ -108,6 +108,7 @@ export class PodWorker {
 
   /** A new version of the same pod. */
   update(pod: Pod, cause: Cause): void {
+    this.#failures.updated(this.#pod, pod, this.#operations.busy.containers);
     this.#pod = pod;
     this.wake(cause);
   }
@@ -394,7 +395,6 @@ export class PodWorker {
 
   /** Monotonic ms of the next step, after a pause of that kind. */
   #after(delayMs: typeof retryDelayMs): number {
-    const { clock, random } = this.#deps.runtime;
-    return clock.monotonic() + delayMs(this.#deps.config, random.uniform());
+    return this.#deps.runtime.clock.monotonic() + delayMs(this.#deps.config, this.#deps.runtime.random.uniform());
   }
 }

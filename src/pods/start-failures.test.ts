@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { testPod } from "../../test/support/observed.ts";
+import type { Pod } from "../api/pod.ts";
+import { killContainerError } from "../runtime/pod-operation.ts";
 import { StartFailures } from "./start-failures.ts";
 
 const failure = { reason: "ContainerCreating", message: 'configmap "c" not found', retryAtMs: undefined };
@@ -14,4 +17,29 @@ test("a sandbox that fails for want of what has come meanwhile is tried again at
   assert.equal(failures.sandbox, undefined);
   failures.sandboxFailed(failure, 20_000);
   assert.equal(failures.sandboxRetryAt, 20_000, "nothing has changed since this try began");
+});
+
+test("what is said of a container is over when it becomes different, at the end of a try that is under way", () => {
+  const podWith = (image: string): Pod => testPod({ containers: ["a", "b"].map((name) => ({ name, image })) });
+  const names = (failures: StartFailures): (number | undefined)[] =>
+    ["a", "b"].map((name) => failures.retryAt({ name }));
+  const failures = new StartFailures();
+  failures.settled("a", failure, 10_000);
+  failures.updated(podWith("old"), podWith("old"), new Set(["b"]));
+  assert.deepEqual(names(failures), [10_000, undefined], "nothing has changed");
+  failures.updated(podWith("old"), podWith("new"), new Set(["b"]));
+  assert.deepEqual(names(failures), [undefined, undefined]);
+  failures.settled("b", failure, 10_000);
+  assert.deepEqual(names(failures), [undefined, 0], "the try was one of the old image");
+  failures.settled("b", failure, 20_000);
+  assert.deepEqual(names(failures), [undefined, 20_000]);
+});
+
+test("a stop that failed is not why a container waits", () => {
+  const failures = new StartFailures();
+  const restarts = { delayMs: () => 0 };
+  failures.settled("c", { ...failure, reason: killContainerError }, 10_000);
+  assert.equal(failures.waiting(testPod(), undefined, restarts).size, 0);
+  failures.settled("c", failure, 10_000);
+  assert.equal(failures.waiting(testPod(), undefined, restarts).get("c")?.reason, "ContainerCreating");
 });

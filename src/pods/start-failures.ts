@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatGoDuration } from "../config/go-duration.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
-import type { StartFailure } from "../runtime/pod-operation.ts";
+import { killContainerError, type StartFailure } from "../runtime/pod-operation.ts";
 import type { RestartTimes } from "./restart-times.ts";
 
 /** Why a container is not running, in the words that users know. */
@@ -24,11 +25,31 @@ export class StartFailures {
   readonly #containers = new Map<string, Failure>();
   #sandbox: Failure | undefined;
   #isOutdated = false;
+  /** Containers that have become different since a try with them began. */
+  readonly #outdated = new Set<string>();
 
   /** @param defaultRetryMs monotonic ms of the next try where the failure does not say itself */
   settled(container: string, failure: StartFailure | undefined, defaultRetryMs: number): void {
+    const isOutdated = this.#outdated.delete(container);
     if (failure === undefined) this.#containers.delete(container);
-    else this.#containers.set(container, { ...failure, retryAtMs: failure.retryAtMs ?? defaultRetryMs });
+    else {
+      const retryAtMs = isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs);
+      this.#containers.set(container, { ...failure, retryAtMs });
+    }
+  }
+
+  /**
+   * The pod is another one now. What was said of containers that have become different is over: they are tried at once,
+   * those that are being tried (`busy`) as soon as that has failed.
+   */
+  updated(before: Pod | undefined, after: Pod, busy: ReadonlySet<string>): void {
+    if (before === undefined || (this.#containers.size === 0 && busy.size === 0)) return;
+    const known = new Map(containersOf(before).map((container) => [container.name, container]));
+    for (const container of containersOf(after)) {
+      if (isDeepStrictEqual(known.get(container.name), container)) continue;
+      if (busy.has(container.name)) this.#outdated.add(container.name);
+      else this.#containers.delete(container.name);
+    }
   }
 
   sandboxFailed(failure: StartFailure, defaultRetryMs: number): void {
@@ -77,6 +98,7 @@ export class StartFailures {
 
   clear(): void {
     this.#containers.clear();
+    this.#outdated.clear();
     this.#sandbox = undefined;
   }
 
@@ -89,10 +111,11 @@ export class StartFailures {
     const waiting = new Map<string, Waiting>();
     if (pod === undefined) return waiting;
     const sandbox = this.#sandbox;
-    const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
-    for (const { name } of [...initContainers, ...containers, ...ephemeralContainers]) {
+    for (const { name } of containersOf(pod)) {
       const failure = this.#containers.get(name) ?? sandbox;
-      if (failure !== undefined) waiting.set(name, { reason: failure.reason, message: failure.message });
+      // A stop that failed is not why a container does not run.
+      if (failure === undefined || failure.reason === killContainerError) continue;
+      waiting.set(name, { reason: failure.reason, message: failure.message });
     }
     for (const wait of actions?.waits ?? []) {
       if (wait.exited === undefined) continue;
@@ -104,4 +127,8 @@ export class StartFailures {
     }
     return waiting;
   }
+}
+
+function containersOf({ spec: { initContainers = [], containers, ephemeralContainers = [] } }: Pod): Container[] {
+  return [...initContainers, ...containers, ...ephemeralContainers];
 }

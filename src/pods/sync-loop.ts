@@ -139,7 +139,7 @@ export class SyncLoop {
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
-    const known = change.op === "update" || isDeleted(pod) || this.#runs(podUid(pod.metadata.uid));
+    const known = change.op === "update" || isDeleted(pod) || this.#mayRunOn(pod);
     if (known) this.#pass(change, undefined);
     else this.#desk.add(change);
   }
@@ -244,9 +244,12 @@ export class SyncLoop {
     runtime.journal.record({ kind: "note", what: "PodsTakenUp", message });
   }
 
-  /** The runtime has something of it: it was admitted, in this life or an earlier one. */
-  #runs(uid: PodUid): boolean {
-    return this.#deps.pleg.isListed(uid);
+  /**
+   * The runtime has something of it: it was admitted, in this life or an earlier one. Its host ports may be another
+   * one's by now, that came while nobody wanted this one.
+   */
+  #mayRunOn(pod: Pod): boolean {
+    return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#desk.refuses(pod, "NodePorts");
   }
 }
 

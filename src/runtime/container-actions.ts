@@ -7,8 +7,24 @@ import type { ContainerStatus } from "./pod-status.ts";
 import type { ContainerDecision, ContainerKind, ContainerToStart, ContainerWait } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
-/** For a container that runs: stop it when its definition changed or a probe failed; otherwise nothing. */
+/**
+ * For a container that runs: stop it when its definition changed or a probe failed, a while later when the last try to
+ * failed; otherwise nothing.
+ */
 export function decideRunning(
+  pod: Pod,
+  container: Container,
+  kind: ContainerKind,
+  running: ContainerStatus,
+  context: PodActionsContext,
+): ContainerDecision {
+  const decision = decideStop(pod, container, kind, running, context);
+  const retryMs = context.retryAt(container);
+  if (decision.kill === undefined || retryMs === undefined || retryMs <= context.nowMs) return decision;
+  return { wait: { container, exited: undefined, untilMs: retryMs, cause: decision.kill.cause } };
+}
+
+function decideStop(
   pod: Pod,
   container: Container,
   kind: ContainerKind,
@@ -38,9 +54,10 @@ export function decideStart(
   cause: Cause,
   context: PodActionsContext,
 ): ContainerDecision {
-  const kill = current?.state === "unknown" ? { kill: { container: current, cause } } : {};
   const wait = waitOf(container, current, cause, context);
-  return wait === undefined ? { ...kill, start: startOf(container, kind, current, cause) } : { ...kill, wait };
+  if (wait !== undefined) return { wait };
+  const kill = current?.state === "unknown" ? { kill: { container: current, cause } } : {};
+  return { ...kill, start: startOf(container, kind, current, cause) };
 }
 
 export function startOf(

@@ -89,7 +89,8 @@ function decideSidecar(
 ): { readonly decision: ContainerDecision; readonly started: boolean } {
   if (current?.state === "running") {
     const decision = decideRunning(pod, container, "sidecar", current, context);
-    return { decision, started: decision.kill === undefined && context.started(container, current) };
+    const stays = decision.kill === undefined && decision.wait === undefined;
+    return { decision, started: stays && context.started(container, current) };
   }
   const because: Cause = { code: "Sidecar", message: "a sidecar is restarted whenever it ends" };
   const cause =

@@ -248,6 +248,19 @@ describe("computePodActions", () => {
     assert.deepEqual(summary(later), { ...nothing, start: ["c@0"] });
   });
 
+  test("a stop that failed is tried again at its time", () => {
+    const context = { ...noBackOff, retryAt: () => 4000 };
+    for (const container of [
+      testContainer({ image: "busybox:old", hash: "other" }),
+      testContainer({ state: "unknown" }),
+    ]) {
+      const status = testStatus([testSandbox()], [container]);
+      assert.deepEqual(summary(computePodActions(testPod(), status, context)), { ...nothing, wait: ["c:4000"] });
+      const later = computePodActions(testPod(), status, { ...context, nowMs: 4000 });
+      assert.deepEqual([later.containersToKill.length, later.waits], [1, []]);
+    }
+  });
+
   test("a sandbox that could not be made is tried again at its time", () => {
     const context = { ...noBackOff, sandboxRetryAt: 4000 };
     const waiting = computePodActions(testPod(), testStatus([]), context);

@@ -1,3 +1,6 @@
+/** {@link StartFailure.reason} of what runs and could not be stopped, to be started anew or for good. */
+export const killContainerError = "KillContainerError";
+
 /** Why something of a pod could not be started, in the words that users know. */
 export interface StartFailure {
   readonly reason: string;

@@ -18,7 +18,7 @@ import type { PodActions } from "./pod-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
-import type { OperationProgress, PodOperation } from "./pod-operation.ts";
+import { killContainerError, type OperationProgress, type PodOperation } from "./pod-operation.ts";
 import { userIdsOf } from "./namespaces.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
@@ -27,7 +27,7 @@ import { resizeOperation } from "./resize-operation.ts";
 import { restartAllContainers } from "./restart-all.ts";
 import { generateSandboxConfig, type SandboxConfig } from "./sandbox-config.ts";
 import { StartPlace } from "./start-place.ts";
-import { failureOf, startContainer, type StartSandbox } from "./start-container.ts";
+import { failureOf, startContainer, StartError, type StartSandbox } from "./start-container.ts";
 import type { ContainerToKill, ContainerToStart } from "./container-decision.ts";
 
 /**
@@ -179,7 +179,12 @@ async function killOne(
 ): Promise<void> {
   const target = { ref: podRef(pod), pod };
   const addressed = { ...target, ips: podIPs(deps, target, [sandbox]) };
-  await killContainer(deps, addressed, container, containerGraceSeconds(pod, graceSeconds), cause, signal);
+  try {
+    await killContainer(deps, addressed, container, containerGraceSeconds(pod, graceSeconds), cause, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new StartError(killContainerError, errorMessage(error), { cause: error });
+  }
 }
 
 /** One that can't be started holds up no other. */

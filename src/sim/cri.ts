@@ -12,46 +12,10 @@ import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
 import { callDurationMs, isLook, refusedAfterMs, slownessOf } from "./call-durations.ts";
 import { containerItem, containerStatus, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
+import type { CriFaults } from "./cri-faults.ts";
 import { eventStream } from "./event-stream.ts";
-import type { RegistryFaults } from "./images.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
-
-/** What goes wrong between the node and the runtime, as probabilities for each call or event. */
-export interface CriFaults extends RegistryFaults {
-  /** The call fails and nothing happened. */
-  readonly failBefore: number;
-  /** It happened, but the caller is told that it failed. */
-  readonly failAfter: number;
-  /** The call never ends, whether or not it had its effect; only the caller's deadline does. */
-  readonly hang: number;
-  /** Calls take so many times as long. */
-  readonly slowness: number;
-  /** Those that only ask take so many times as long: what was asked for has happened before its look ends. */
-  readonly lookSlowness: number;
-  readonly eventLost: number;
-  readonly eventTwice: number;
-  readonly eventDelayMaxMs: number;
-  /** The runtime has no event stream at all. */
-  readonly noEvents: boolean;
-  /** A sandbox gets no address. */
-  readonly noAddress: number;
-}
-
-export const noFaults: CriFaults = {
-  failBefore: 0,
-  failAfter: 0,
-  hang: 0,
-  slowness: 1,
-  lookSlowness: 1,
-  eventLost: 0,
-  eventTwice: 0,
-  eventDelayMaxMs: 30,
-  noEvents: false,
-  noAddress: 0,
-  pullFails: 0,
-  pullSlowness: 1,
-};
 
 /** What a connection tells whoever plays with it. */
 export interface ConnectionWatcher {
@@ -68,6 +32,8 @@ const codes = [
   "DeadlineExceeded",
   "Aborted",
 ] as const satisfies CriErrorCode[];
+
+const stops: ReadonlySet<string> = new Set(["stopContainer", "stopPodSandbox"]);
 
 type Fate = "fine" | "failBefore" | "failAfter" | "hangBefore" | "hangAfter";
 
@@ -124,7 +90,7 @@ export class SimConnection {
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const unavailable = (problem: string): void => reject(new CriError("Unavailable", method, `${method}: ${problem}`));
-    const fate = this.#drawFate();
+    const fate = this.#drawFate(method);
     const hangs = fate === "hangBefore" || fate === "hangAfter";
     if (hangs && options?.timeoutMs === undefined) this.#hanging.add(() => unavailable("connection reset"));
     let gone = false;
@@ -181,8 +147,9 @@ export class SimConnection {
     return (from + this.#random.uniform() * (to - from)) * slownessOf(method, this.#faults);
   }
 
-  #drawFate(): Fate {
-    const { failBefore, failAfter, hang, slowness, lookSlowness } = this.#faults;
+  #drawFate(method: string): Fate {
+    const { failAfter, stopFails, hang, slowness, lookSlowness } = this.#faults;
+    const failBefore = Math.max(this.#faults.failBefore, stops.has(method) ? stopFails : 0);
     if (Math.max(slowness, lookSlowness) > 1) this.#watcher.onFault("call slow");
     let fate: Fate = "fine";
     const draw = this.#random.uniform();

@@ -6,6 +6,7 @@ import { asStatic, SimCluster } from "./cluster.ts";
 import type { Faults } from "./faults.ts";
 import type { SimNode } from "./node.ts";
 import { drawApiPod, withoutReferences } from "./pod-references.ts";
+import { stepUid } from "./plan.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import type { Stage } from "./stage.ts";
 
@@ -58,12 +59,12 @@ export function clusterStage(
   const { node } = stage;
   return {
     ...stage,
-    newPod: (random, given) => {
+    newPod: (random, given, number = 0) => {
       const draws = random.fork();
       // What takes the place of a static pod is one.
       const isStatic = given?.startsWith(staticPrefix) ?? draws.chance(wishes.always.has("static") ? 0.8 : 0.2);
       const name = given ?? `${isStatic ? staticPrefix : ""}pod${index}`;
-      const pod = drawPod(name, `uid-${index}`, random, wishes);
+      const pod = drawPod(name, stepUid(index, number), random, wishes);
       if (isStatic) return asStatic(withoutReferences(pod));
       return wishes.without.has("references") ? pod : drawApiPod(pod, draws);
     },

@@ -1,5 +1,5 @@
 import { type ApiFaults, soundApi } from "../api-server/faults.ts";
-import { type CriFaults, noFaults } from "../cri.ts";
+import { type CriFaults, noFaults } from "../cri-faults.ts";
 import { type MachineFaults, soundMachine } from "../gate.ts";
 import type { SimClock } from "../clock.ts";
 
@@ -94,6 +94,6 @@ function isSound(faults: Faults): boolean {
 }
 
 function isObedient(faults: Faults): boolean {
-  const { failBefore, failAfter, hang, noAddress, diskFull, diskErrors, machineErrors } = faults;
-  return failBefore + failAfter + hang + noAddress + diskErrors + machineErrors === 0 && !diskFull;
+  const { failBefore, failAfter, stopFails, hang, noAddress, diskFull, diskErrors, machineErrors } = faults;
+  return failBefore + failAfter + stopFails + hang + noAddress + diskErrors + machineErrors === 0 && !diskFull;
 }

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
-import { SimConnection, noFaults } from "../cri.ts";
+import { SimConnection } from "../cri.ts";
+import { noFaults } from "../cri-faults.ts";
 import { SimClock } from "../clock.ts";
 import { healthPath } from "../health.ts";
 import { SimRandom } from "../random.ts";

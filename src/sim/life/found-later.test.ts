@@ -328,3 +328,55 @@ test("a pod that made room while the disk was full is over for the next life too
   assert.equal(world.running("yields", "yields"), undefined);
   assert.deepEqual([scene.status("yields")?.phase, scene.status("yields")?.reason], ["Failed", "Preempting"]);
 });
+
+test("a container whose stop fails is told to stop again after a pause, and at once when its definition changes", async () => {
+  const scene = new Scene();
+  const of = (image: string): Pod => podOf({ restartPolicy: "Always", containers: [runs("c", { image })] });
+  scene.node.add(of("busybox"));
+  await scene.pass(5000);
+  scene.faults.begin({ stopFails: 1 }, 25_000);
+  scene.node.update(of("busybox:2"));
+  await scene.pass(1000);
+  scene.node.update(of("busybox:3"));
+  await scene.pass(59_000);
+  const tries = scene.entries("StopContainer").filter(({ kind }) => kind === "action");
+  assert.ok(tries.length >= 4 && tries.length <= 7, `${tries.length} tries`);
+  assert.ok((tries[1]?.atMs ?? 0) - (tries[0]?.atMs ?? 0) < 1100, "the change is taken up at once");
+  assert.match(scene.entries("StartRetry")[0]?.message ?? "", /waits \d+ s before its next try: KillContainerError: /);
+  assert.equal(scene.world.running("uid-1", "c")?.config.image?.userSpecifiedImage, "busybox:3");
+});
+
+test("a pod that comes back over a restart does not get its host port from one that was let in meanwhile", async () => {
+  const scene = new Scene();
+  const { node } = scene;
+  const withPort = (name: string): Pod =>
+    podOf({ containers: [runs(name, { ports: [{ containerPort: 80, hostPort: 80 }] })] }, name, name);
+  node.add(withPort("before"));
+  await scene.pass(5000);
+  node.kill();
+  node.remove("before");
+  node.add(withPort("after"));
+  scene.faults.begin({ lookSlowness: 20 }, 10_000);
+  node.start();
+  await scene.pass(700);
+  assert.equal(scene.entries("PodPhaseChanged").at(-1)?.pod?.uid, "after");
+  node.add(withPort("before"));
+  await scene.pass(60_000);
+  assert.deepEqual(
+    scene.entries("NodePorts").map(({ pod }) => pod?.uid),
+    ["before"],
+  );
+  assert.equal(scene.world.running("before", "before"), undefined);
+  assert.ok(scene.world.running("after", "after"));
+});
+
+test("a container that waits for an image that is not there runs as soon as it is to have another one", async () => {
+  const scene = new Scene();
+  const of = (image: string): Pod => podOf({ restartPolicy: "Always", containers: [runs("c", { image })] });
+  scene.node.add(of("missing:1"));
+  await scene.pass(180_000);
+  assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.reason, "ImagePullBackOff");
+  scene.node.update(of("busybox"));
+  await scene.pass(2000);
+  assert.equal(scene.at("started c").length, 1);
+});

@@ -8,7 +8,7 @@ import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
 import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig } from "./node-config.ts";
 import { SimNode, type SimEntry } from "./node.ts";
-import { drawPlan, type Step } from "./plan.ts";
+import { drawPlan, type Step, stepUid } from "./plan.ts";
 import { drawPod, type PodWishes } from "./pods.ts";
 import { errorText, type Problem, simulationGoesOn } from "./problem.ts";
 import { act } from "./steps.ts";
@@ -230,7 +230,7 @@ class Life {
       node,
       cluster: this.#cluster,
       faults: this.#faults,
-      newPod: (random, name = `pod${index}`) => drawPod(name, `uid-${index}`, random, this.#wishes),
+      newPod: (random, name = `pod${index}`, number = 0) => drawPod(name, stepUid(index, number), random, this.#wishes),
       want: (pod) => {
         this.#referee.wanted(pod);
         node.add(pod);

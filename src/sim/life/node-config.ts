@@ -5,6 +5,8 @@ import { defaultGarbagePolicy } from "../../runtime/garbage.ts";
 import { defaultPodIds } from "../../runtime/id-ranges.ts";
 import type { SimRandom } from "../random.ts";
 
+const podIds = defaultPodIds(65_536);
+
 const resources = {
   cpuQuota: true,
   cpuPeriodMicroseconds: 100_000n,
@@ -57,7 +59,7 @@ export const usualConfig: KubeletConfig = {
     verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] },
     credentialFiles: [],
   },
-  podIds: defaultPodIds(65_536),
+  podIds,
   parallelStarts: 4,
   housekeepingPeriodMs: 2000,
   logRotation: { maxSizeBytes: 10_000, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
@@ -73,7 +75,12 @@ export interface NodeManner {
   readonly isTight?: boolean;
   /** Pods are looked at when there is a reason, and without one after an hour only. */
   readonly isSeldomSynced?: boolean;
+  /** Pods with users of their own soon get ids that others have had. */
+  readonly hasFewIds?: boolean;
 }
+
+/** More than there are pods at a time. */
+const fewPods = 25;
 
 const little = { cpu: "1", memory: "512Mi" };
 
@@ -94,6 +101,7 @@ export function drawConfig(random: SimRandom, manner: NodeManner = {}): KubeletC
     garbage: { ...usualConfig.garbage, ...garbage },
     images,
     parallelStarts,
+    ...(manner.hasFewIds === true && { podIds: { ...podIds, length: fewPods * podIds.perPod } }),
     node: {
       ...usualConfig.node,
       resources: { ...resources, allocatable: manner.isTight === true ? little : allocatable },

@@ -12,6 +12,11 @@ export interface Step {
   readonly seed: number;
 }
 
+/** The UID of a pod that a step brings, of several of one step the one of that number. */
+export function stepUid(index: number, number: number): string {
+  return number === 0 ? `uid-${index}` : `uid-${index}x${number}`;
+}
+
 /**
  * What is done in the life of a seed, by time. Each step stands for itself, so that any of them can be left out and the
  * others mean the same. Each life has some kinds of steps only: what goes wrong rarely shows where everything goes wrong.

@@ -19,8 +19,8 @@ const features: Readonly<Record<string, (pod: Pod, random: SimRandom, always: bo
   deadline: (pod, random, always) =>
     random.chance(always ? 0.4 : 0.1) ? withSpec(pod, { activeDeadlineSeconds: random.integer(1, 200) }) : pod,
   hostNetwork: (pod, random) => (random.chance(0.1) ? withSpec(pod, { hostNetwork: true }) : pod),
-  hostUsers: (pod, random) =>
-    random.chance(0.2) && pod.spec.hostNetwork !== true ? withSpec(pod, { hostUsers: false }) : pod,
+  hostUsers: (pod, random, always) =>
+    random.chance(always ? 0.9 : 0.2) && pod.spec.hostNetwork !== true ? withSpec(pod, { hostUsers: false }) : pod,
   hostPorts: withHostPorts,
   rules: withRestartRules,
   environment: withEnvironment,

@@ -14,8 +14,8 @@ export interface Stage {
   /** Undefined: the node stands alone. */
   readonly cluster: SimCluster | undefined;
   readonly faults: FaultWindows;
-  /** A random pod that was never there before; with a name it takes that. */
-  readonly newPod: (random: SimRandom, name?: string) => Pod;
+  /** A random pod that was never there before; with a name it takes that. Of several of one step each has its number. */
+  readonly newPod: (random: SimRandom, name?: string, number?: number) => Pod;
   readonly want: (pod: Pod) => void;
   readonly change: (pod: Pod) => void;
   /** With a grace other than the pod's own. */

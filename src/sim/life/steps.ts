@@ -38,11 +38,11 @@ const workload = {
     });
   },
   /** Another pod of the same name comes in the same breath, as when a manifest changes. */
-  replacePod: (stage, random) =>
-    onPod(stage, random, ({ metadata }) => {
-      stage.unwant(metadata.uid);
-      stage.want(stage.newPod(random, metadata.name));
-    }),
+  replacePod: (stage, random) => onPod(stage, random, (pod) => replace(stage, random, pod)),
+  /** Every pod gives way to another, as when all of a node's workloads are rolled out anew. */
+  replaceAll: (stage, random) => {
+    for (const [number, pod] of [...stage.node.desired.values()].entries()) replace(stage, random, pod, number);
+  },
   /** Removed, and wanted again under the same UID before it is gone, or long after. */
   returnPod: (stage, random) =>
     onPod(stage, random, (pod) => {
@@ -172,6 +172,9 @@ const windows = {
     const [failBefore, failAfter] = [random.uniform() * most, random.uniform() * most];
     faults.begin({ failBefore, failAfter }, random.integer(1000, 60_000));
   },
+  /** A pod that goes meanwhile has to be told to stop more than once. */
+  failingStops: ({ faults }, random) =>
+    faults.begin({ stopFails: random.pick([0.5, 0.9, 1]) }, random.integer(1000, 60_000)),
   hangingCalls: ({ faults }, random) =>
     faults.begin({ hang: random.pick([0.01, 0.1, 1]) }, random.integer(1000, 40_000)),
   slowCalls: ({ faults }, random) => {
@@ -217,6 +220,7 @@ export const weights: Readonly<Record<NodeStepKind, number>> = {
   removeEndingPod: 2,
   removeStartingPod: 2,
   replacePod: 6,
+  replaceAll: 0.2,
   returnPod: 3,
   changeImage: 4,
   resizePod: 4,
@@ -236,6 +240,7 @@ export const weights: Readonly<Record<NodeStepKind, number>> = {
   removeContainer: 1,
   jumpClock: 2,
   failingCalls: 4,
+  failingStops: 1,
   hangingCalls: 2,
   slowCalls: 2,
   lostEvents: 2,
@@ -280,6 +285,11 @@ function removeSoonAfter(stage: Stage, random: SimRandom): void {
   stage.clock.schedule("a pod to go while it starts", random.integer(0, 600), () => {
     if (stage.node.desired.has(pod.metadata.uid)) stage.unwant(pod.metadata.uid);
   });
+}
+
+function replace(stage: Stage, random: SimRandom, { metadata }: Pod, number?: number): void {
+  stage.unwant(metadata.uid);
+  stage.want(stage.newPod(random, metadata.name, number));
 }
 
 function onPod({ node }: Stage, random: SimRandom, then: (pod: Pod) => void): void {

@@ -35,7 +35,7 @@ const subjects: readonly Subject[] = [
   preemption,
   {
     name: "changes",
-    weights: { changeImage: 30, failingUpdate: 20, changeObjects: 3, slowCalls: 3 },
+    weights: { changeImage: 30, failingUpdate: 20, failingStops: 10, changeObjects: 3, slowCalls: 3 },
     always: new Set(["volumes", "lasting"]),
   },
   {
@@ -52,7 +52,14 @@ const subjects: readonly Subject[] = [
   },
   {
     name: "graces",
-    weights: { removePodSoon: 20, removeEndingPod: 20, removeStartingPod: 20, killSandbox: 6, failingCalls: 6 },
+    weights: {
+      removePodSoon: 20,
+      removeEndingPod: 20,
+      removeStartingPod: 20,
+      killSandbox: 6,
+      failingCalls: 4,
+      failingStops: 10,
+    },
     always: new Set(["hooks", "init", "deadline", "lasting"]),
   },
   {
@@ -85,6 +92,28 @@ const subjects: readonly Subject[] = [
     always: new Set(["probes", "health", "steady", "always restarted"]),
     isQuiet: true,
     pauseMs: 60_000,
+  },
+  {
+    name: "deadlines and restarts",
+    weights: { addPod: 40, killNode: 30, killContainer: 4 },
+    always: new Set(["deadline", "steady"]),
+    isQuiet: true,
+    pauseMs: 60_000,
+  },
+  {
+    name: "sidecars that end",
+    weights: { addPod: 20, killContainer: 20 },
+    always: new Set(["init", "crashing", "always restarted"]),
+    isQuiet: true,
+    pauseMs: 60_000,
+  },
+  {
+    name: "users of their own",
+    weights: { addPod: 40, replaceAll: 60 },
+    always: new Set(["hostUsers", "steady"]),
+    isQuiet: true,
+    pauseMs: 30_000,
+    hasFewIds: true,
   },
   {
     name: "sandboxes",

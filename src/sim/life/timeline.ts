@@ -25,7 +25,7 @@ export function timeline(
   problems: readonly Problem[],
   problem?: Problem,
 ): string {
-  const uid = /\buid-\d+\b/.exec(problem?.detail ?? "")?.[0];
+  const uid = /\buid-\w+\b/.exec(problem?.detail ?? "")?.[0];
   const shown = happenings.filter(({ atMs, podUid, kind }) => {
     const isLater = problem !== undefined && atMs > problem.atMs;
     return !isLater && (uid === undefined || podUid === undefined || podUid === uid || kind === "step");

@@ -88,12 +88,12 @@ export class Agreement implements Rule {
       if (!desired.has(uid)) problems.push(`sandbox ${id} of unwanted pod ${uid} is still there`);
     }
     for (const [path] of cgroups.applied) {
-      const uid = /\/pod(uid-\d+)$/.exec(path)?.[1];
+      const uid = /\/pod(uid-\w+)$/.exec(path)?.[1];
       if (uid !== undefined && !desired.has(uid)) problems.push(`cgroup ${path} is still there`);
     }
     for (const directory of directories) {
       for (const { name } of await files.list(directory)) {
-        const uid = /uid-\d+/.exec(name)?.[0];
+        const uid = /uid-\w+/.exec(name)?.[0];
         if (uid !== undefined && !desired.has(uid)) problems.push(`${directory}/${name} is still there`);
       }
     }

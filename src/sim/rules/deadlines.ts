@@ -1,5 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
-import type { Rule, RuleMaker } from "./rule.ts";
+import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
 
 interface Sight {
   readonly atMs: number;
@@ -30,14 +30,18 @@ export const deadlines: RuleMaker = ({ clock, node, pods }, broken): Rule => {
     }
   }
 
+  function wasSoundBefore(atMs: number): boolean {
+    return node.soundSinceMs === 0 || node.soundSinceMs + recoveredMs < atMs;
+  }
+
   function ended(uid: string, atMs: number): void {
     const sight = first.get(uid);
     const seconds = pods.get(uid)?.spec.activeDeadlineSeconds;
     if (sight === undefined || seconds === undefined) return;
     const lateMs = atMs - sight.atMs - seconds * 1000;
     if (lateMs < -roundingMs) broken("deadline", `${uid} was ended ${-lateMs} ms before its deadline`);
-    // A call that hung before may be what a look waits for.
-    const isSound = node.soundSinceMs < (sight.life === node.lives ? sight.atMs : atMs - lateMs);
+    // A call that hung before may be what the first look waited for, or a later one.
+    const isSound = wasSoundBefore(sight.life === node.lives ? sight.atMs : atMs - lateMs);
     if (isSound && lateMs > noticedWithinMs) broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
   }
 

@@ -102,14 +102,15 @@ export class HookRules implements Rule {
     const { clock, world, node, pods } = this.#scene;
     if (attemptOf(container) > 0) return;
     const names = (pods.get(uid)?.spec.containers ?? []).map(({ name }) => name);
-    const before = new Set(names.slice(0, Math.max(0, names.indexOf(nameOf(container)))));
-    const begunMs = this.#begun.get(`${uid}/${nameOf(container)}`) ?? 0;
+    const own = names.indexOf(nameOf(container));
     for (const other of world.containers.values()) {
       if (other.sandboxId !== container.sandboxId || other.state !== "running") continue;
       const hooked = this.#postStarts.get(other);
-      if (hooked?.life !== node.lives || !before.has(nameOf(other))) continue;
-      // One that could not be started in its turn holds up no other, and comes when it can.
-      if (attemptOf(other) > 0 || begunMs < other.startedMs) continue;
+      const index = names.indexOf(nameOf(other));
+      if (hooked?.life !== node.lives || index === -1 || index >= own) continue;
+      // One that could not be started in its turn holds up none of those behind it, and comes when it can.
+      const begunMs = names.slice(index + 1, own + 1).map((name) => this.#begun.get(`${uid}/${name}`) ?? 0);
+      if (attemptOf(other) > 0 || Math.min(...begunMs) < other.startedMs) continue;
       // A call that is told to have failed ends the wait, though the hook goes on.
       if (hooked.endsAtMs <= clock.nowMs + callMs) continue;
       this.#broken("postStart is waited for", `${uid}: started while the hook of ${nameOf(other)} ran`);

@@ -13,7 +13,7 @@ const firstDelayMs = 10_000;
 const longestDelayMs = 300_000;
 
 /** Images come as the pull policy says, and failed pulls are repeated later and later. */
-export const images: RuleMaker = ({ clock, pods, world }, broken): Rule => {
+export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule => {
   /** By pod and image. */
   const failures = new Map<string, Failed>();
   /** Action entries of pulls under way. */
@@ -31,7 +31,9 @@ export const images: RuleMaker = ({ clock, pods, world }, broken): Rule => {
     const where = `${entry.pod?.uid}/${entry.container}`;
     if (spec?.imagePullPolicy === "Never") broken("pull policy", `${where} is pulled for under Never`);
     const image = dataText(entry, "image");
-    if (spec?.imagePullPolicy === "IfNotPresent" && world.images.has(image)) {
+    // By whom an image was pulled stands on the disk: who can't read it has to pull it again, to see who may have it.
+    const isRecorded = node.diskFaultMs === Number.NEGATIVE_INFINITY;
+    if (spec?.imagePullPolicy === "IfNotPresent" && world.images.has(image) && isRecorded) {
       broken("pull policy", `${where} is pulled for under IfNotPresent, though its image is there`);
     }
     const key = `${entry.pod?.uid} ${image}`;

@@ -3,6 +3,7 @@ import { inCluster } from "./cluster.ts";
 import { changes } from "./changes.ts";
 import { Conditions } from "./conditions.ts";
 import { containers } from "./containers.ts";
+import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
 import { deadlines } from "./deadlines.ts";
 import { ephemeral } from "./ephemeral.ts";
@@ -13,6 +14,7 @@ import { images } from "./images.ts";
 import { init } from "./init.ts";
 import { journal } from "./journal.ts";
 import { pace } from "./pace.ts";
+import { lastStates } from "./last-states.ts";
 import { logs } from "./logs.ts";
 import { made } from "./made.ts";
 import { messages } from "./messages.ts";
@@ -68,8 +70,10 @@ export const rules: readonly RuleMaker[] = [
   mirrorPods,
   reaction,
   changes,
+  (scene, broken) => new Corrections(scene, broken),
   messages,
   logs,
+  lastStates,
   running,
   (scene, broken) => new Agreement(scene, broken),
 ];

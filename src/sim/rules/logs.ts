@@ -1,3 +1,4 @@
+import { usualConfig } from "../life/node-config.ts";
 import { nameOf } from "../world-model.ts";
 import { idOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
@@ -5,7 +6,7 @@ import type { Rule, RuleMaker } from "./rule.ts";
 /**
  * No instance of a container writes to the log of another one. As long as the runtime has a container in a sandbox that is
  * ready, its log is there, unless it is about to be removed: its log goes first. One of an earlier sandbox may be left of
- * a removal that was cut off, before the pod was wanted again.
+ * a removal that was cut off, before the pod was wanted again. Of each no more files are kept than is configured.
  */
 export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
   /** Containers whose removal has begun, by id. */
@@ -33,8 +34,15 @@ export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
         if (world.sandboxes.get(container.sandboxId)?.ready !== true) continue;
         const slash = logPath.lastIndexOf("/");
         const name = logPath.slice(slash + 1);
-        const found = (await node.files.list(logPath.slice(0, slash))).some((file) => file.name.startsWith(name));
-        if (!found) broken("logs stay with their containers", `${uid}/${nameOf(container)} has no ${logPath}`);
+        const files = (await node.files.list(logPath.slice(0, slash))).filter((file) => file.name.startsWith(name));
+        if (files.length > usualConfig.logRotation.maxFiles) {
+          broken(
+            "no more logs than are to be kept",
+            `${uid}/${nameOf(container)} has ${files.length} files of ${name}`,
+          );
+        }
+        if (files.length > 0) continue;
+        broken("logs stay with their containers", `${uid}/${nameOf(container)} has no ${logPath}`);
       }
     },
   };

@@ -96,7 +96,7 @@ export class Preemptions implements Rule {
     if (this.#current?.pod !== pod) {
       this.#close();
       // One that comes once more is let in with what it was granted, by whichever of its manifests.
-      const grants = [pod, ...(this.#manifests.get(uid) ?? [])];
+      const grants = [pod, node.desired.get(uid) ?? pod, ...(this.#manifests.get(uid) ?? [])];
       this.#current = { pod, grants, parts: this.#parts(pod), victims: [] };
     }
     this.#current.victims.push(victim);

@@ -28,6 +28,8 @@ interface Exit {
 }
 
 const tries: ReadonlySet<string> = new Set(["PullImage", "ImagePresent"]);
+/** It was tried, and waits for something else now. */
+const hindrances: ReadonlySet<string> = new Set(["ImagePullBackOff", "ErrImageNeverPull", "StartRetry"]);
 const stops: ReadonlySet<string> = new Set(["PreStopHook", "StopContainer"]);
 const waits: ReadonlySet<string> = new Set(["BackOff", "StartRetry"]);
 
@@ -90,9 +92,9 @@ export class Restarts implements Rule {
     const isTry = kind === "action" || (kind === "decision" && !waits.has(what));
     if (last === undefined) return;
     if (isTry && entry.container !== undefined) last.tried = true;
-    if (!isTry || !tries.has(what)) return;
-    last.triedMs = entry.atMs;
-    if (last.untilMs !== undefined) last.resumedMs ??= entry.atMs;
+    const isStart = isTry && tries.has(what);
+    if (isStart) last.triedMs = entry.atMs;
+    if (last.untilMs !== undefined && (isStart || hindrances.has(what))) last.resumedMs ??= entry.atMs;
   }
 
   changed(before: Pod | undefined, after: Pod): void {
