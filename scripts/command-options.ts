@@ -28,7 +28,10 @@ export function readOptions<Name extends string>(
   const options = Object.fromEntries(
     Object.entries(known).map(([name, { value }]) => [
       name,
-      { type: value === undefined ? "boolean" : "string" } as const,
+      {
+        type: value === undefined ? ("boolean" as const) : ("string" as const),
+        ...(name === "help" && { short: "h" }),
+      },
     ]),
   );
   const found = new Map<Name | "help", string>();
@@ -42,6 +45,7 @@ export function readOptions<Name extends string>(
     if (option.value !== undefined && isMissing(token.value)) {
       throw new UsageError(`${token.rawName} takes a value: ${token.rawName} ${option.value}`);
     }
+    if (found.has(token.name as Name)) throw new UsageError(`${token.rawName} is given twice`);
     found.set(token.name as Name | "help", token.value ?? "");
   }
   return found;

@@ -15,6 +15,8 @@ import type { Report } from "./sim-worker.ts";
 /** More failures than these are only named. */
 const shownFailures = 3;
 const progressMs = 5000;
+/** In fewer lives most kinds of steps can't come up. */
+const manyLives = 100;
 
 interface Totals {
   readonly beganMs: number;
@@ -43,7 +45,7 @@ function figures(totals: Totals): string {
   const seconds = (performance.now() - totals.beganMs) / 1000;
   const hours = totals.simulatedMs / 3_600_000;
   return [
-    `${totals.lives} lives in ${seconds.toFixed(1)} s`,
+    `${totals.lives} ${totals.lives === 1 ? "life" : "lives"} in ${seconds.toFixed(1)} s`,
     `${(totals.lives / seconds).toFixed(1)} seeds/s`,
     `${((hours / seconds) * 60).toFixed(0)} simulated hours/min`,
     `${totals.failures.length} failed`,
@@ -59,7 +61,7 @@ function average({ lives, simulatedMs, steps, actions }: Totals): string {
   return `each life on average: ${minutes} simulated minutes, ${each(sum(steps))} steps, ${each(sum(actions))} actions and decisions`;
 }
 
-function printCoverage({ steps, faults, actions }: Totals): void {
+function printCoverage({ lives, steps, faults, actions }: Totals): void {
   const list = (counts: ReadonlyMap<string, number>): string =>
     [...counts]
       .toSorted(([a], [b]) => a.localeCompare(b))
@@ -67,7 +69,7 @@ function printCoverage({ steps, faults, actions }: Totals): void {
       .join(", ");
   console.log(`steps: ${list(steps)}\nfaults: ${list(faults)}\nactions and decisions: ${list(actions)}`);
   const missing = stepKinds.filter((kind) => !steps.has(kind));
-  if (missing.length > 0) console.log(`steps never taken: ${missing.join(", ")}`);
+  if (missing.length > 0 && lives >= manyLives) console.log(`steps never taken: ${missing.join(", ")}`);
 }
 
 /** Plays the lives, as many at a time as there are threads. */
@@ -121,7 +123,9 @@ async function main(args: readonly string[]): Promise<number> {
   const progress = setInterval(() => console.error(figures(totals)), progressMs);
   await playAll(pool, options, totals);
   clearInterval(progress);
-  console.log(figures(totals));
+  // Traces of the same lives are the same, byte for byte.
+  if (options.isTraced) console.error(figures(totals));
+  else console.log(figures(totals));
   console.log(average(totals));
   printCoverage(totals);
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed);

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { describe, test } from "node:test";
 import { UsageError } from "../scripts/command-options.ts";
 import { readSimOptions, simHelp } from "../scripts/sim-options.ts";
+import { drawPlan } from "../src/sim/life/plan.ts";
 
 /** What a command line that can't be meant is answered. */
 function refusal(line: string): string {
@@ -42,8 +43,11 @@ describe("the simulator's command line", () => {
   });
 
   test("steps have to be of the one life that is played", () => {
-    assert.deepEqual(readSimOptions(["--seed", "2", "--steps", "0,18"])?.parts, { steps: [0, 18] });
-    for (const steps of ["abc", "900", "0,,1", "1.5"]) assert.match(refusal(`--seed 2 --steps ${steps}`), /0 to 18/);
+    const last = drawPlan(2).at(-1)?.index ?? 0;
+    assert.deepEqual(readSimOptions(["--seed", "2", "--steps", `0,${last}`])?.parts, { steps: [0, last] });
+    for (const steps of ["abc", "900", "0,,1", "1.5", `${last + 1}`]) {
+      assert.ok(refusal(`--seed 2 --steps ${steps}`).includes(`0 to ${last}`), steps);
+    }
     assert.match(refusal("--steps 0"), /--steps takes a part of one life/);
     assert.match(refusal("--seed 2 --seeds 2 --steps 0"), /--steps takes a part of one life/);
     assert.equal(refusal("--seed 2 --steps --trace"), "--steps takes a value: --steps LIST");
@@ -60,10 +64,12 @@ describe("the simulator's command line", () => {
     assert.equal(refusal("-x"), "there is no option -x");
     assert.equal(refusal("777"), 'only options are taken, not "777"');
     assert.equal(refusal("--trace=yes"), "--trace takes no value");
+    assert.equal(refusal("--seed 1 --seed 2"), "--seed is given twice");
   });
 
   test("--help has a line for each option", () => {
     assert.equal(readSimOptions(["--help"]), undefined);
+    assert.equal(readSimOptions(["-h"]), undefined);
     for (const name of ["seed", "seeds", "minutes", "threads", "trace", "steps", "without", "help"]) {
       assert.match(simHelp, new RegExp(`^  --${name}( [A-Z]+)? +\\S+`, "m"));
     }

@@ -53,8 +53,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "sidecar-need-not-have-started",
     file: "src/runtime/init-actions.ts",
-    from: "started: decision.kill === undefined && context.started(container, current)",
-    to: "started: decision.kill === undefined",
+    from: "started: stays && context.started(container, current)",
+    to: "started: stays",
   },
   {
     name: "sidecars-stop-with-the-rest",

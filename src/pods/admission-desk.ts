@@ -53,9 +53,9 @@ export class AdmissionDesk {
     this.#judge(change, this.#decide(change.pod), undefined);
   }
 
-  /** Whether the pod would be refused for that reason, if it were new. */
-  refuses(pod: Pod, reason: Rejection["reason"]): boolean {
-    const admission = this.#decide(pod);
+  /** Whether pods that were let in leave the pod nothing of that, whoever waits for it. */
+  lost(pod: Pod, reason: Rejection["reason"]): boolean {
+    const admission = this.#deps.decide(this.#toHave(pod), this.#letIn(pod));
     return admission.kind === "reject" && admission.rejection.reason === reason;
   }
 
@@ -190,8 +190,13 @@ export class AdmissionDesk {
     });
   }
 
-  /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */
   #holders(candidate: Pod): Holder[] {
+    const promised = this.#ahead(candidate).map((pod) => ({ pod: this.#toHave(pod), ending: false }));
+    return [...this.#letIn(candidate), ...promised.filter(({ pod }) => !isSameName(pod, candidate))];
+  }
+
+  /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */
+  #letIn(candidate: Pod): Holder[] {
     const { workers, granted } = this.#deps;
     const held = workers.list().flatMap((worker): Holder[] => {
       const { pod } = worker;
@@ -200,8 +205,7 @@ export class AdmissionDesk {
       if (returning !== undefined) return [{ pod: returning.letIn, ending: returning.end !== undefined }];
       return pod === undefined || !isActive(worker) ? [] : [{ pod: granted(pod), ending: isEnding(worker) }];
     });
-    const promised = this.#ahead(candidate).map((pod) => ({ pod: this.#toHave(pod), ending: false }));
-    return [...held, ...promised].filter(({ pod }) => !isSameName(pod, candidate));
+    return held.filter(({ pod }) => !isSameName(pod, candidate));
   }
 }
 

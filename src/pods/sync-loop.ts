@@ -246,10 +246,10 @@ export class SyncLoop {
 
   /**
    * The runtime has something of it: it was admitted, in this life or an earlier one. Its host ports may be another
-   * one's by now, that came while nobody wanted this one.
+   * one's by now, that was let in while nobody wanted this one.
    */
   #mayRunOn(pod: Pod): boolean {
-    return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#desk.refuses(pod, "NodePorts");
+    return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#desk.lost(pod, "NodePorts");
   }
 }
 

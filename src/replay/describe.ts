@@ -6,8 +6,10 @@ import type { Difference, Replay } from "./replay.ts";
 /** What a replay came to, for people. */
 export function replayText({ decisions, pods, lives, cutOff, different, first }: Replay, paint: Paint): string[] {
   const from = `${count(decisions, "decision")} about ${count(pods, "pod")} in ${count(lives, "life", "lives")}`;
-  const lines = first === undefined ? [`${from}: ${paint.good("each the same today")}`] : [];
-  if (first !== undefined) {
+  const lines: string[] = [];
+  if (decisions === 0) lines.push("there is nothing to compare: no decision is recorded");
+  else if (first === undefined) lines.push(`${from}: ${paint.good("each the same today")}`);
+  else {
     lines.push(`${from}: ${paint.bad(`${different} ${different === 1 ? "differs" : "differ"} today`)}`);
     lines.push("", ...differenceText(first, paint));
   }

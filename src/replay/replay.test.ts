@@ -204,6 +204,7 @@ describe("a recording", () => {
   test("is read one pod only by name, namespace and name, or UID", () => {
     for (const selector of ["pod", "default/pod", "uid"]) assert.equal(replay(header + line, selector).decisions, 1);
     assert.equal(replay(header + line, "other").decisions, 0);
+    assert.deepEqual(replayText(replay(header), plainPaint), ["there is nothing to compare: no decision is recorded"]);
   });
 
   test("is read to where it was cut off, at its end or where another life goes on", () => {
