@@ -52,6 +52,7 @@ export class Preemptions implements Rule {
 
   changed(before: Pod | undefined, after: Pod): void {
     const { uid } = after.metadata;
+    this.#close();
     this.#coming.delete(uid);
     this.#manifests.set(uid, [...(this.#manifests.get(uid) ?? (before ? [before] : [])), after]);
   }
