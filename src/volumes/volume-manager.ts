@@ -62,6 +62,16 @@ interface PodMemory {
   readonly contents: Map<string, readonly unknown[]>;
 }
 
+/** What the content of a volume is made of now; undefined: it has none, or that is not known yet. */
+function knownInputs({ content }: PreparedVolume): readonly unknown[] | undefined {
+  try {
+    return content?.inputs();
+  } catch (error) {
+    if (error instanceof NotKnownYetError) return undefined;
+    throw error;
+  }
+}
+
 /** Says which volume it is; every event, status and log line of it needs that. */
 class SetUpError extends VolumeError {}
 
@@ -227,8 +237,12 @@ export class VolumeManager implements VolumeProvider {
     const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
       try {
         const volume = prepare();
+        // As they are now: what changes while the volume is being written is not in it.
+        const inputs = knownInputs(volume);
         if (!(await volume.isSetUp())) await this.#setUp(pod, volume, cause, signal);
-        this.#remember(pod, volume);
+        const { contents } = this.#memoryOf(pod.metadata.uid);
+        if (inputs === undefined) contents.delete(name);
+        else contents.set(name, inputs);
         mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.type !== "hostPath" });
         missing.delete(name);
       } catch (error) {
@@ -288,17 +302,6 @@ export class VolumeManager implements VolumeProvider {
       }
     }
     memory.contents.set(name, inputs);
-  }
-
-  #remember(pod: Pod, { name, content }: PreparedVolume): void {
-    if (content === undefined) return;
-    const { contents } = this.#memoryOf(pod.metadata.uid);
-    try {
-      contents.set(name, content.inputs());
-    } catch (error) {
-      if (!(error instanceof NotKnownYetError)) throw error;
-      contents.delete(name);
-    }
   }
 
   async #bindSubPath(
