@@ -1,7 +1,7 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf } from "./entry-data.ts";
+import { idOf, isToldToRun } from "./entry-data.ts";
 import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** A command that was on its way is asked a moment later. */
@@ -45,7 +45,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     },
     entry: (entry) => {
       const { what, pod, atMs } = entry;
-      if (what === "ContainerStarted") told.add(idOf(entry));
+      if (isToldToRun(entry)) told.add(idOf(entry));
       if (what === lifeStarted) endingMs.clear();
       const uid = pod?.uid ?? "";
       if (what === "PodTerminating" && !endingMs.has(uid)) endingMs.set(uid, atMs);

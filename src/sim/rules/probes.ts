@@ -3,7 +3,7 @@ import { type Probe, probeOf, type ProbeType, probeTimes } from "../../prober/pr
 import type { SimEntry } from "../life/node.ts";
 import { mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf, whereOf } from "./entry-data.ts";
+import { idOf, isToldToRun, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 /** One probe that was sent to a container, and what it was told. */
@@ -29,7 +29,7 @@ export class ProbeRules implements Rule {
   readonly #history = new Map<string, Sent[]>();
   /** Instances that are being stopped: of them nothing is asked any more. */
   readonly #stopping = new Set<string>();
-  /** Instances that podwright has seen: until then it asks the one before, at an address that both have. */
+  /** Instances that podwright has told of: until then it asks the one before, at an address that both have. */
   readonly #seen = new Set<string>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
@@ -48,7 +48,7 @@ export class ProbeRules implements Rule {
   }
 
   entry(entry: SimEntry): void {
-    if (entry.what === "ContainerStarted") this.#seen.add(idOf(entry));
+    if (isToldToRun(entry)) this.#seen.add(idOf(entry));
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
     if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {

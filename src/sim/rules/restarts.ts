@@ -100,7 +100,13 @@ export class Restarts implements Rule {
   changed(before: Pod | undefined, after: Pod): void {
     if (before === undefined) return;
     for (const { name } of allOf(after)) {
-      if (resourcesOf(before, name) !== resourcesOf(after, name)) this.#resized.add(`${after.metadata.uid}/${name}`);
+      const key = `${after.metadata.uid}/${name}`;
+      if (resourcesOf(before, name) !== resourcesOf(after, name)) this.#resized.add(key);
+      // Each image has its own back-off.
+      const last = this.#lastExit.get(key);
+      if (last === undefined || specOf(before, name)?.image === specOf(after, name)?.image) continue;
+      delete last.untilMs;
+      delete last.resumedMs;
     }
   }
 
