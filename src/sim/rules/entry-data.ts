@@ -15,8 +15,3 @@ export function idOf(entry: SimEntry): string {
 export function whereOf({ pod, container }: SimEntry): string {
   return `${pod?.uid}/${container}`;
 }
-
-/** Podwright says that a container runs: it has looked at its pod. */
-export function isToldToRun(entry: SimEntry): boolean {
-  return entry.what === "ContainerStateChanged" && dataText(entry, "state") === "running";
-}

@@ -1,7 +1,7 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf, isToldToRun } from "./entry-data.ts";
+import { KnownInstances } from "./known-instances.ts";
 import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** A command that was on its way is asked a moment later. */
@@ -14,8 +14,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
   const endingMs = new Map<string, number>();
   /** How far the wall clock was off when containers started, by id: the runtime dates starts by it. */
   const offsets = new Map<string, number>();
-  /** Containers that podwright has told of: until then it asks the one before, at an address that both have. */
-  const told = new Set<string>();
+  const instances = new KnownInstances();
   const wallOffsetMs = (): number => clock.wallMs - clock.nowMs;
 
   function probed({ podUid: uid, container, probe }: WorldChange): void {
@@ -31,7 +30,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     const { initContainers = [], containers = [] } = pods.get(uid)?.spec ?? {};
     const own = [...initContainers, ...containers].find(({ name }) => name === nameOf(container));
     const spec = own && probeOf(own, probe.type);
-    if (spec === undefined || !told.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
+    if (spec === undefined || !instances.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
     const earlyMs = container.startedMs + probeTimes(spec).initialDelayMs - clock.nowMs;
     if (earlyMs > roundingMs) broken("initial delay", `${where} was probed for ${probe.type} ${earlyMs} ms early`);
   }
@@ -45,7 +44,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     },
     entry: (entry) => {
       const { what, pod, atMs } = entry;
-      if (isToldToRun(entry)) told.add(idOf(entry));
+      instances.hear(entry);
       if (what === lifeStarted) endingMs.clear();
       const uid = pod?.uid ?? "";
       if (what === "PodTerminating" && !endingMs.has(uid)) endingMs.set(uid, atMs);

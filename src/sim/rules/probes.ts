@@ -3,7 +3,8 @@ import { type Probe, probeOf, type ProbeType, probeTimes } from "../../prober/pr
 import type { SimEntry } from "../life/node.ts";
 import { mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { idOf, isToldToRun, whereOf } from "./entry-data.ts";
+import { idOf, whereOf } from "./entry-data.ts";
+import { KnownInstances } from "./known-instances.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 /** One probe that was sent to a container, and what it was told. */
@@ -29,8 +30,7 @@ export class ProbeRules implements Rule {
   readonly #history = new Map<string, Sent[]>();
   /** Instances that are being stopped: of them nothing is asked any more. */
   readonly #stopping = new Set<string>();
-  /** Instances that podwright has told of: until then it asks the one before, at an address that both have. */
-  readonly #seen = new Set<string>();
+  readonly #instances = new KnownInstances();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
 
@@ -43,12 +43,12 @@ export class ProbeRules implements Rule {
     if (type !== "probed" || container === undefined || probe === undefined) return;
     const spec = this.#containerOf(uid, nameOf(container));
     const { clock, node } = this.#scene;
-    if (spec === undefined || !this.#seen.has(container.id)) return;
+    if (spec === undefined || !this.#instances.has(container.id)) return;
     this.#sent(container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
   }
 
   entry(entry: SimEntry): void {
-    if (isToldToRun(entry)) this.#seen.add(idOf(entry));
+    this.#instances.hear(entry);
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
     if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {
