@@ -1,20 +1,22 @@
 import { lifeStarted } from "../../journal/entry.ts";
 import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
-import { KnownInstances } from "./known-instances.ts";
-import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
+import { idOf } from "./entry-data.ts";
+import { isUnseen, type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** A command that was on its way is asked a moment later. */
 const callMs = 500;
 const roundingMs = 5;
 
 /** Nothing is probed before its initial delay is over, and of a pod that ends only its readiness. */
-export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule => {
+export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
+  const { clock, node, pods } = scene;
   /** Simulated ms since which this life stops pods. */
   const endingMs = new Map<string, number>();
   /** How far the wall clock was off when containers started, by id: the runtime dates starts by it. */
   const offsets = new Map<string, number>();
-  const instances = new KnownInstances();
+  /** Containers that podwright has told of: until then it asks the one before, at an address that both have. */
+  const told = new Set<string>();
   const wallOffsetMs = (): number => clock.wallMs - clock.nowMs;
 
   function probed({ podUid: uid, container, probe }: WorldChange): void {
@@ -30,9 +32,10 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     const { initContainers = [], containers = [] } = pods.get(uid)?.spec ?? {};
     const own = [...initContainers, ...containers].find(({ name }) => name === nameOf(container));
     const spec = own && probeOf(own, probe.type);
-    if (spec === undefined || !instances.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
+    if (spec === undefined || !told.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
     const earlyMs = container.startedMs + probeTimes(spec).initialDelayMs - clock.nowMs;
-    if (earlyMs > roundingMs) broken("initial delay", `${where} was probed for ${probe.type} ${earlyMs} ms early`);
+    if (earlyMs <= roundingMs || isUnseen(scene, uid)) return;
+    broken("initial delay", `${where} was probed for ${probe.type} ${earlyMs} ms early`);
   }
 
   return {
@@ -44,7 +47,7 @@ export const probeTimeRules: RuleMaker = ({ clock, node, pods }, broken): Rule =
     },
     entry: (entry) => {
       const { what, pod, atMs } = entry;
-      instances.hear(entry);
+      if (what === "ContainerStarted") told.add(idOf(entry));
       if (what === lifeStarted) endingMs.clear();
       const uid = pod?.uid ?? "";
       if (what === "PodTerminating" && !endingMs.has(uid)) endingMs.set(uid, atMs);

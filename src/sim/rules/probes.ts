@@ -4,8 +4,7 @@ import type { SimEntry } from "../life/node.ts";
 import { mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { idOf, whereOf } from "./entry-data.ts";
-import { KnownInstances } from "./known-instances.ts";
-import type { Break, Rule, Scene } from "./rule.ts";
+import { type Break, isUnseen, type Rule, type Scene } from "./rule.ts";
 
 /** One probe that was sent to a container, and what it was told. */
 interface Sent {
@@ -30,7 +29,8 @@ export class ProbeRules implements Rule {
   readonly #history = new Map<string, Sent[]>();
   /** Instances that are being stopped: of them nothing is asked any more. */
   readonly #stopping = new Set<string>();
-  readonly #instances = new KnownInstances();
+  /** Instances that podwright has seen: until then it asks the one before, at an address that both have. */
+  readonly #seen = new Set<string>();
   /** Instances whose startup probe has succeeded. */
   readonly #started = new Set<string>();
 
@@ -43,12 +43,12 @@ export class ProbeRules implements Rule {
     if (type !== "probed" || container === undefined || probe === undefined) return;
     const spec = this.#containerOf(uid, nameOf(container));
     const { clock, node } = this.#scene;
-    if (spec === undefined || !this.#instances.has(container.id)) return;
-    this.#sent(container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
+    if (spec === undefined || !this.#seen.has(container.id)) return;
+    this.#sent(uid, container.id, spec, { ...probe, atMs: clock.nowMs, life: node.lives });
   }
 
   entry(entry: SimEntry): void {
-    this.#instances.hear(entry);
+    if (entry.what === "ContainerStarted") this.#seen.add(idOf(entry));
     const container = this.#containerOf(entry.pod?.uid ?? "", entry.container);
     if (container === undefined) return;
     if (entry.kind === "action" && (entry.what === "StopContainer" || entry.what === "PreStopHook")) {
@@ -68,12 +68,13 @@ export class ProbeRules implements Rule {
   }
 
   /** Nothing but the start is probed before it was seen, and nothing more often than its period. */
-  #sent(id: string, container: Container, probe: Sent): void {
+  #sent(uid: string, id: string, container: Container, probe: Sent): void {
     const all = this.#history.get(id) ?? [];
     this.#history.set(id, all);
     const spec = probeOf(container, probe.type);
     if (spec === undefined) return this.#broken("probes as specified", `${id}: probed for ${probe.type}`);
-    if (probe.type !== "startup" && container.startupProbe !== undefined && !this.#started.has(id)) {
+    const needsStart = probe.type !== "startup" && container.startupProbe !== undefined && !isUnseen(this.#scene, uid);
+    if (needsStart && !this.#started.has(id)) {
       this.#broken("startup first", `${id}: ${probe.type} was probed before it had started`);
     }
     if (probe.type === "startup" && probe.ok) this.#started.add(id);

@@ -31,6 +31,11 @@ export interface Scene {
 /** Past this all is well again after faults: the longest deadline of a call that hung before, and a little. */
 export const recoveredMs = 150_000;
 
+/** The pod ends, and may not have been looked at since: an instance that came last is taken for the one before. */
+export function isUnseen({ clock, node }: Scene, uid: string): boolean {
+  return node.soundSinceMs + recoveredMs > clock.nowMs && node.isEnding(uid);
+}
+
 /** Says that a rule was broken, and by what. */
 export type Break = (rule: string, detail: string) => void;
 
