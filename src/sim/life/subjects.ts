@@ -88,7 +88,7 @@ const subjects: readonly Subject[] = [
   },
   {
     name: "probes and a full disk",
-    weights: { addPod: 12, diskFull: 12, killNode: 2 },
+    weights: { addPod: 30, diskFull: 40, killNode: 6 },
     always: new Set(["probes", "health", "steady", "always restarted"]),
     isQuiet: true,
     pauseMs: 60_000,
