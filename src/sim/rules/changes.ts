@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { nameOf, type SimContainer } from "../world-model.ts";
+import { forgetPod } from "./entry-data.ts";
 import { type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
 
 /** Two steps on the slowest disk; a step that nobody asked for comes after a minute at the earliest. */
@@ -56,9 +57,7 @@ export const changes: RuleMaker = ({ clock, world, node, pods, unwanted }, broke
       if (kind === "action" && (container !== undefined || what.includes("Sandbox"))) underWay.set(seq, pod.uid);
       const isTakenUp = kind === "action" && (what === "PreStopHook" || what === "StopContainer");
       if (isTakenUp) waiting.delete(`${pod.uid}/${container}`);
-      if (what === "PodTerminating") {
-        for (const key of waiting.keys()) if (key.startsWith(`${pod.uid}/`)) waiting.delete(key);
-      }
+      if (what === "PodTerminating") forgetPod(pod.uid, waiting);
     },
   };
 };

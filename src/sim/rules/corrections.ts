@@ -1,7 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
-import { whereOf } from "./entry-data.ts";
+import { forgetPod, whereOf } from "./entry-data.ts";
 import { recoveredMs, type Break, type Rule, type Scene } from "./rule.ts";
 
 /** A step that nobody asked for comes after a minute at the earliest. */
@@ -46,7 +46,8 @@ export class Corrections implements Rule {
     if (this.#corrected.size > 0) this.#look();
     if (pod === undefined) return;
     // What waits does so for something else from then on, or for nothing.
-    if (what.includes("Sandbox") || what === "PodTerminating" || what === "RemoveContainer") this.#forget(pod.uid);
+    const isOther = what.includes("Sandbox") || what === "PodTerminating" || what === "RemoveContainer";
+    if (isOther) forgetPod(pod.uid, this.#waiting, this.#corrected);
     const key = whereOf(entry);
     if (kind === "action" || tries.has(what)) for (const known of [this.#waiting, this.#corrected]) known.delete(key);
     if (what !== "StartRetry" || container === undefined || until === undefined) return;
@@ -62,12 +63,6 @@ export class Corrections implements Rule {
       this.#corrected.delete(key);
       if (isOver) continue;
       this.#broken("changes are taken up", `${key} still waits as it was after ${clock.nowMs - atMs} ms`);
-    }
-  }
-
-  #forget(uid: string): void {
-    for (const known of [this.#waiting, this.#corrected]) {
-      for (const key of known.keys()) if (key.startsWith(`${uid}/`)) known.delete(key);
     }
   }
 }

@@ -15,3 +15,14 @@ export function idOf(entry: SimEntry): string {
 export function whereOf({ pod, container }: SimEntry): string {
   return `${pod?.uid}/${container}`;
 }
+
+/** What a rule keeps, by names that begin with `uid/`. */
+interface Kept {
+  keys(): Iterable<string>;
+  delete(key: string): boolean;
+}
+
+/** Forgets all that is kept of the pod's containers. */
+export function forgetPod(uid: string, ...kept: readonly Kept[]): void {
+  for (const each of kept) for (const key of each.keys()) if (key.startsWith(`${uid}/`)) each.delete(key);
+}

@@ -1,4 +1,5 @@
 import { nameOf } from "../world-model.ts";
+import { forgetPod } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** An ephemeral container runs once in its pod's life, whatever it ended with and whatever becomes of the pod's sandbox. */
@@ -18,7 +19,7 @@ export const ephemeral: RuleMaker = ({ pods }, broken): Rule => {
     },
     reborn: (uid) => {
       tampered.delete(uid);
-      for (const where of ran) if (where.startsWith(`${uid}/`)) ran.delete(where);
+      forgetPod(uid, ran);
     },
     tampered: (uid) => void tampered.add(uid),
   };

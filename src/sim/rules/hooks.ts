@@ -1,5 +1,6 @@
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import { forgetPod } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 interface Hooked {
@@ -50,7 +51,7 @@ export class HookRules implements Rule {
   }
 
   reborn(uid: string): void {
-    for (const key of [...this.#begun.keys()]) if (key.startsWith(`${uid}/`)) this.#begun.delete(key);
+    forgetPod(uid, this.#begun);
   }
 
   #preStop(container: SimContainer, uid: string, durationMs: number): void {

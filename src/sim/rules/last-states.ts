@@ -1,5 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
-import { dataText, whereOf } from "./entry-data.ts";
+import { dataText, forgetPod, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /**
@@ -10,16 +10,12 @@ export const lastStates: RuleMaker = ({ node }, broken): Rule => {
   /** Containers of which this life has said that they had ended, by `uid/name`. */
   const ended = new Set<string>();
 
-  function forget(uid: string): void {
-    for (const where of [...ended]) if (where.startsWith(`${uid}/`)) ended.delete(where);
-  }
-
   return {
-    reborn: forget,
-    tampered: forget,
+    reborn: (uid) => forgetPod(uid, ended),
+    tampered: (uid) => forgetPod(uid, ended),
     entry: (entry) => {
       if (entry.what === lifeStarted) ended.clear();
-      if (entry.what === "PodFinished") forget(entry.pod?.uid ?? "");
+      if (entry.what === "PodFinished") forgetPod(entry.pod?.uid ?? "", ended);
       if (entry.what !== "ContainerStateChanged" || dataText(entry, "state") !== "terminated") return;
       ended.add(whereOf(entry));
     },

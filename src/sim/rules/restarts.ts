@@ -4,7 +4,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { isRejection } from "../../pods/admission.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
-import { idOf, whereOf } from "./entry-data.ts";
+import { forgetPod, idOf, whereOf } from "./entry-data.ts";
 import { type Break, type Rule, type Scene, recoveredMs } from "./rule.ts";
 import { restartsAll } from "./start-over.ts";
 
@@ -122,9 +122,7 @@ export class Restarts implements Rule {
   }
 
   #forget(uid: string): void {
-    for (const known of [this.#lastExit, this.#backOffs]) {
-      for (const key of [...known.keys()]) if (key.startsWith(`${uid}/`)) known.delete(key);
-    }
+    forgetPod(uid, this.#lastExit, this.#backOffs);
   }
 
   tampered(uid: string): void {

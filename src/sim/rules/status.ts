@@ -2,7 +2,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import type { KnownPod } from "../../kubelet.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
-import { dataText, idOf, whereOf } from "./entry-data.ts";
+import { dataText, forgetPod, idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
@@ -67,7 +67,7 @@ export class StatusRules implements Rule {
   reborn(uid: string): void {
     this.#tampered.delete(uid);
     this.#phases.delete(uid);
-    for (const key of [...this.#counts.keys()]) if (key.startsWith(`${uid}/`)) this.#counts.delete(key);
+    forgetPod(uid, this.#counts);
   }
 
   tampered(uid: string): void {
