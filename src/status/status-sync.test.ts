@@ -198,6 +198,43 @@ describe("StatusSync", () => {
     });
   });
 
+  test("what somebody else made of it while a patch was on its way is put right, in a while", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const [pod, unready] = [apiPod("a"), { ...running, conditions: [ready("False")] }];
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(answer(pod, running, "11"));
+      statuses.set(pod, { ...running, message: "m" }, cause);
+      await kube.clock.advance(detailsMs);
+      const slow = await kube.next();
+      assert.deepEqual(slow.body, { metadata: { uid: "uid-a" }, status: { message: "m" } });
+      await slow.json(answer(pod, { ...unready, message: "m" }, "13"));
+      await kube.clock.advance(9_999);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(1);
+      const { status } = (await kube.next()).body as { status: PodStatus };
+      assert.deepEqual(
+        status.conditions?.map(({ type, status: is }) => [type, is]),
+        [["Ready", "True"]],
+      );
+    });
+  });
+
+  test("what somebody else made of it after a patch is put right though it is heard of before that has been answered", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      const slow = await kube.next();
+      sync.podSeen(apiPod("a", { resourceVersion: "12" }, { ...running, conditions: [ready("False")] }));
+      await slow.json(answer(pod, running, "11"));
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(10_000);
+      const { status } = (await kube.next()).body as { status: PodStatus };
+      assert.equal(status.conditions?.[0]?.status, "True");
+    });
+  });
+
   test("conditions of others are left alone", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const gate = { ...ready("True"), type: "example.org/gate" };

@@ -13,7 +13,7 @@ import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { difference, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
 import { StatusNews } from "./status-news.ts";
-import { foreignConditions, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
+import { foreignConditions, isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
 
 export interface StatusSyncDependencies {
   readonly client: ApiClient;
@@ -248,6 +248,8 @@ export class StatusSync {
     const write = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
       this.#writes.delete(write);
+      // While the write was on its way, others may have written too.
+      this.#reconcile(entry);
       this.#pump();
     });
     this.#writes.add(write);
@@ -274,7 +276,9 @@ export class StatusSync {
     const latest = this.#latest(entry);
     if (latest === undefined) return;
     const { pod, found, cause } = entry;
-    const patch = statusPatch(pod.metadata.uid, found, latest.status);
+    const { uid } = pod.metadata;
+    const patch = statusPatch(uid, found, latest.status);
+    let left: object | undefined;
     if (patch !== undefined) {
       const { clock, journal, client } = this.#deps;
       const message = `telling the API server that the pod is ${latest.status.phase}`;
@@ -282,11 +286,13 @@ export class StatusSync {
       const after = await perform(journal, clock, action, () =>
         client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
       );
-      has(entry, after.pod ?? { metadata: after.metadata, status: latest.status });
+      const taken = after.pod ?? { metadata: after.metadata, status: latest.status };
+      has(entry, taken);
+      left = statusPatch(uid, taken.status, latest.status);
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
-    entry.refused = difference(entry, latest.status);
+    entry.refused = isPartOf(left, patch) ? JSON.stringify(left) : undefined;
   }
 
   /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */

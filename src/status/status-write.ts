@@ -49,6 +49,18 @@ export function statusPatch(uid: string, found: PodStatus | undefined, wanted: P
   return status && { metadata: { uid }, status };
 }
 
+/**
+ * Whether a patch that the server has taken said all that is said once more in `left`: then that is what the server does
+ * not take. What the patch left out, as the server had it, somebody else has changed meanwhile. Pure.
+ */
+export function isPartOf(left: unknown, patch: unknown): boolean {
+  if (Array.isArray(left)) {
+    return Array.isArray(patch) && left.every((item) => patch.some((other) => isPartOf(item, other)));
+  }
+  if (!isRecord(left)) return left === patch;
+  return isRecord(patch) && Object.entries(left).every(([key, value]) => key in patch && isPartOf(value, patch[key]));
+}
+
 /** The conditions that others have written: readiness gates, DisruptionTarget … Pure. */
 export function foreignConditions(status: PodStatus | undefined): PodCondition[] {
   return (status?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));

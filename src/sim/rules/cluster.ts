@@ -18,6 +18,8 @@ const unwantedCodes: ReadonlySet<string> = new Set(["ManifestRemoved", "PodDelet
 const leaseMs = 40_000;
 /** Between two renewals of a node at which nothing is wrong: 10 s, and a little. */
 const renewalMs = 15_000;
+/** Reasons of conditions that others than podwright write at the server. */
+const othersReasons: ReadonlySet<string> = new Set(["NodeStatusUnknown", "SomebodyElse"]);
 /** Answers that well-formed requests of a kubelet never get. */
 const badCodes: ReadonlySet<number> = new Set([400, 403, 405, 415, 422]);
 
@@ -126,11 +128,11 @@ class ClusterRules implements Rule {
     const known = this.#known.get(uid);
     if (stored === undefined || known === undefined || isMirror(stored)) return;
     const now = statusOf(stored);
-    const exactly = known.all.indexOf(signature(now), known.told);
     // A life that has heard nothing of the server goes on from the phase that the server has.
     const wasRunning = now["phase"] === "Running" && statusOf(before)["phase"] === "Running";
-    const behind = wasRunning ? known.all.indexOf(signature({ ...now, phase: "Pending" }), known.told) : -1;
-    const told = exactly >= 0 ? exactly : behind;
+    const behind = wasRunning ? [{ ...now, phase: "Pending" }] : [];
+    const readings = new Set([now, ...behind].flatMap(withoutOthers).map(signature));
+    const told = known.all.findIndex((each, index) => index >= known.told && readings.has(each));
     if (told >= 0) known.told = told;
     else {
       this.#broken("statuses are sent in order", `${uid}: ${signature(now)} is older than what was sent`);
@@ -241,6 +243,16 @@ function difference(uid: string, known: PodStatus, stored: Stored): string[] {
 
 function phaseOf(stored: Stored): string {
   return String(statusOf(stored)["phase"]);
+}
+
+/** A patch leaves alone what somebody else has said of Ready since the one before; podwright's own word was either. */
+function withoutOthers(status: Fields): Fields[] {
+  const conditions = listAt(status, "conditions");
+  if (!conditions.some(({ type, reason }) => type === "Ready" && othersReasons.has(String(reason)))) return [status];
+  return ["True", "False"].map((ready) => ({
+    ...status,
+    conditions: conditions.map((each) => (each["type"] === "Ready" ? { ...each, status: ready } : each)),
+  }));
 }
 
 function statusOf({ value }: Stored): Fields {
