@@ -56,3 +56,35 @@ test("a resize that fails is told once with why, and with its own generation whe
   assert.equal(completed, `ResizeCompleted: Pod resize completed: ${summary("300m", 2)}`);
   assert.deepEqual(more, []);
 });
+
+test("a resize carried out while the disk was full is noted as soon as that has room", async () => {
+  const scene = new Scene();
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  scene.faults.begin({ diskFull: true }, 5000);
+  scene.node.update(asking("300m", 2));
+  await scene.pass(4000);
+  const updates = scene.entries("UpdateContainerResources").length;
+  assert.ok(updates > 0);
+  await scene.pass(180_000);
+  const text = new TextDecoder().decode(await scene.node.files.read("/var/lib/kubelet/actuated_pods_state", 1 << 20));
+  assert.match(text, /300m/u);
+  assert.doesNotMatch(text, /400m/u);
+});
+
+test("what an earlier life has resized without being able to note it is not resized again", async () => {
+  const scene = new Scene();
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  scene.faults.begin({ diskFull: true }, 5000);
+  scene.node.update(asking("300m", 2));
+  await scene.pass(4000);
+  const updates = scene.entries("UpdateContainerResources").length;
+  assert.ok(updates > 0);
+  scene.node.kill();
+  await scene.pass(5000);
+  scene.node.start();
+  await scene.pass(60_000);
+  assert.equal(scene.entries("UpdateContainerResources").length, updates);
+  assert.equal(scene.status()?.containerStatuses?.[0]?.resources?.requests?.["cpu"], "300m");
+});

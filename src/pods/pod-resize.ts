@@ -70,6 +70,8 @@ export class PodResizing {
   /** A change failed: it may have been carried out all the same, and the record says otherwise. */
   #isUnsure = false;
   #status: PodStatus | undefined;
+  /** What is recorded was compared with the runtime's word in this life. */
+  #isRecordRight = false;
 
   constructor(deps: ResizeDependencies, pod: PodRef) {
     this.#deps = deps;
@@ -95,6 +97,7 @@ export class PodResizing {
   /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
   observe(pod: Pod, status: PodStatus): void {
     const { allocations, journal } = this.#deps;
+    this.#putRight(pod, status);
     this.#seen = pod;
     this.#status = status;
     const cause = allocations.granted(this.#pod.uid)?.cause;
@@ -120,6 +123,18 @@ export class PodResizing {
       allocations.retry({ code: "ResizeCompleted", message: "a pod was resized", entry });
     }
     this.#inProgress = resizing;
+  }
+
+  /**
+   * An earlier life may have come further with a resize than it could note: before the first one of this life, what the
+   * runtime says of the containers counts, or what is done next begins at what they had long ago.
+   */
+  #putRight(pod: Pod, status: PodStatus): void {
+    const { actuated } = this.#deps.runtime;
+    const recorded = actuated.get(this.#pod.uid);
+    if (this.#isRecordRight || recorded === undefined || !isResizing(pod, status, recorded)) return;
+    this.#isRecordRight = true;
+    actuated.set(this.#pod.uid, asTold(recorded, status, pod));
   }
 
   /** The resize could not be carried out. */
@@ -158,7 +173,8 @@ export class PodResizing {
   /** What the pod's containers have, as far as anybody knows: while that is unsure, the runtime's word counts. */
   #given(): PodResources | undefined {
     const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
-    return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;
+    if (!this.#isUnsure || recorded === undefined || !this.#status || !this.#seen) return recorded;
+    return asTold(recorded, this.#status, this.#seen);
   }
 
   #eventMessage(reason: string, pod: Pod, error?: string): string {

@@ -120,9 +120,12 @@ export class AllocationManager {
     return this.#granted.get(uid);
   }
 
-  /** Resolves when what was granted so far is on disk. */
+  /** Resolves when what was granted so far is on disk, or can't be written. What has been carried out follows. */
   async saved(): Promise<void> {
-    await this.#deps.allocated.saved();
+    const { allocated, actuated } = this.#deps;
+    // Who carried it out has tried; a disk is full for a while only.
+    void actuated.saved();
+    await allocated.saved();
   }
 
   /** The pod is gone: what it held is free. */

@@ -3,10 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import { parseList } from "../resources/pod-totals.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 
-/**
- * Records what a container was given, or with `undefined` the pod as a whole; with the pod's limits where it has none of
- * its own, as upstream does.
- */
+/** Records what a container was given, or with `undefined` the pod as a whole. */
 export function recordActuated(
   { actuated }: { readonly actuated: Pick<ResourceRecord, "setPart"> },
   pod: Pod,
@@ -17,8 +14,9 @@ export function recordActuated(
   else actuated.setPart(uid, container.name, effectiveRequirements(container, pod.spec.resources));
 }
 
-function effectiveRequirements(
-  { resources = {} }: Container,
+/** What a container is given: the pod's limits where it has none of its own, as upstream records it. Pure. */
+export function effectiveRequirements(
+  { resources = {} }: Pick<Container, "resources">,
   podLevel: ResourceRequirements | undefined,
 ): ResourceRequirements {
   const limits = { ...resources.limits };

@@ -95,7 +95,7 @@ export interface RuntimeDependencies {
   readonly images: ImageProvider;
   readonly podCgroups: PodCgroupProvider;
   /** What each pod's containers were last given of CPU and memory (`actuated_pods_state`). */
-  readonly actuated: Pick<ResourceRecord, "get" | "setPart" | "saved">;
+  readonly actuated: Pick<ResourceRecord, "get" | "set" | "setPart" | "saved">;
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
   readonly userNamespaces: UserNamespaceProvider;

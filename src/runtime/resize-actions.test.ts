@@ -127,7 +127,8 @@ test("after a change that may have been carried out though it failed, the runtim
   const recorded = resourcesOf(testPod({ containers: [container("a", "200m", "1Gi"), container("b", "1", "1Gi")] }));
   const told = (resources: { cpuRequest?: bigint; cpuLimit?: bigint; memoryLimit?: bigint }) => {
     const amounts = { cpuRequest: undefined, cpuLimit: undefined, memoryLimit: undefined, ...resources };
-    return asTold(recorded, testStatus([testSandbox()], [testContainer({ name: "a", resources: amounts })]));
+    const status = testStatus([testSandbox()], [testContainer({ name: "a", resources: amounts })]);
+    return asTold(recorded, status, testPod({ containers: [container("a", "700m", "4Gi")] }));
   };
   const had = { limits: { cpu: "200m", memory: "1Gi" }, requests: { cpu: "200m", memory: "1Gi" } };
   assert.deepEqual(told({ cpuRequest: 200n, cpuLimit: 200n, memoryLimit: 1n << 30n }).containers.get("a"), had);
@@ -140,5 +141,11 @@ test("after a change that may have been carried out though it failed, the runtim
     limits: { cpu: "400m", memory: "1Gi" },
     requests: { cpu: "300m", memory: "1Gi" },
   });
+  // The runtime tells weights, of which there are fewer than thousandths.
+  assert.deepEqual(
+    told({ cpuRequest: 700n, cpuLimit: 700n, memoryLimit: 4n << 30n }).containers.get("a"),
+    container("a", "700m", "4Gi").resources,
+    "it has what it was granted",
+  );
   assert.equal(told({ memoryLimit: 1n }).containers.get("b"), recorded.containers.get("b"), "it does not run");
 });

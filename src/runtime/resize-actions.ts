@@ -7,6 +7,7 @@ import { hasPodLevelResources } from "../resources/qos.ts";
 import { milliQuantity, type Quantity, quantityOf, zeroQuantity } from "../resources/quantity.ts";
 import { type ResizableResource, resizableResources } from "../resources/resizable.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
+import { effectiveRequirements } from "./actuated.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "./pod-status.ts";
 import type { ContainerKind, ContainerToKill, ContainerToStart } from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
@@ -19,6 +20,7 @@ export interface Amounts {
   readonly memoryLimit: bigint;
 }
 
+const noAmounts: Amounts = { cpuRequest: -1n, cpuLimit: -1n, memoryRequest: -1n, memoryLimit: -1n };
 /** The kernel has no smaller quota: those below are all the same. */
 const leastMilliCpuLimit = 10n;
 
@@ -87,12 +89,19 @@ function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts
 /**
  * What was recorded, put right by what the runtime says of the containers that run: for when nobody knows whether the
  * last change was carried out.
+ * @param granted the pod with what it is to have
  */
-export function asTold(recorded: PodResources, status: PodStatus): PodResources {
+export function asTold(recorded: PodResources, status: PodStatus, granted: Pod): PodResources {
+  const all = [...(granted.spec.initContainers ?? []), ...granted.spec.containers];
   const containers = [...recorded.containers].map(([name, given]) => {
     const running = findContainer(status, name);
+    if (running?.state !== "running") return [name, given] as const;
+    const container = all.find((each) => each.name === name);
+    const to = container && amountsOf(container, granted.spec.resources);
+    const isDone = to !== undefined && sameAmounts(toldAmounts(running, to) ?? noAmounts, to);
+    if (isDone) return [name, effectiveRequirements(container ?? {}, granted.spec.resources)] as const;
     const had = amountsOf({ resources: given }, recorded.pod);
-    const told = running?.state === "running" ? toldAmounts(running, had) : undefined;
+    const told = toldAmounts(running, had);
     return [name, told === undefined ? given : withTold(given, had, told)] as const;
   });
   return { ...recorded, containers: new Map(containers) };
