@@ -194,6 +194,15 @@ const windows = {
   },
   noAddress: ({ faults }, random) => faults.begin({ noAddress: 0.7 }, random.integer(1000, 30_000)),
   diskFull: ({ faults }, random) => faults.begin({ diskFull: true }, random.integer(1000, 60_000)),
+  /** From the next start of a container on, of which there is something to be written down. */
+  diskFullAtStart: ({ faults, world }, random) => {
+    const forMs = random.integer(5000, 40_000);
+    const watch = world.onChange(({ type }) => {
+      if (type !== "started") return;
+      watch[Symbol.dispose]();
+      if (!faults.hasEnded) faults.begin({ diskFull: true }, forMs);
+    });
+  },
   diskErrors: ({ faults }, random) =>
     faults.begin({ diskErrors: random.pick([0.01, 0.2]) }, random.integer(1000, 30_000)),
   slowDisk: ({ faults }, random) =>
@@ -247,6 +256,7 @@ export const weights: Readonly<Record<NodeStepKind, number>> = {
   registry: 2,
   noAddress: 1,
   diskFull: 2,
+  diskFullAtStart: 1,
   diskErrors: 1,
   slowDisk: 1,
   machineErrors: 1,

@@ -88,10 +88,10 @@ const subjects: readonly Subject[] = [
   },
   {
     name: "probes and a full disk",
-    weights: { addPod: 30, diskFull: 40, killNode: 6 },
+    weights: { addPod: 30, diskFullAtStart: 40, killNode: 20 },
     always: new Set(["probes", "health", "steady", "always restarted"]),
     isQuiet: true,
-    pauseMs: 60_000,
+    pauseMs: 150_000,
   },
   {
     name: "deadlines and restarts",

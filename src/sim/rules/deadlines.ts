@@ -21,6 +21,8 @@ const holds: ReadonlySet<string> = new Set(["AdmissionWaits", "PodWaits"]);
 export const deadlines: RuleMaker = ({ clock, node, pods }, broken): Rule => {
   /** When podwright first saw each pod; undefined once that can't be told, or is not what counts. */
   const first = new Map<string, Sight | undefined>();
+  /** When each pod was first wanted, before which nobody can have seen it; undefined where that is not what counts. */
+  const wanted = new Map<string, Pick<Sight, "atMs" | "wallOffsetMs"> | undefined>();
   /** Simulated ms of the last entry: by then the life before was still there. */
   let lastMs = 0;
   /** Simulated ms at which this life began. */
@@ -42,24 +44,38 @@ export const deadlines: RuleMaker = ({ clock, node, pods }, broken): Rule => {
     return isSinceStart || node.soundSinceMs + recoveredMs < atMs;
   }
 
+  function wantedMs(uid: string): number | undefined {
+    const want = wanted.get(uid);
+    return want?.wallOffsetMs === offsetMs() ? want.atMs : undefined;
+  }
+
   function ended(uid: string, atMs: number): void {
     const sight = first.get(uid);
     const seconds = pods.get(uid)?.spec.activeDeadlineSeconds;
     if (sight === undefined || seconds === undefined) return;
     const lateMs = atMs - sight.atMs - seconds * 1000;
     // Alone, a node says nothing of a pod that it has seen before it does something for it.
-    const saysSight = node.cluster !== undefined;
-    if (saysSight && lateMs < -roundingMs) broken("deadline", `${uid} was ended ${-lateMs} ms before its deadline`);
+    const sinceMs = node.cluster === undefined ? wantedMs(uid) : sight.atMs;
+    const earlyMs = sinceMs === undefined ? 0 : sinceMs + seconds * 1000 - atMs;
+    if (earlyMs > roundingMs) broken("deadline", `${uid} was ended ${earlyMs} ms before its deadline`);
     // A call that hung before may be what the first look waited for, or a later one.
     const isSound = wasSoundBefore(sight.life === node.lives ? sight.atMs : atMs - lateMs);
     if (isSound && lateMs > noticedWithinMs) broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
   }
 
   return {
-    reborn: (uid) => void first.set(uid, undefined),
+    reborn: (uid) => {
+      first.set(uid, undefined);
+      wanted.set(uid, undefined);
+    },
     changed: (before, after) => {
-      if (before?.spec.activeDeadlineSeconds === after.spec.activeDeadlineSeconds) return;
-      if (before !== undefined) first.set(after.metadata.uid, undefined);
+      const { uid } = after.metadata;
+      if (before === undefined) {
+        wanted.set(uid, wanted.has(uid) ? undefined : { atMs: clock.nowMs, wallOffsetMs: offsetMs() });
+      } else if (before.spec.activeDeadlineSeconds !== after.spec.activeDeadlineSeconds) {
+        first.set(uid, undefined);
+        wanted.set(uid, undefined);
+      }
     },
     entry: ({ kind, what, pod, atMs, cause }) => {
       if (what === lifeStarted) {

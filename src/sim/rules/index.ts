@@ -25,6 +25,7 @@ import { postStart } from "./post-start.ts";
 import { Preemptions } from "./preemption.ts";
 import { ProbeRules } from "./probes.ts";
 import { probeTimeRules } from "./probe-times.ts";
+import { readiness } from "./readiness.ts";
 import { reaction } from "./reaction.ts";
 import { Resizes } from "./resizes.ts";
 import { Restarts } from "./restarts.ts";
@@ -68,6 +69,7 @@ export const rules: readonly RuleMaker[] = [
   pace,
   inCluster,
   mirrorPods,
+  readiness,
   reaction,
   changes,
   (scene, broken) => new Corrections(scene, broken),

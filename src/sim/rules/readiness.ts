@@ -1,0 +1,51 @@
+import { lifeStarted } from "../../journal/entry.ts";
+import { mayFail } from "../life/pod-probes.ts";
+import { dataText, idOf, whereOf } from "./entry-data.ts";
+import type { Rule, RuleMaker } from "./rule.ts";
+
+/** Within so long it is on the disk that a container is ready, also after the disk was full. */
+const writtenMs = 20_000;
+
+/** A container that was ready long before podwright was killed is ready for the next life from the start on. */
+export const readiness: RuleMaker = ({ node, pods }, broken): Rule => {
+  /** Simulated ms since which each container is ready, by the runtime's id. */
+  const ready = new Map<string, number>();
+  /** Those of which this life has said nothing yet. */
+  let before: ReadonlySet<string> = new Set();
+  let lastMs = 0;
+  /** Since when all was well, as of the last entry. */
+  let soundSinceMs = Number.POSITIVE_INFINITY;
+  let lifeMs = 0;
+
+  function mayFlip(uid: string, name: string | undefined): boolean {
+    const spec = pods.get(uid)?.spec;
+    const container = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((each) => each.name === name);
+    if (container === undefined || node.isEnding(uid) || !node.desired.has(uid)) return true;
+    const { readinessProbe, livenessProbe, startupProbe } = container;
+    return [readinessProbe, livenessProbe, startupProbe].some((probe) => probe !== undefined && mayFail(probe));
+  }
+
+  return {
+    entry: (entry) => {
+      const { what, atMs, pod, container } = entry;
+      if (what === lifeStarted) {
+        const isWritten = (sinceMs: number): boolean => Math.max(sinceMs, soundSinceMs) + writtenMs < lastMs;
+        before = new Set([...ready].filter(([, sinceMs]) => isWritten(sinceMs)).map(([id]) => id));
+        lifeMs = atMs;
+      }
+      lastMs = atMs;
+      ({ soundSinceMs } = node);
+      if (what !== "ContainerStateChanged" || pod === undefined) return;
+      const id = idOf(entry);
+      const isReady = entry.data?.["ready"] === true;
+      const isFlip = dataText(entry, "state") === "running" && !isReady && before.has(id);
+      const isSound = soundSinceMs <= lifeMs;
+      if (isFlip && isSound && !mayFlip(pod.uid, container)) {
+        broken("readiness does not flip", `${whereOf(entry)} was ready before the restart`);
+      }
+      before = new Set([...before].filter((each) => each !== id));
+      if (!isReady) ready.delete(id);
+      else if (!ready.has(id)) ready.set(id, atMs);
+    },
+  };
+};
