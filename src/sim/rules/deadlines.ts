@@ -1,10 +1,15 @@
+import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import { recoveredMs, type Rule, type RuleMaker } from "./rule.ts";
+import type { SimEntry } from "../life/node.ts";
+import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
-interface Sight {
+interface Moment {
   readonly atMs: number;
   readonly life: number;
   readonly wallOffsetMs: number;
+}
+
+interface Sight extends Moment {
   /** There was time and a disk to write it down. */
   isWritten: boolean;
 }
@@ -18,79 +23,100 @@ const roundingMs = 5;
 const holds: ReadonlySet<string> = new Set(["AdmissionWaits", "PodWaits"]);
 
 /** A pod is ended for its `activeDeadlineSeconds` when they are over: no sooner, and no later while nothing goes wrong. */
-export const deadlines: RuleMaker = ({ clock, node, pods }, broken): Rule => {
+export class Deadlines implements Rule {
+  readonly #scene: Scene;
+  readonly #broken: Break;
   /** When podwright first saw each pod; undefined once that can't be told, or is not what counts. */
-  const first = new Map<string, Sight | undefined>();
-  /** When each pod was first wanted, before which nobody can have seen it; undefined where that is not what counts. */
-  const wanted = new Map<string, Pick<Sight, "atMs" | "wallOffsetMs"> | undefined>();
+  readonly #first = new Map<string, Sight | undefined>();
+  /** When each pod was first wanted, before which nobody can have seen it; undefined as above. */
+  readonly #wanted = new Map<string, Moment | undefined>();
   /** Simulated ms of the last entry: by then the life before was still there. */
-  let lastMs = 0;
+  #lastMs = 0;
   /** Simulated ms at which this life began. */
-  let lifeMs = 0;
-  const offsetMs = (): number => clock.wallMs - clock.nowMs;
+  #lifeMs = 0;
+
+  constructor(scene: Scene, broken: Break) {
+    this.#scene = scene;
+    this.#broken = broken;
+  }
+
+  reborn(uid: string): void {
+    this.#forget(uid);
+  }
+
+  changed(before: Pod | undefined, after: Pod): void {
+    const { uid } = after.metadata;
+    if (before === undefined) this.#wanted.set(uid, this.#wanted.has(uid) ? undefined : this.#now());
+    else if (before.spec.activeDeadlineSeconds !== after.spec.activeDeadlineSeconds) this.#forget(uid);
+  }
+
+  entry({ kind, what, pod, atMs, cause }: SimEntry): void {
+    const { node } = this.#scene;
+    if (what === lifeStarted) {
+      this.#begin();
+      this.#lifeMs = atMs;
+    }
+    this.#lastMs = atMs;
+    if (pod === undefined) return;
+    const { uid } = pod;
+    if (holds.has(what)) this.#first.set(uid, undefined);
+    // Alone, a node says nothing of a pod that it has seen before it does something for it.
+    const isSight = node.cluster === undefined || (what === "PodAdded" && kind === "input");
+    if (isSight && !this.#first.has(uid)) {
+      this.#first.set(uid, { ...this.#now(), atMs, isWritten: false });
+    }
+    if (what === "PodTerminating" && cause?.code === "DeadlineExceeded") this.#ended(uid, atMs);
+  }
+
+  #forget(uid: string): void {
+    this.#first.set(uid, undefined);
+    this.#wanted.set(uid, undefined);
+  }
+
+  #now(): Moment {
+    const { clock, node } = this.#scene;
+    return { atMs: clock.nowMs, life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs };
+  }
 
   /** A new life goes by what was written down, and by the wall clock. */
-  function begin(): void {
-    for (const [uid, sight] of first) {
+  #begin(): void {
+    const { wallOffsetMs } = this.#now();
+    const { diskFaultMs } = this.#scene.node;
+    for (const [uid, sight] of this.#first) {
       if (sight === undefined) continue;
-      sight.isWritten ||= sight.atMs + writtenMs < lastMs && node.diskFaultMs < sight.atMs;
-      if (!sight.isWritten || sight.wallOffsetMs !== offsetMs()) first.set(uid, undefined);
+      sight.isWritten ||= sight.atMs + writtenMs < this.#lastMs && diskFaultMs < sight.atMs;
+      if (!sight.isWritten || sight.wallOffsetMs !== wallOffsetMs) this.#first.set(uid, undefined);
     }
   }
 
-  /** A new life waits for no call that hung before it. */
-  function wasSoundBefore(atMs: number): boolean {
-    const isSinceStart = node.soundSinceMs <= lifeMs && lifeMs <= atMs;
-    return isSinceStart || node.soundSinceMs + recoveredMs < atMs;
-  }
-
-  function wantedMs(uid: string): number | undefined {
-    const want = wanted.get(uid);
-    return want?.wallOffsetMs === offsetMs() ? want.atMs : undefined;
-  }
-
-  function ended(uid: string, atMs: number): void {
-    const sight = first.get(uid);
+  #ended(uid: string, atMs: number): void {
+    const { node, pods } = this.#scene;
     const seconds = pods.get(uid)?.spec.activeDeadlineSeconds;
-    if (sight === undefined || seconds === undefined) return;
+    if (seconds === undefined) return;
+    const sight = this.#first.get(uid);
+    const since = node.cluster === undefined ? this.#wantedOf(uid) : sight;
+    const earlyMs = since === undefined ? 0 : since.atMs + seconds * 1000 - atMs;
+    if (earlyMs > roundingMs) this.#broken("deadline", `${uid} was ended ${earlyMs} ms before its deadline`);
+    if (sight === undefined) return;
     const lateMs = atMs - sight.atMs - seconds * 1000;
-    // Alone, a node says nothing of a pod that it has seen before it does something for it.
-    const sinceMs = node.cluster === undefined ? wantedMs(uid) : sight.atMs;
-    const earlyMs = sinceMs === undefined ? 0 : sinceMs + seconds * 1000 - atMs;
-    if (earlyMs > roundingMs) broken("deadline", `${uid} was ended ${earlyMs} ms before its deadline`);
     // A call that hung before may be what the first look waited for, or a later one.
-    const isSound = wasSoundBefore(sight.life === node.lives ? sight.atMs : atMs - lateMs);
-    if (isSound && lateMs > noticedWithinMs) broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
+    const isSound = this.#wasSoundBefore(sight.life === node.lives ? sight.atMs : atMs - lateMs);
+    if (isSound && lateMs > noticedWithinMs) {
+      this.#broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
+    }
   }
 
-  return {
-    reborn: (uid) => {
-      first.set(uid, undefined);
-      wanted.set(uid, undefined);
-    },
-    changed: (before, after) => {
-      const { uid } = after.metadata;
-      if (before === undefined) {
-        wanted.set(uid, wanted.has(uid) ? undefined : { atMs: clock.nowMs, wallOffsetMs: offsetMs() });
-      } else if (before.spec.activeDeadlineSeconds !== after.spec.activeDeadlineSeconds) {
-        first.set(uid, undefined);
-        wanted.set(uid, undefined);
-      }
-    },
-    entry: ({ kind, what, pod, atMs, cause }) => {
-      if (what === lifeStarted) {
-        begin();
-        lifeMs = atMs;
-      }
-      lastMs = atMs;
-      if (pod === undefined) return;
-      const { uid } = pod;
-      if (holds.has(what)) first.set(uid, undefined);
-      const isSight = node.cluster === undefined || (what === "PodAdded" && kind === "input");
-      if (isSight && !first.has(uid)) {
-        first.set(uid, { atMs, life: node.lives, wallOffsetMs: offsetMs(), isWritten: false });
-      }
-      if (what === "PodTerminating" && cause?.code === "DeadlineExceeded") ended(uid, atMs);
-    },
-  };
-};
+  /** A later life dates what it knows by the wall clock. */
+  #wantedOf(uid: string): Moment | undefined {
+    const now = this.#now();
+    const wanted = this.#wanted.get(uid);
+    return wanted?.life === now.life || wanted?.wallOffsetMs === now.wallOffsetMs ? wanted : undefined;
+  }
+
+  /** A new life waits for no call that hung before it. */
+  #wasSoundBefore(atMs: number): boolean {
+    const { soundSinceMs } = this.#scene.node;
+    const isSinceStart = soundSinceMs <= this.#lifeMs && this.#lifeMs <= atMs;
+    return isSinceStart || soundSinceMs + recoveredMs < atMs;
+  }
+}

@@ -5,7 +5,7 @@ import { Conditions } from "./conditions.ts";
 import { containers } from "./containers.ts";
 import { Corrections } from "./corrections.ts";
 import { dead } from "./dead.ts";
-import { deadlines } from "./deadlines.ts";
+import { Deadlines } from "./deadlines.ts";
 import { ephemeral } from "./ephemeral.ts";
 import { finished } from "./finished.ts";
 import { history } from "./history.ts";
@@ -55,7 +55,7 @@ export const rules: readonly RuleMaker[] = [
   finished,
   stopped,
   dead,
-  deadlines,
+  (scene, broken) => new Deadlines(scene, broken),
   images,
   volumes,
   userNamespaces,
