@@ -1,0 +1,11 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "./clock.ts";
+
+test("the wall clock tells whole milliseconds, as the machine's own does, whatever is drawn", async () => {
+  const sim = new SimClock(1_700_000_000_000);
+  const clock = sim.incarnation();
+  await sim.run(1.75);
+  assert.equal(sim.nowMs, 1.75);
+  assert.equal(clock.now(), 1_700_000_000_001);
+});
