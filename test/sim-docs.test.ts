@@ -9,7 +9,10 @@ const read = (path: string): string => readFileSync(new URL(`../${path}`, import
 function rows(columns: number): string[][] {
   const lines = read("docs/simulator.md").split("\n");
   return lines
-    .filter((line, index) => line.startsWith("|") && !/^\|-/u.test(line) && !/^\|-/u.test(lines[index + 1] ?? ""))
+    .filter((line, index) => {
+      const isHead = [line, lines[index + 1]].some((each) => each?.startsWith("|-"));
+      return line.startsWith("|") && !isHead;
+    })
     .map((line) => line.split("|").slice(1, -1))
     .filter((cells) => cells.length === columns);
 }
@@ -30,6 +33,7 @@ describe("docs/simulator.md", () => {
 
   test("tells of each mutant how many lives it takes", () => {
     const told = rows(4).map(([name = ""]) => /`([^`]+)`/u.exec(name)?.[1]);
-    assert.deepEqual(told.toSorted(), mutants.map(({ name }) => name).toSorted());
+    assert.equal(told.length, mutants.length);
+    assert.deepEqual(new Set(told), new Set(mutants.map(({ name }) => name)));
   });
 });

@@ -16,7 +16,7 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "old-observation-accepted",
-    file: "src/pods/pod-worker.ts",
+    file: "src/pods/pod-sight.ts",
     from: "this.#effects = this.#deps.pleg.now();",
     to: "",
   },
@@ -68,8 +68,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "starts-go-on-in-ending-pod",
     file: "src/pods/pod-worker.ts",
-    from: "if (this.#operations.abort(new CalledOff(cause)) > 0) this.#acted();",
-    to: "if (this.#operations.count > 0) this.#acted();",
+    from: "if (this.#operations.abort(new CalledOff(cause)) > 0) this.#sight.acted();",
+    to: "if (this.#operations.count > 0) this.#sight.acted();",
   },
   {
     name: "removed-while-a-start-is-on-its-way",

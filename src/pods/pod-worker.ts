@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
-import { type ContainerId, type PodUid, podUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
@@ -12,7 +12,6 @@ import { computePodActions, isIdle, type PodActions } from "../runtime/pod-actio
 import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
 import { giveBack, removePod } from "../runtime/remove-pod.ts";
 import { syncPod } from "../runtime/sync-pod.ts";
-import { readTerminationMessages } from "../runtime/termination-messages.ts";
 import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
@@ -20,6 +19,7 @@ import { DecisionLog } from "./decision-log.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { PodRecord } from "./pod-record.ts";
 import { PodResizing } from "./pod-resize.ts";
+import { PodSight } from "./pod-sight.ts";
 import { withoutInstances } from "./post-start-hooks.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { StartFailures } from "./start-failures.ts";
@@ -51,10 +51,7 @@ export class PodWorker {
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
-  /** Everything that this worker did, or one of its UID before it, is seen by observations after this one. */
-  #effects: Observation;
-  /** What the containers that the last look showed as ended left. */
-  #messages: ReadonlyMap<ContainerId, string> = new Map();
+  readonly #sight: PodSight;
   #stopsInARow = 0;
   /** The latest decision, for what waits. */
   #actions: PodActions | undefined;
@@ -70,7 +67,7 @@ export class PodWorker {
     this.ref = ref;
     this.uid = podUid(ref.uid);
     this.#pod = pod;
-    this.#effects = after;
+    this.#sight = new PodSight(deps, ref, this.uid, after);
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref, this.#failures);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
@@ -83,11 +80,11 @@ export class PodWorker {
         this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
         this.#restarts.sandboxFailed();
       },
-      sandboxMade: () => this.#acted("requestInspectSoon"),
+      sandboxMade: () => this.#sight.acted("requestInspectSoon"),
       resizeFailed: (message) => this.#resizing.failed(message, this.#after(retryDelayMs)),
       settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
       moved: ({ name }) => {
-        this.#acted();
+        this.#sight.acted();
         this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
       },
     });
@@ -120,7 +117,7 @@ export class PodWorker {
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
     // What they started is not in the last look, and has its place in the order of the stops.
-    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#acted();
+    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#sight.acted();
     // At once: the next step may have to wait for the runtime, and podwright may not live to take it.
     void this.#record.stopping(this.#pod, cause);
     this.wake(cause);
@@ -153,7 +150,7 @@ export class PodWorker {
 
   /** A probe changed its mind. What has just ended answers none either: first the runtime is asked whether it runs. */
   probed(cause: Cause, failed: boolean): void {
-    if (failed) this.#acted();
+    if (failed) this.#sight.acted();
     this.wake(cause);
   }
 
@@ -206,7 +203,9 @@ export class PodWorker {
 
   async #advance(signal: AbortSignal): Promise<void> {
     this.#schedule.begin();
-    const status = await this.#observe(signal);
+    // Nothing is done by what was granted before that is on the disk.
+    const granted = () => (this.#state.kind === "syncing" ? this.#deps.allocations.saved() : undefined);
+    const status = await this.#sight.observe(granted, signal);
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     const shown = withoutInstances(status, this.#operations.inPostStart(this.#pod, status));
@@ -218,20 +217,6 @@ export class PodWorker {
     // Of a stop that came meanwhile the next step tells: what it called off may have started something after this look.
     signal.throwIfAborted();
     if (this.#state.kind !== "finished") this.#deps.publish(this.#view(status), cause);
-  }
-
-  /** What the runtime shows, seen after all that this worker has done: also what came to an end while it waited. */
-  async #observe(signal: AbortSignal): Promise<PodStatus> {
-    const { cache, config, runtime } = this.#deps;
-    for (;;) {
-      const effects = this.#effects;
-      const status = await cache.getNewerThan(this.uid, effects, config.observeLimitMs, signal);
-      const from = { logs: runtime, node: runtime.node };
-      this.#messages = await readTerminationMessages(from, this.ref, status, this.#messages);
-      // Nothing is done by what was granted before that is on the disk. What takes long there makes looks stale.
-      if (this.#state.kind === "syncing") await this.#deps.allocations.saved();
-      if (effects === this.#effects) return status;
-    }
   }
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
@@ -315,7 +300,8 @@ export class PodWorker {
   /** What is left of the pod's earlier containers and sandboxes. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
     const { config, runtime } = this.#deps;
-    if (await collectGarbage(runtime, this.ref, status, config.garbage, signal)) this.#acted("requestInspectAfresh");
+    const isPruned = await collectGarbage(runtime, this.ref, status, config.garbage, signal);
+    if (isPruned) this.#sight.acted("requestInspectAfresh");
   }
 
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
@@ -335,7 +321,7 @@ export class PodWorker {
       await killPod(runtime, { ref: this.ref, pod: this.#pod }, remainsOf(status), leftSeconds, state.cause, signal);
       this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, state.cause);
     } finally {
-      this.#acted();
+      this.#sight.acted();
     }
   }
 
@@ -356,15 +342,9 @@ export class PodWorker {
     try {
       await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
     } finally {
-      this.#acted("requestInspectAfresh");
+      this.#sight.acted("requestInspectAfresh");
     }
     this.#enter({ kind: "finished" });
-  }
-
-  /** The runtime may have changed under this worker's hands: only a newer look counts from here on. */
-  #acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
-    this.#effects = this.#deps.pleg.now();
-    this.#deps.pleg[look](this.uid);
   }
 
   #enter(to: WorkerState): void {
@@ -387,10 +367,10 @@ export class PodWorker {
   #view(status: PodStatus): WorkerView {
     const waiting = this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
-    const [terminationMessages, { startedAt }] = [this.#messages, this.#activeDeadline];
+    const [{ messages }, { startedAt }] = [this.#sight, this.#activeDeadline];
     const starting = this.#operations.inPostStart(this.#pod, status);
     const seen = { ref: this.ref, state: this.#state, status, starting };
-    return { ...seen, pod, waiting, terminationMessages, startedAt, resize };
+    return { ...seen, pod, waiting, terminationMessages: messages, startedAt, resize };
   }
 
   /** Monotonic ms of the next step, after a pause of that kind. */

@@ -1,0 +1,61 @@
+import type { ContainerId, PodUid } from "../base/ids.ts";
+import type { PodRef } from "../journal/entry.ts";
+import type { Observation, PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { readTerminationMessages } from "../runtime/termination-messages.ts";
+
+interface SightDependencies {
+  readonly runtime: RuntimeDependencies;
+  readonly pleg: Pick<Pleg, "now" | "requestInspect" | "requestInspectSoon" | "requestInspectAfresh">;
+  readonly cache: PodCache;
+  readonly config: { readonly observeLimitMs: number };
+}
+
+/** What its worker sees of a pod: never less than it has done itself. */
+export class PodSight {
+  readonly #deps: SightDependencies;
+  readonly #ref: PodRef;
+  readonly #uid: PodUid;
+  /** Everything that this worker did, or one of its UID before it, is seen by observations after this one. */
+  #effects: Observation;
+  /** What the containers that the last look showed as ended left. */
+  #messages: ReadonlyMap<ContainerId, string> = new Map();
+
+  /** @param after what was done before can be seen by observations after this one */
+  constructor(deps: SightDependencies, ref: PodRef, uid: PodUid, after: Observation) {
+    this.#deps = deps;
+    this.#ref = ref;
+    this.#uid = uid;
+    this.#effects = after;
+  }
+
+  /** Termination messages by container id, as of the last look. */
+  get messages(): ReadonlyMap<ContainerId, string> {
+    return this.#messages;
+  }
+
+  /** The runtime may have changed under its worker's hands: only a newer look counts from here on. */
+  acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
+    this.#effects = this.#deps.pleg.now();
+    this.#deps.pleg[look](this.#uid);
+  }
+
+  /**
+   * What the runtime shows, seen after all that the worker has done: also what came to an end while it waited.
+   * @param prepare what has to be done before anything is decided by it; what takes long there makes looks stale
+   */
+  async observe(prepare: () => Promise<void> | undefined, signal: AbortSignal): Promise<PodStatus> {
+    const { cache, config, runtime } = this.#deps;
+    for (;;) {
+      const effects = this.#effects;
+      const status = await cache.getNewerThan(this.#uid, effects, config.observeLimitMs, signal);
+      const from = { logs: runtime, node: runtime.node };
+      this.#messages = await readTerminationMessages(from, this.#ref, status, this.#messages);
+      const preparing = prepare();
+      if (preparing !== undefined) await preparing;
+      if (effects === this.#effects) return status;
+    }
+  }
+}
