@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
+import { runs, Scene } from "../../test/support/sim-scene.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
@@ -62,4 +63,31 @@ test("a pod is kept for root alone, and only once it has a place on the node", a
   assert.deepEqual(await known("new"), []);
   await keep(apiPod("a"));
   assert.equal((await files.stat("/kubelet/pods/a/podwright-pod.json"))?.mode, 0o600);
+});
+
+test("a pod that is deleted or gone while the runtime can't be listed is not wanted any more by the next life", async () => {
+  for (const isGone of [false, true]) {
+    const { node: sim, clock, faults, world: runtime } = new Scene();
+    const metadata = {
+      name: "web",
+      namespace: "default",
+      uid: "uid-1",
+      annotations: apiPod("any").metadata.annotations,
+    };
+    const pod: Pod = { metadata, spec: { containers: [runs("c")] } };
+    const known = async (): Promise<number> =>
+      (await lastKnownPods(sim.files, { rootDirectory: "/var/lib/kubelet" }, ["uid-1"])).length;
+    sim.add(pod);
+    await clock.run(5000);
+    assert.equal(await known(), 1);
+    sim.kill();
+    faults.begin({ hang: 1 }, 60_000);
+    sim.start();
+    await clock.run(6000);
+    if (isGone) sim.remove("uid-1");
+    else sim.update({ ...pod, metadata: { ...metadata, deletionTimestamp: "2026-11-20T14:02:00Z" } });
+    await clock.run(8000);
+    assert.equal(await known(), 0, isGone ? "gone" : "deleted");
+    assert.ok(runtime.running("uid-1", "c"), "nothing could be stopped yet");
+  }
 });

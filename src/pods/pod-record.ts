@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { PodUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import { formatTime } from "../base/time.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -157,6 +158,21 @@ export class PodRecord {
 
   get #path(): string {
     return `${podDirectory(this.#deps.node, this.#uid)}/${fileName}`;
+  }
+}
+
+/**
+ * Keeps of an API server's pod that it was deleted, before it has a worker that could stop it: should podwright be killed
+ * until then, a next life that finds no API server must not take it up. Never rejects.
+ */
+export async function keepDeletion({ files, node, log }: RecordDependencies, pod: Pod, nowMs: number): Promise<void> {
+  const { uid, deletionTimestamp = formatTime(nowMs) } = pod.metadata;
+  if (!isOfApi(pod)) return;
+  try {
+    if ((await files.stat(podDirectory(node, podUid(uid)))) === undefined) return;
+    await keepSpec(files, node, { ...pod, metadata: { ...pod.metadata, deletionTimestamp } }, "deletion");
+  } catch (error) {
+    log.warn("that a pod was deleted could not be kept", { uid, error: errorMessage(error) });
   }
 }
 

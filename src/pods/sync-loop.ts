@@ -17,6 +17,7 @@ import type { ClusterHooks } from "./cluster-hooks.ts";
 import type { NodeAdmission } from "./node-admission.ts";
 import { PodEndings } from "./pod-endings.ts";
 import type { PodChange } from "./pod-change.ts";
+import { keepDeletion } from "./pod-record.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 import type { Rejection } from "./rejection.ts";
 import { takenUp } from "./taken-up.ts";
@@ -101,7 +102,9 @@ export class SyncLoop {
 
   /** Takes a change of what is wanted. */
   handle(change: PodChange): void {
-    if (!this.#afterListing.holds(change, change.op === "add")) this.#take(change);
+    if (!this.#afterListing.holds(change, change.op === "add")) return this.#take(change);
+    const { runtime } = this.#deps;
+    if (change.op === "remove" || isDeleted(change.pod)) void keepDeletion(runtime, change.pod, runtime.clock.now());
   }
 
   /** True while pods come of which nothing is known yet but that they run: what they hold is not free. */

@@ -15,7 +15,7 @@ export async function keepSpec(
   files: Files,
   node: Pick<NodeContext, "rootDirectory">,
   pod: Pod,
-  by: "start" | "record",
+  by: "start" | "record" | "deletion",
 ): Promise<void> {
   const { metadata, spec } = pod;
   const text = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec });

@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import { isRejection } from "../../pods/admission.ts";
 import type { SimEntry } from "../life/node.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
@@ -59,7 +60,8 @@ export class Deadlines implements Rule {
     this.#lastMs = atMs;
     if (pod === undefined) return;
     const { uid } = pod;
-    if (holds.has(what)) this.#first.set(uid, undefined);
+    // One that is refused may be let in by a later life, which sees it first.
+    if (holds.has(what) || isRejection(what)) this.#first.set(uid, undefined);
     // Alone, a node says nothing of a pod that it has seen before it does something for it.
     const isSight = node.cluster === undefined || (what === "PodAdded" && kind === "input");
     if (isSight && !this.#first.has(uid)) {
