@@ -28,6 +28,20 @@ export class PreStopHooks {
     return ended;
   }
 
+  /**
+   * The container is sent its stop signal: what is for before that does not begin any more. Undone when disposed of, for
+   * when the signal can't be sent.
+   */
+  signalled(id: ContainerId): Disposable {
+    const isFirst = !this.#begun.has(id);
+    if (isFirst) this.#begun.set(id, { controller: new AbortController(), ended: Promise.resolve() });
+    return {
+      [Symbol.dispose]: () => {
+        if (isFirst) this.#begun.delete(id);
+      },
+    };
+  }
+
   /** The container has stopped: what its hook still does leads to nothing. */
   stopped(id: ContainerId): void {
     this.#begun.get(id)?.controller.abort(new HookCalledOff("its container has stopped"));

@@ -35,9 +35,16 @@ function firstRevived(
     const exitCode = last?.state.terminated?.exitCode;
     if (exitCode === undefined || restartsAfter(pod, container, exitCode)) return false;
     const now = after.find(({ name }) => name === container.name);
+    if (now === undefined || last === undefined || now.state.terminated !== undefined) return false;
     // One that was stopped for another image or for its resize runs anew, whatever its policy says.
-    return now !== undefined && now.state.terminated === undefined && now.image === last?.image && !resizes(container);
+    return now.image === last.image && !resizes(container) && !isAnew(last, now);
   })?.name;
+}
+
+/** The node has made another instance of it since, as of one that the runtime had lost track of: what runs is told. */
+function isAnew(last: ContainerStatus, now: ContainerStatus): boolean {
+  const isOther = now.containerID !== undefined && now.containerID !== last.containerID;
+  return isOther && last.containerID !== undefined && now.restartCount > last.restartCount;
 }
 
 function resizes({ resizePolicy }: Container): boolean {

@@ -35,6 +35,8 @@ export class Deadlines implements Rule {
   #lastMs = 0;
   /** Simulated ms at which this life began. */
   #lifeMs = 0;
+  /** Simulated ms of the last entry at which manifests, or what runs, had yet to be read: nobody could end a pod then. */
+  #unknownMs = 0;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -58,6 +60,7 @@ export class Deadlines implements Rule {
       this.#lifeMs = atMs;
     }
     this.#lastMs = atMs;
+    if (!node.knowsAllPods) this.#unknownMs = atMs;
     if (pod === undefined) return;
     const { uid } = pod;
     // One that is refused may be let in by a later life, which sees it first.
@@ -100,9 +103,10 @@ export class Deadlines implements Rule {
     const earlyMs = since === undefined ? 0 : since.atMs + seconds * 1000 - atMs;
     if (earlyMs > roundingMs) this.#broken("deadline", `${uid} was ended ${earlyMs} ms before its deadline`);
     if (sight === undefined) return;
-    const lateMs = atMs - sight.atMs - seconds * 1000;
+    const dueMs = sight.atMs + seconds * 1000;
+    const lateMs = atMs - Math.max(dueMs, this.#unknownMs);
     // A call that hung before may be what the first look waited for, or a later one.
-    const isSound = this.#wasSoundBefore(sight.life === node.lives ? sight.atMs : atMs - lateMs);
+    const isSound = this.#wasSoundBefore(sight.life === node.lives ? sight.atMs : dueMs);
     if (isSound && lateMs > noticedWithinMs) {
       this.#broken("deadline", `${uid} was ended ${lateMs} ms after its deadline`);
     }

@@ -18,6 +18,8 @@ export class Stops implements Rule {
   readonly #ends = new Map<string, number>();
   /** Containers whose preStop hook this life has begun. */
   readonly #hooked = new Set<string>();
+  /** Containers that this life has told to stop, or has tried to. */
+  readonly #told = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -30,7 +32,7 @@ export class Stops implements Rule {
 
   entry(entry: SimEntry): void {
     const { kind, what, pod, cause } = entry;
-    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked]) known.clear();
+    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked, this.#told]) known.clear();
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
     if (kind !== "action") return;
@@ -39,6 +41,7 @@ export class Stops implements Rule {
     const seconds = Number(dataText(entry, "graceSeconds"));
     this.#judgeGrace(entry, seconds);
     this.#judgeHook(entry, seconds);
+    this.#told.add(idOf(entry));
   }
 
   #terminating({ pod, cause, atMs, time, until = time }: SimEntry): void {
@@ -98,7 +101,8 @@ export class Stops implements Rule {
   #judgeHook(entry: SimEntry, seconds: number): void {
     if (this.#specOf(entry)?.lifecycle?.preStop === undefined || seconds <= leastSeconds) return;
     const isForgotten = entry.cause?.code === "OrphanedPod" && !this.#isKept(entry.pod?.uid ?? "");
-    if (this.#hooked.has(idOf(entry)) || isForgotten) return;
+    // One that starts over with its pod is stopped without hooks: told so before, it is too late for them.
+    if (this.#hooked.has(idOf(entry)) || this.#told.has(idOf(entry)) || isForgotten) return;
     this.#broken("preStop before SIGTERM", `${whereOf(entry)} is stopped without it`);
   }
 
