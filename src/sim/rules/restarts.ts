@@ -160,7 +160,12 @@ export class Restarts implements Rule {
     const { clock, node } = this.#scene;
     const key = `${pod?.uid}/${container}`;
     const last = this.#lastExit.get(key);
-    if (last === undefined || clock.wallMs - clock.nowMs !== last.wallOffsetMs) return;
+    if (last === undefined) return;
+    if (clock.wallMs - clock.nowMs !== last.wallOffsetMs) {
+      // A later life dates the end by the wall clock: what an earlier one has said of the wait is over.
+      if (last.seenInLife !== node.lives) delete last.untilMs;
+      return;
+    }
     last.seenInLife = node.lives;
     last.untilMs = atMs + until - time;
     const waitMs = last.untilMs - last.atMs;
