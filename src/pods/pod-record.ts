@@ -163,7 +163,8 @@ export class PodRecord {
 
 /**
  * Keeps of an API server's pod that it was deleted, before it has a worker that could stop it: should podwright be killed
- * until then, a next life that finds no API server must not take it up. Never rejects.
+ * until then, a next life that finds no API server must not take it up. Where that can't be written the spec goes, as in
+ * {@link PodRecord.stopping}. Never rejects.
  */
 export async function keepDeletion({ files, node, log }: RecordDependencies, pod: Pod, nowMs: number): Promise<void> {
   const { uid, deletionTimestamp = formatTime(nowMs) } = pod.metadata;
@@ -173,6 +174,7 @@ export async function keepDeletion({ files, node, log }: RecordDependencies, pod
     await keepSpec(files, node, { ...pod, metadata: { ...pod.metadata, deletionTimestamp } }, "deletion");
   } catch (error) {
     log.warn("that a pod was deleted could not be kept", { uid, error: errorMessage(error) });
+    await dropSpec(files, node, uid).catch(() => {});
   }
 }
 

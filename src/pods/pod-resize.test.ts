@@ -88,3 +88,25 @@ test("what an earlier life has resized without being able to note it is not resi
   assert.equal(scene.entries("UpdateContainerResources").length, updates);
   assert.equal(scene.status()?.containerStatuses?.[0]?.resources?.requests?.["cpu"], "300m");
 });
+
+test("a resize that has come as far as the pod's cgroup, and fails there, is not done again and again", async () => {
+  const scene = new Scene();
+  const { cgroups } = scene.node;
+  const apply = cgroups.apply.bind(cgroups);
+  let fails = false;
+  cgroups.apply = (...args) => (fails ? Promise.reject(new Error("it can't be written")) : apply(...args));
+  scene.node.kill();
+  scene.node.start();
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  fails = true;
+  scene.node.update(asking("300m", 2));
+  await scene.pass(60_000);
+  fails = false;
+  const updates = scene.entries("UpdateContainerResources").filter(({ kind }) => kind === "action");
+  assert.ok(updates.length >= 1 && updates.length <= 6, `${updates.length} updates`);
+  assert.ok(scene.entries("ResizeCompleted", "ResizeError").length <= 6);
+  await scene.pass(180_000);
+  const [cgroup] = [...scene.node.cgroups.applied].filter(([path]) => path.endsWith("/poduid-1"));
+  assert.equal(cgroup?.[1].cpuQuotaMicroseconds, 30_000);
+});

@@ -9,7 +9,7 @@ import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { resizeMessage } from "../resources/resize-summary.ts";
-import { asTold, isResizing } from "../runtime/resize-actions.ts";
+import { asTold, isResizing, withCarriedOut } from "../runtime/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
 
 /** What a pod's status says of its resize. */
@@ -106,7 +106,10 @@ export class PodResizing {
       this.#settled();
       this.#inProgress ||= cause !== undefined;
     }
-    const resizing = isResizing(pod, status, this.#given());
+    const given = this.#given();
+    const resizing = isResizing(pod, status, given);
+    // Done, though it was said to have failed: it is not done again. What is left of the pod's cgroup is settled.
+    if (!resizing && this.#isUnsure && given !== undefined) this.#deps.runtime.actuated.set(this.#pod.uid, given);
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
       const message = "the pod's containers have the resources that it was granted";
@@ -126,15 +129,15 @@ export class PodResizing {
   }
 
   /**
-   * An earlier life may have come further with a resize than it could note: before the first one of this life, what the
-   * runtime says of the containers counts, or what is done next begins at what they had long ago.
+   * An earlier life may have come further with a resize than it could note. Before the first one of this life, what the
+   * runtime shows to be done counts as done: what is done next would begin at what containers had long ago.
    */
   #putRight(pod: Pod, status: PodStatus): void {
     const { actuated } = this.#deps.runtime;
     const recorded = actuated.get(this.#pod.uid);
     if (this.#isRecordRight || recorded === undefined || !isResizing(pod, status, recorded)) return;
     this.#isRecordRight = true;
-    actuated.set(this.#pod.uid, asTold(recorded, status, pod));
+    actuated.set(this.#pod.uid, withCarriedOut(recorded, status, pod));
   }
 
   /** The resize could not be carried out. */
@@ -173,8 +176,7 @@ export class PodResizing {
   /** What the pod's containers have, as far as anybody knows: while that is unsure, the runtime's word counts. */
   #given(): PodResources | undefined {
     const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
-    if (!this.#isUnsure || recorded === undefined || !this.#status || !this.#seen) return recorded;
-    return asTold(recorded, this.#status, this.#seen);
+    return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;
   }
 
   #eventMessage(reason: string, pod: Pod, error?: string): string {

@@ -65,6 +65,7 @@ export class SyncLoop {
   readonly #desk: AdmissionDesk;
   readonly #endings: PodEndings;
   #knowsAll = false;
+  #deletions: Promise<void> = Promise.resolve();
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
@@ -104,7 +105,9 @@ export class SyncLoop {
   handle(change: PodChange): void {
     if (!this.#afterListing.holds(change, change.op === "add")) return this.#take(change);
     const { runtime } = this.#deps;
-    if (change.op === "remove" || isDeleted(change.pod)) void keepDeletion(runtime, change.pod, runtime.clock.now());
+    if (change.op !== "remove" && !isDeleted(change.pod)) return;
+    // One after the other: a pod that is deleted and gone at once is written twice.
+    this.#deletions = this.#deletions.then(() => keepDeletion(runtime, change.pod, runtime.clock.now()));
   }
 
   /** True while pods come of which nothing is known yet but that they run: what they hold is not free. */

@@ -90,9 +90,9 @@ export class ResourceRecord {
   async #write(): Promise<void> {
     if (!this.#changed) return;
     this.#changed = false;
-    const text = encodeCheckpoint(this.#pods);
-    if (text === this.#stored) return;
     try {
+      const text = encodeCheckpoint(this.#pods);
+      if (text === this.#stored) return;
       const temporary = `${this.#path}.tmp`;
       await this.#files.write(temporary, text, 0o600);
       await this.#files.rename(temporary, this.#path);

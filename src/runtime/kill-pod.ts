@@ -209,18 +209,12 @@ async function stop(deps: KillDependencies, kill: Kill, container: ContainerToSt
     data: { id: container.id, graceSeconds: timeoutSeconds },
   };
   signal.throwIfAborted();
-  const signalled = deps.preStops.signalled(container.id);
-  try {
-    await perform(deps.journal, deps.clock, action, () =>
-      ignoreNotFound(
-        deps.cri.runtime.stopContainer({ containerId: container.id, timeout: BigInt(timeoutSeconds) }, { signal }),
-      ),
-    );
-  } catch (error) {
-    // Of a call that is called off the runtime goes on with what it has begun.
-    if (!signal.aborted) signalled[Symbol.dispose]();
-    throw error;
-  }
+  deps.preStops.signalled(container.id);
+  await perform(deps.journal, deps.clock, action, () =>
+    ignoreNotFound(
+      deps.cri.runtime.stopContainer({ containerId: container.id, timeout: BigInt(timeoutSeconds) }, { signal }),
+    ),
+  );
   deps.preStops.stopped(container.id);
 }
 

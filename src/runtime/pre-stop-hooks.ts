@@ -28,18 +28,9 @@ export class PreStopHooks {
     return ended;
   }
 
-  /**
-   * The container is sent its stop signal: what is for before that does not begin any more. Undone when disposed of, for
-   * when the signal can't be sent.
-   */
-  signalled(id: ContainerId): Disposable {
-    const isFirst = !this.#begun.has(id);
-    if (isFirst) this.#begun.set(id, { controller: new AbortController(), ended: Promise.resolve() });
-    return {
-      [Symbol.dispose]: () => {
-        if (isFirst) this.#begun.delete(id);
-      },
-    };
+  /** The container is sent its stop signal, or may have been: what is for before that does not begin any more. */
+  signalled(id: ContainerId): void {
+    if (!this.#begun.has(id)) this.#begun.set(id, { controller: new AbortController(), ended: Promise.resolve() });
   }
 
   /** The container has stopped: what its hook still does leads to nothing. */

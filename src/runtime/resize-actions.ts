@@ -20,7 +20,6 @@ export interface Amounts {
   readonly memoryLimit: bigint;
 }
 
-const noAmounts: Amounts = { cpuRequest: -1n, cpuLimit: -1n, memoryRequest: -1n, memoryLimit: -1n };
 /** The kernel has no smaller quota: those below are all the same. */
 const leastMilliCpuLimit = 10n;
 
@@ -89,22 +88,53 @@ function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts
 /**
  * What was recorded, put right by what the runtime says of the containers that run: for when nobody knows whether the
  * last change was carried out.
- * @param granted the pod with what it is to have
  */
-export function asTold(recorded: PodResources, status: PodStatus, granted: Pod): PodResources {
-  const all = [...(granted.spec.initContainers ?? []), ...granted.spec.containers];
+export function asTold(recorded: PodResources, status: PodStatus): PodResources {
   const containers = [...recorded.containers].map(([name, given]) => {
     const running = findContainer(status, name);
-    if (running?.state !== "running") return [name, given] as const;
-    const container = all.find((each) => each.name === name);
-    const to = container && amountsOf(container, granted.spec.resources);
-    const isDone = to !== undefined && sameAmounts(toldAmounts(running, to) ?? noAmounts, to);
-    if (isDone) return [name, effectiveRequirements(container ?? {}, granted.spec.resources)] as const;
     const had = amountsOf({ resources: given }, recorded.pod);
-    const told = toldAmounts(running, had);
+    const told = running?.state === "running" ? toldAmounts(running, had) : undefined;
     return [name, told === undefined ? given : withTold(given, had, told)] as const;
   });
   return { ...recorded, containers: new Map(containers) };
+}
+
+/**
+ * What was recorded, with those changes to what was granted that the runtime shows to be carried out. Whatever else it
+ * says (rounded to pages, adjusted by others, not known of requests for memory) changes nothing.
+ */
+export function withCarriedOut(recorded: PodResources, status: PodStatus, granted: Pod): PodResources {
+  const all = [...(granted.spec.initContainers ?? []), ...granted.spec.containers];
+  const containers = [...recorded.containers].map(([name, given]) => {
+    const running = findContainer(status, name);
+    const container = all.find((each) => each.name === name);
+    if (running?.state !== "running" || container === undefined) return [name, given] as const;
+    const had = amountsOf({ resources: given }, recorded.pod);
+    const to = amountsOf(container, granted.spec.resources);
+    const told = toldAmounts(running, to);
+    const isDone = (resource: ResizableResource): boolean => {
+      if (told === undefined || !changes(resource, had, to) || changes(resource, told, to)) return false;
+      return resource === "cpu" || had.memoryLimit !== to.memoryLimit;
+    };
+    const done = resizableResources.filter(isDone);
+    return [name, withResourcesOf(given, effectiveRequirements(container, granted.spec.resources), done)] as const;
+  });
+  return { ...recorded, containers: new Map(containers) };
+}
+
+function withResourcesOf(
+  given: ResourceRequirements,
+  granted: ResourceRequirements,
+  names: readonly ResizableResource[],
+): ResourceRequirements {
+  if (names.length === 0) return given;
+  const list = (from: "limits" | "requests"): NonNullable<ResourceRequirements["limits"]> => {
+    const isKept = ([name]: readonly [string, unknown]): boolean => !names.some((each) => each === name);
+    const kept = Object.entries(given[from] ?? {}).filter(isKept);
+    const taken = Object.entries(granted[from] ?? {}).filter((entry) => !isKept(entry));
+    return Object.fromEntries([...kept, ...taken]);
+  };
+  return { ...given, limits: list("limits"), requests: list("requests") };
 }
 
 /** What the runtime does not tell is as it was recorded. */

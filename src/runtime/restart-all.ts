@@ -63,4 +63,5 @@ async function remove(
   await perform(deps.journal, deps.clock, action, () =>
     ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: id }, { signal })),
   );
+  deps.preStops.forget(id);
 }

@@ -56,14 +56,15 @@ export function newEntry(pod: ApiPod): StatusEntry {
   };
 }
 
-/** The server's answer, unless something newer is known of it. */
+/** The server's answer, unless something newer is known of it: false then. */
 export function has(
   entry: StatusEntry,
   { metadata, status }: Pick<ApiObject, "metadata"> & Pick<ApiPod, "status">,
-): void {
-  if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return;
+): boolean {
+  if (!isNewer(metadata.resourceVersion, entry.foundVersion)) return false;
   entry.found = status;
   entry.foundVersion = metadata.resourceVersion;
+  return true;
 }
 
 /** What the server has yet to take of a status, to be compared; undefined: nothing. */

@@ -261,6 +261,21 @@ describe("StatusSync", () => {
     });
   });
 
+  test("a condition that somebody else sets while a patch is on its way is known when that is answered", async () => {
+    await withWorld(async ({ kube, sync, statuses, changed }) => {
+      const [pod, gate] = [apiPod("a"), { ...ready("True"), type: "example.org/gate" }];
+      sync.podSeen(apiPod("a", {}, { ...pending, conditions: [gate] }));
+      statuses.set(pod, { ...running, conditions: [gate, ready("True")] }, cause);
+      // It is gone by the time that the patch arrives, and another one is there.
+      const other = { ...gate, type: "example.org/other" };
+      await (await kube.next()).json(answer(pod, { ...running, conditions: [other, ready("True")] }, "12"));
+      assert.deepEqual(changed, ["uid-a"]);
+      assert.deepEqual(statuses.get("uid-a")?.conditions, [other, ready("True")]);
+      await kube.clock.advance(20_000);
+      assert.ok(await kube.isQuiet(), "nothing is put back");
+    });
+  });
+
   test("a status of a static pod goes to its mirror pod, as soon as there is one", async () => {
     await withWorld(async ({ kube, sync, statuses }) => {
       const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });

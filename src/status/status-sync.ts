@@ -250,6 +250,7 @@ export class StatusSync {
       this.#writes.delete(write);
       // While the write was on its way, others may have written too.
       this.#reconcile(entry);
+      this.#dirty.add(entry.pod.metadata.uid);
       this.#pump();
     });
     this.#writes.add(write);
@@ -287,8 +288,8 @@ export class StatusSync {
         client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
       );
       const taken = after.pod ?? { metadata: after.metadata, status: latest.status };
-      has(entry, taken);
-      left = statusPatch(uid, taken.status, latest.status);
+      if (has(entry, taken) && !isMirrorPod(pod)) this.#adopt(uid, taken.status);
+      left = statusPatch(uid, taken.status, this.#latest(entry)?.status ?? latest.status);
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;

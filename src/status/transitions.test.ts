@@ -46,16 +46,15 @@ test("a container whose image was changed runs anew, whatever its policy says", 
 
 test("a container of which the node has made another instance is told to run, whatever its policy says", () => {
   const pod = podWith({ containers: [{ name: "c" }], restartPolicy: "Never" });
-  const instance = (containerID: string, restartCount: number, state: ContainerState): PodStatus =>
-    podStatus([{ ...status("c", state), containerID, restartCount }]);
-  const before = instance("c1", 1, ended(137));
-  assert.equal(illegalTransition(pod, before, instance("c2", 2, running)), undefined);
-  assert.match(illegalTransition(pod, before, instance("c1", 1, running)) ?? "", /terminated container c/, "as it was");
-  assert.match(
-    illegalTransition(pod, before, instance("c0", 0, running)) ?? "",
-    /terminated container c/,
-    "an old one",
-  );
+  const instance = (containerID: string | undefined, state: ContainerState): PodStatus =>
+    podStatus([{ ...status("c", state), ...(containerID !== undefined && { containerID }) }]);
+  const before = instance("c1", ended(137));
+  for (const state of [running, waiting]) {
+    assert.equal(illegalTransition(pod, before, instance("c2", state)), undefined);
+    for (const id of ["c1", undefined]) {
+      assert.match(illegalTransition(pod, before, instance(id, state)) ?? "", /terminated container c/);
+    }
+  }
 });
 
 test("a container that is restarted for its resize runs anew after it has ended well, under OnFailure too", () => {

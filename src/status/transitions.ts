@@ -41,10 +41,9 @@ function firstRevived(
   })?.name;
 }
 
-/** The node has made another instance of it since, as of one that the runtime had lost track of: what runs is told. */
+/** The node has made another instance of it since, as of one that the runtime had lost track of: that is told. */
 function isAnew(last: ContainerStatus, now: ContainerStatus): boolean {
-  const isOther = now.containerID !== undefined && now.containerID !== last.containerID;
-  return isOther && last.containerID !== undefined && now.restartCount > last.restartCount;
+  return [last, now].every(({ containerID }) => containerID !== undefined) && now.containerID !== last.containerID;
 }
 
 function resizes({ resizePolicy }: Container): boolean {
