@@ -242,8 +242,9 @@ export class Kubelet {
     return kubeletHealth(this.#deps.ports.clock.monotonic(), this.#pleg, outstanding, this.probes.activity);
   }
 
-  /** Removes this node's cgroups when no pod is left in them. */
-  async removeCgroups(): Promise<void> {
+  /** For a node that ends without pods: removes what they left, and its cgroups when no pod is left in them. */
+  async tidyUp(): Promise<void> {
+    await this.#syncLoop.removeLeftovers(new AbortController().signal);
     await this.#cgroups.removeTree();
   }
 
@@ -287,9 +288,8 @@ export class Kubelet {
     const { ports, journal, log } = this.#deps;
     const running = (): RunningLog[] =>
       this.#observed().flatMap((status) => runningLogs(status, config.node.podLogsRoot));
-    const { runtime } = this.#cri;
     return new LogRotation(
-      { ...ports, runtime, journal, log: log.child({ room: "logs" }), running },
+      { ...ports, runtime: this.#cri.runtime, journal, log: log.child({ room: "logs" }), running },
       config.logRotation,
     );
   }

@@ -192,7 +192,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   stop.abort(new Error("the engine ends"));
   await server.close();
   await work;
-  if (reason === "idle") await node.removeCgroups();
+  if (reason === "idle") await node.tidyUp();
   await Promise.all([journal.close(), parts.recorder?.close()]);
   return reason;
 }

@@ -197,9 +197,9 @@ export class Node {
     await Promise.all([this.#parts.run(signal), this.page.run(signal), ...sources]);
   }
 
-  /** Removes the node's cgroups when no pod is left in them. */
-  async removeCgroups(): Promise<void> {
-    await this.#kubelet.removeCgroups();
+  /** For a node that ends without pods: removes what they left, and its cgroups. */
+  async tidyUp(): Promise<void> {
+    await this.#kubelet.tidyUp();
   }
 }
 

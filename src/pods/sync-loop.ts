@@ -212,7 +212,7 @@ export class SyncLoop {
 
   /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
   async #housekeeping(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, owns, leftovers, runtime } = this.#deps;
+    const { workers, cache, pleg, owns, runtime } = this.#deps;
     if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
     for (const uid of cache.uids()) {
       if (workers.get(uid) !== undefined) continue;
@@ -231,13 +231,24 @@ export class SyncLoop {
       this.#knowsAll = true;
       this.#tellTakenUp();
     }
+    await this.removeLeftovers(signal);
+  }
+
+  /** Removes what pods left that are gone. What can't be removed of one of them keeps no other's. */
+  async removeLeftovers(signal: AbortSignal): Promise<void> {
+    const { workers, cache, pleg, leftovers, runtime } = this.#deps;
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
       const known = workers.get(pod) !== undefined || cache.uids().includes(pod) || pleg.isListed(pod);
       if (known) continue;
       this.#endings.take(pod);
-      await leftovers.remove(uid, signal);
+      try {
+        await leftovers.remove(uid, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        runtime.log.warn("what a pod left can't be removed", { uid, error: errorMessage(error) });
+      }
     }
   }
 
