@@ -22,6 +22,18 @@ function told(scene: Scene): string[] {
     .flatMap((entry) => eventsOf(entry).map(({ reason, message }) => `${reason}: ${message}`));
 }
 
+/** A pod that has been resized, on a disk that is full for another second. */
+async function resizedOnFullDisk(): Promise<Scene> {
+  const scene = new Scene();
+  scene.node.add(asking("400m", 1));
+  await scene.pass(5000);
+  scene.faults.begin({ diskFull: true }, 5000);
+  scene.node.update(asking("300m", 2));
+  await scene.pass(4000);
+  assert.ok(scene.entries("UpdateContainerResources").length > 0);
+  return scene;
+}
+
 test("a resize is told at its start and its end with what the containers get", async () => {
   const scene = new Scene({ cpu: "1" });
   scene.node.add(asking("400m", 1));
@@ -58,14 +70,7 @@ test("a resize that fails is told once with why, and with its own generation whe
 });
 
 test("a resize carried out while the disk was full is noted as soon as that has room", async () => {
-  const scene = new Scene();
-  scene.node.add(asking("400m", 1));
-  await scene.pass(5000);
-  scene.faults.begin({ diskFull: true }, 5000);
-  scene.node.update(asking("300m", 2));
-  await scene.pass(4000);
-  const updates = scene.entries("UpdateContainerResources").length;
-  assert.ok(updates > 0);
+  const scene = await resizedOnFullDisk();
   await scene.pass(180_000);
   const text = new TextDecoder().decode(await scene.node.files.read("/var/lib/kubelet/actuated_pods_state", 1 << 20));
   assert.match(text, /300m/u);
@@ -73,14 +78,8 @@ test("a resize carried out while the disk was full is noted as soon as that has 
 });
 
 test("what an earlier life has resized without being able to note it is not resized again", async () => {
-  const scene = new Scene();
-  scene.node.add(asking("400m", 1));
-  await scene.pass(5000);
-  scene.faults.begin({ diskFull: true }, 5000);
-  scene.node.update(asking("300m", 2));
-  await scene.pass(4000);
+  const scene = await resizedOnFullDisk();
   const updates = scene.entries("UpdateContainerResources").length;
-  assert.ok(updates > 0);
   scene.node.kill();
   await scene.pass(5000);
   scene.node.start();
