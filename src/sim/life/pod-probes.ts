@@ -76,6 +76,12 @@ export function mayBeKilled({ livenessProbe, startupProbe }: Container): boolean
   return [livenessProbe, startupProbe].some((probe) => probe !== undefined && mayFail(probe));
 }
 
+/** True when a probe may make the container unready, or get it killed, now and then. */
+export function mayTurnUnready(container: Container): boolean {
+  const { readinessProbe } = container;
+  return mayBeKilled(container) || (readinessProbe !== undefined && mayFail(readinessProbe));
+}
+
 /** True when the probe's target is sick at times. */
 export function mayFail({ httpGet, grpc, exec }: Probe): boolean {
   const health = parseHealth(httpGet?.path ?? grpc?.service ?? exec?.command?.[2] ?? "");

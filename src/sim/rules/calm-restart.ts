@@ -1,5 +1,5 @@
 import { isRejection } from "../../pods/admission.ts";
-import { mayBeKilled, mayFail } from "../life/pod-probes.ts";
+import { mayBeKilled, mayTurnUnready } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { dataText, idOf } from "./entry-data.ts";
 import type { Break, Scene } from "./rule.ts";
@@ -34,9 +34,7 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
   for (const entry of node.entries.slice(first)) {
     if (entry.what !== "ContainerStateChanged" || entry.data?.["ready"] !== false) continue;
     const spec = pods.get(entry.pod?.uid ?? "")?.spec.containers.find(({ name }) => name === entry.container);
-    const mayFlip = [spec?.readinessProbe, spec?.livenessProbe, spec?.startupProbe].some(
-      (probe) => probe && mayFail(probe),
-    );
+    const mayFlip = spec !== undefined && mayTurnUnready(spec);
     const isSame = entry.data["state"] === "running" && readyBefore.has(idOf(entry));
     if (isSame && !mayFlip) broken("readiness does not flip", `${entry.pod?.uid}/${entry.container}`);
   }

@@ -1,5 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
-import { mayFail } from "../life/pod-probes.ts";
+import { mayTurnUnready } from "../life/pod-probes.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
@@ -21,8 +21,7 @@ export const readiness: RuleMaker = ({ node, pods }, broken): Rule => {
     const spec = pods.get(uid)?.spec;
     const container = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((each) => each.name === name);
     if (container === undefined || node.isEnding(uid) || !node.desired.has(uid)) return true;
-    const { readinessProbe, livenessProbe, startupProbe } = container;
-    return [readinessProbe, livenessProbe, startupProbe].some((probe) => probe !== undefined && mayFail(probe));
+    return mayTurnUnready(container);
   }
 
   return {
