@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { FileError } from "../ports/files.ts";
 import { systemFiles as files } from "./files.ts";
@@ -107,6 +108,23 @@ test("writing in place keeps the inode, cuts the old text and sets the mode", as
   assert.equal(statSync(path).ino, ino);
   assert.equal(statSync(path).mode & 0o7777, 0o640);
   assert.equal(readFileSync(path, "utf8"), "short");
+});
+
+test("what is new has its exact mode, whatever this process takes from it", async () => {
+  using directory = testDirectory();
+  for (const umask of ["000", "022", "077"]) {
+    const script = `
+      const { systemFiles: files } = await import(${JSON.stringify(join(import.meta.dirname, "files.ts"))});
+      for (const mode of [0o600, 0o644, 0o666]) await files.write(process.argv[1] + "-" + mode.toString(8), "text", mode);
+      for (const mode of [0o700, 0o755, 0o777, 0o1777]) await files.makeDirectory(process.argv[1] + "-" + mode.toString(8), mode);
+    `;
+    const node = [process.execPath, "--no-warnings", "--input-type=module", "--eval", script, directory.join(umask)];
+    execFileSync("sh", ["-c", `umask ${umask}; exec "$@"`, "sh", ...node]);
+    for (const mode of [0o600, 0o644, 0o666, 0o700, 0o755, 0o777, 0o1777]) {
+      const name = `${umask}-${mode.toString(8)}`;
+      assert.equal(statSync(directory.join(name)).mode & 0o7777, mode, name);
+    }
+  }
 });
 
 test("writing and appending refuse a final symbolic link", async () => {

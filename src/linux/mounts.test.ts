@@ -60,6 +60,22 @@ test("unmounting what is no mount point, or not there, is no error", { skip }, a
   await systemMounts.unmount(directory.join("missing"));
 });
 
+test("a memory file system is unmounted with little, much or an unlimited amount in it", { skip }, async () => {
+  await using directory = mountDirectory();
+  const target = directory.join("memory");
+  mkdirSync(target);
+  for (const [size, bytes] of [
+    ["size=1048576", 10],
+    ["size=16777216", 8 << 20],
+    ["size=0", 10],
+  ] as const) {
+    await systemMounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options: [size] });
+    writeFileSync(`${target}/file`, Buffer.alloc(bytes));
+    await systemMounts.unmount(target);
+    assert.deepEqual(await mountsUnder(directory), [], size);
+  }
+});
+
 test("a busy mount is refused, and lazily unmounted when asked", { skip }, async () => {
   await using directory = mountDirectory();
   const target = directory.join("outer");

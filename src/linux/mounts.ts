@@ -1,6 +1,8 @@
+import { statfs } from "node:fs/promises";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import { readMountInfo, type MountInfo } from "./mountinfo.ts";
 import { systemProcesses } from "./processes.ts";
+import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
 /** Network file systems answer late; past this the helper is killed and the outcome is looked up. */
 const commandTimeoutMs = 120_000;
@@ -8,7 +10,8 @@ const commandTimeoutMs = 120_000;
 /**
  * Mounts by mount(8) and umount(8), which know the helpers of network file systems and the flags behind option names
  * (`bind`, `ro`, `rshared` …). Paths go to the kernel as given (`--no-canonicalize`): `/proc/PID/fd/N` stays a reference
- * to the opened file, and no path is resolved twice with different outcomes.
+ * to the opened file, and no path is resolved twice with different outcomes. Memory file systems are mounted without
+ * them where that can be done.
  */
 export const systemMounts: Mounts = {
   async list() {
@@ -21,6 +24,8 @@ export const systemMounts: Mounts = {
       // A comma would smuggle in further options.
       if (!/^[^,\n\0]+$/.test(option)) throw new Error(`mount option ${JSON.stringify(option)} is not usable`);
     }
+    const isPlain = fileSystem === "tmpfs" && areOfTmpfs(options) && !source.includes("\0");
+    if (isPlain && calls()?.mount(source, target, options.join(",")) === true) return;
     const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
     // No fstab is consulted when source, target and type are all given.
     const type = fileSystem === "" ? "none" : fileSystem;
@@ -30,19 +35,44 @@ export const systemMounts: Mounts = {
 
   async unmount(target, options = {}) {
     requireAbsolute(target);
-    if (!(await isMountPoint(target))) return;
+    const mounted = await topmost(target);
+    if (mounted === undefined) return;
+    const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true;
+    if (isPlain && (await isSmall(target)) && calls()?.unmount(target) === true) return;
     const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
     try {
       await runMountCommand("umount", arguments_, `unmount ${target}`);
     } catch (error) {
       // Someone else may have unmounted it meanwhile.
-      if (await isMountPoint(target)) throw error;
+      if ((await topmost(target)) !== undefined) throw error;
     }
   },
 };
 
-async function isMountPoint(target: string): Promise<boolean> {
-  return (await readMountInfo()).some((mount) => mount.target === target);
+let known: { readonly calls: TmpfsCalls | undefined } | undefined;
+
+/** Looked for when the first is needed: most commands need none. */
+function calls(): TmpfsCalls | undefined {
+  known ??= { calls: tmpfsCalls() };
+  return known.calls;
+}
+
+/** Freeing what is in it is the call's work: of these it takes less than a millisecond. */
+const small = { bytes: 4 << 20, files: 500 };
+
+/** Whether little is in a memory file system. One that has no limit does not say how much. */
+async function isSmall(target: string): Promise<boolean> {
+  try {
+    const { bsize, blocks, bfree, files, ffree } = await statfs(target);
+    return blocks > 0 && files > 0 && (blocks - bfree) * bsize <= small.bytes && files - ffree <= small.files;
+  } catch {
+    return false;
+  }
+}
+
+/** Of several mounts on one another the one that is seen. */
+async function topmost(target: string): Promise<MountInfo | undefined> {
+  return (await readMountInfo()).findLast((mount) => mount.target === target);
 }
 
 /** The options of the mount and those of its file system in one list, as findmnt(8) shows them. */

@@ -5,6 +5,7 @@ export const nodeFlags = [
   "--no-flush-bytecode",
   "--max-semi-space-size=8",
   "--max-old-space-size=512",
+  "--disable-warning=ExperimentalWarning",
 ] as const;
 
 export const mallocSettings = {
