@@ -18,6 +18,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { eachOf } from "../src/base/side-by-side.ts";
 import { readAllRows, unshown } from "./compatibility.ts";
 import { runTestFile, type FileResult } from "./test-file.ts";
 
@@ -105,15 +106,12 @@ function printFile(result: FileResult, { prints = false }: Group): void {
 /** Runs the files of a group, printing each as it ends. */
 async function runGroup(group: Group, scratch: string, signal: AbortSignal): Promise<FileResult[]> {
   const results: FileResult[] = [];
-  const queue = [...group.files];
-  const worker = async (): Promise<void> => {
-    for (let file = queue.shift(); file !== undefined && !signal.aborted; file = queue.shift()) {
-      const result = await runTestFile(file, { root, scratch, timeoutMs: group.timeoutMs, signal });
-      results.push(result);
-      printFile(result, group);
-    }
-  };
-  await Promise.all(Array.from({ length: group.atOnce }, worker));
+  await eachOf(group.files, group.atOnce, async (file) => {
+    if (signal.aborted) return;
+    const result = await runTestFile(file, { root, scratch, timeoutMs: group.timeoutMs, signal });
+    results.push(result);
+    printFile(result, group);
+  });
   return results;
 }
 

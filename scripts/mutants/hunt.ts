@@ -1,3 +1,4 @@
+import { eachOf } from "../../src/base/side-by-side.ts";
 import type { Mutant } from "../sim-mutant-list.ts";
 import { SimPool } from "../sim-pool.ts";
 import { blindMutants } from "./blind.ts";
@@ -55,15 +56,11 @@ export async function huntAll(
   { starts, most, threads }: { readonly starts: readonly number[]; readonly most: number; readonly threads: number },
   onHunted: (found: Hunt) => void = () => {},
 ): Promise<Hunt[]> {
-  const queue = [...chosen];
   const hunts: Hunt[] = [];
-  const work = async (): Promise<void> => {
-    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const found = await hunt(mutant, starts, most);
-      hunts.push(found);
-      onHunted(found);
-    }
-  };
-  await Promise.all(Array.from({ length: threads }, work));
+  await eachOf(chosen, threads, async (mutant) => {
+    const found = await hunt(mutant, starts, most);
+    hunts.push(found);
+    onHunted(found);
+  });
   return hunts;
 }

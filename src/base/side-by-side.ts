@@ -16,3 +16,21 @@ export async function settleAll(what: string, work: readonly Promise<void>[]): P
     throw new AggregateError(reasons, `${what}: ${reasons.map((reason) => reason.message).join("; ")}`);
   }
 }
+
+/**
+ * Works on the items in order, so many at a time. After a failure nothing more is begun; it is thrown when what was under
+ * way has ended.
+ */
+export async function eachOf<T>(items: Iterable<T>, atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = generate(items);
+  const worker = async (): Promise<void> => {
+    // All take from the one generator, which is over for all of them when one leaves its loop by a failure.
+    for (const item of queue) await work(item);
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: atOnce }, worker));
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+}
+
+function* generate<T>(items: Iterable<T>): Generator<T> {
+  yield* items;
+}

@@ -1,4 +1,5 @@
 import { normalize } from "node:path/posix";
+import { eachOf } from "../base/side-by-side.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
@@ -27,6 +28,8 @@ const generationName = /^\.\.\d{4}(?:_\d\d){5}\.[0-9a-f]+$/;
 const maxPathBytes = 4096;
 const maxNameBytes = 255;
 const directoryMode = 0o755;
+/** Files that are written at the same time: as many as Node.js has threads for, more would only hold them open. */
+const atOnce = 4;
 
 /**
  * Writes the files of a volume so that a reader sees all of the old ones or all of the new ones: they go into a new
@@ -156,22 +159,22 @@ export class AtomicWriter {
   async #writeFiles(generation: string, wanted: Payload): Promise<void> {
     const { files } = this.#deps;
     await files.makeDirectory(generation, directoryMode);
-    for (const [path, { data, mode }] of wanted) {
+    await eachOf(wanted, atOnce, async ([path, { data, mode }]) => {
       const slash = path.lastIndexOf("/");
       if (slash > 0) await files.makeDirectory(`${generation}/${path.slice(0, slash)}`, directoryMode);
       await files.write(`${generation}/${path}`, data, mode);
-    }
+    });
   }
 
   async #showNames(names: ReadonlySet<string>): Promise<void> {
     const { files } = this.#deps;
     const links = await this.#visibleLinks();
-    for (const name of names) {
+    await eachOf(names, atOnce, async (name) => {
       const target = `${dataLink}/${name}`;
-      if (links.get(name) === target) continue;
+      if (links.get(name) === target) return;
       if (links.has(name)) await files.remove(`${this.#directory}/${name}`);
       await files.symlink(target, `${this.#directory}/${name}`);
-    }
+    });
     for (const name of links.keys()) if (!names.has(name)) await files.remove(`${this.#directory}/${name}`);
   }
 }
