@@ -58,7 +58,7 @@ export interface KubeletConfig {
   readonly images: ImageConfig;
   /** For pods with user namespaces of their own. */
   readonly podIds: PodIds;
-  /** Sandboxes and containers started at a time. More finish no sooner; fewer leave processors idle. */
+  /** Pods started at a time, and taken down. More finish no sooner; fewer leave processors idle. */
   readonly parallelStarts: number;
   readonly housekeepingPeriodMs: number;
   readonly logRotation: LogRotationConfig;
@@ -134,8 +134,8 @@ export class Kubelet {
     this.statuses = new StatusManager(journal);
     this.#actuated = new ResourceRecord(files, log, `${config.node.rootDirectory}/actuated_pods_state`);
     this.#allocations = this.#makeAllocations(config);
-    const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated };
-    const runtime = runtimeDependencies(deps, config, own, this.#preStops);
+    const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated, preStops: this.#preStops };
+    const runtime = runtimeDependencies(deps, config, own);
     this.probes = new ProbeManager({
       ...{ ...ports, journal, observer: deps.observer, node: config.node },
       ...{ commands: cri.runtime, objects: deps.objects, said: (uid) => this.statuses.get(uid) },
@@ -354,23 +354,20 @@ export class Kubelet {
 function runtimeDependencies(
   deps: KubeletDependencies,
   config: KubeletConfig,
-  { cri, podCgroups, actuated }: { cri: Cri; podCgroups: PodCgroups; actuated: ResourceRecord },
-  preStops: PreStopHooks,
+  own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
 ): RuntimeDependencies {
   const { ports, journal, log } = deps;
   const { clock, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
+    ...own,
     clock,
     random,
     files,
     compression,
     mounts,
-    cri,
     journal,
     log: log.child({ room: "runtime" }),
-    images: makeImageManager({ ...ports, log, journal, images: cri.images }, config),
-    podCgroups,
-    actuated,
+    images: makeImageManager({ ...ports, log, journal, images: own.cri.images }, config),
     objects: deps.objects,
     volumes: new VolumeManager({
       clock,
@@ -393,8 +390,8 @@ function runtimeDependencies(
       supported: deps.features.userNamespaces,
     }),
     networkProbes,
-    preStops,
     node: config.node,
     starts: new Semaphore(config.parallelStarts),
+    teardowns: new Semaphore(config.parallelStarts),
   };
 }

@@ -108,4 +108,6 @@ export interface RuntimeDependencies {
    * first, so that under load pods become ready one after the other rather than all at the end.
    */
   readonly starts: Semaphore;
+  /** How many pods' sandboxes may be stopped or removed at a time: under load pods are gone one after the other too. */
+  readonly teardowns: Semaphore;
 }

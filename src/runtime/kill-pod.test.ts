@@ -5,7 +5,8 @@ import { fc } from "../../test/support/fast-check.ts";
 import { testSandbox } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
+import { podUid, sandboxId } from "../base/ids.ts";
+import { Semaphore } from "../base/semaphore.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
@@ -62,6 +63,7 @@ class Scene {
       networkProbes: simNetworkProbes,
       objects: { configMap: () => undefined, secret: () => undefined },
       preStops: new PreStopHooks(),
+      teardowns: new Semaphore(1),
       node: { hostIPs: [] },
     };
     const containers = scripts.map(containerOf);
@@ -277,6 +279,33 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
       },
     ),
     { numRuns: 150 },
+  );
+});
+
+test("sandboxes are stopped one after the other, and one that hangs holds up the next for two seconds only", async () => {
+  const scene = new Scene([plain]);
+  const { cri } = scene.deps;
+  const stops: [id: string, atMs: number][] = [];
+  const stopPodSandbox: typeof cri.runtime.stopPodSandbox = async ({ podSandboxId = "" }, options) => {
+    stops.push([podSandboxId, scene.clock.nowMs - began]);
+    if (podSandboxId === "hangs") await scene.deps.clock.sleep("a network plugin", 60_000, options?.signal);
+    else await scene.deps.clock.sleep("a sandbox", 100);
+    return create(pb.StopPodSandboxResponseSchema);
+  };
+  const deps = { ...scene.deps, cri: { ...cri, runtime: { ...cri.runtime, stopPodSandbox } } };
+  const sandboxes = ["a", "hangs", "b", "c"].map((id) => testSandbox({ id: sandboxId(id) }));
+  const began = scene.clock.nowMs;
+  const { signal } = new AbortController();
+  await scene.finish(killPod(deps, { ref, pod: scene.pod }, { containers: [], sandboxes }, 30, cause, signal));
+  assert.deepEqual(stops, [
+    ["a", 0],
+    ["hangs", 100],
+    ["b", 2100],
+    ["c", 2200],
+  ]);
+  assert.deepEqual(
+    scene.entries.filter(({ kind }) => kind === "action").map(({ data }) => data?.["queuedMs"]),
+    [0, 100, 2100, 2200],
   );
 });
 

@@ -13,6 +13,7 @@ import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts"
 import { runPreStop } from "./pre-stop.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { type StoredHook, storedHook } from "./stored-hook.ts";
+import { inTeardown } from "./teardown.ts";
 import { terminationOrder } from "./termination-order.ts";
 
 /** What is left to be stopped of a pod. */
@@ -38,7 +39,7 @@ function mayRun({ state }: ContainerStatus): boolean {
 /** What stopping needs. */
 export type KillDependencies = Pick<
   RuntimeDependencies,
-  "clock" | "cri" | "journal" | "log" | "networkProbes" | "objects" | "preStops"
+  "clock" | "cri" | "journal" | "log" | "networkProbes" | "objects" | "preStops" | "teardowns"
 > & { readonly node: Pick<NodeContext, "hostIPs"> };
 
 /** A pod that is stopped, or of which a container is. */
@@ -225,16 +226,18 @@ async function stopSandbox(
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
-  const action = {
-    what: "StopPodSandbox",
-    message: `stop sandbox ${shortId(sandbox.id)}`,
-    pod,
-    cause,
-    data: { id: sandbox.id },
-  };
-  await perform(deps.journal, deps.clock, action, () =>
-    ignoreNotFound(deps.cri.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, { signal })),
-  );
+  await inTeardown(deps, "first", signal, async (queuedMs) => {
+    const action = {
+      what: "StopPodSandbox",
+      message: `stop sandbox ${shortId(sandbox.id)}`,
+      pod,
+      cause,
+      data: { id: sandbox.id, queuedMs },
+    };
+    await perform(deps.journal, deps.clock, action, () =>
+      ignoreNotFound(deps.cri.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, { signal })),
+    );
+  });
 }
 
 /** What is not there needs no stopping and no removing (CRI: these calls are idempotent). */

@@ -31,8 +31,10 @@ export async function makeContainerDirectories(
   pod: Pod,
   container: Container,
 ): Promise<void> {
-  await files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755);
-  await files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750);
+  await bothEnded(
+    files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755),
+    files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750),
+  );
 }
 
 /** A new, empty file for the termination message of one container instance, writable by whatever user it runs as. */

@@ -7,6 +7,7 @@ import { shortId } from "./sandbox-actions.ts";
 import { removePodDirectories } from "./pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
+import { inTeardown } from "./teardown.ts";
 
 /**
  * Removes one dead container with its log and the link to that. The container goes last: as long as it is there, a later
@@ -75,6 +76,19 @@ export async function removePod(
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
+  await inTeardown(deps, "later", signal, () => removeFromRuntime(deps, pod, status, cause, signal));
+  await giveBack(deps, pod, cause, signal);
+  await deps.podCgroups.destroy(pod);
+  await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
+}
+
+async function removeFromRuntime(
+  deps: RuntimeDependencies,
+  pod: PodRef,
+  status: PodStatus,
+  cause: Cause,
+  signal: AbortSignal,
+): Promise<void> {
   await settleAll(
     `removing the containers of pod ${pod.name}`,
     status.containers.map((container) => removeContainer(deps, pod, container, cause, signal)),
@@ -91,7 +105,4 @@ export async function removePod(
       ignoreNotFound(deps.cri.runtime.removePodSandbox({ podSandboxId: sandbox.id }, { signal })),
     );
   }
-  await giveBack(deps, pod, cause, signal);
-  await deps.podCgroups.destroy(pod);
-  await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
 }

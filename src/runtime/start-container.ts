@@ -104,9 +104,11 @@ async function createAndRun(
   parts: ContainerParts,
   signal: AbortSignal,
 ): Promise<ContainerId> {
-  const config = await containerConfig(deps, pod, sandbox, start, parts, signal);
+  const [config] = await bothEnded(
+    containerConfig(deps, pod, sandbox, start, parts, signal),
+    grantResources(deps, pod, start),
+  );
   await removeLeftover(deps, pod, start, signal);
-  await grantResources(deps, pod, start);
   const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
   await bothEnded(run(deps, pod, start, id, signal), linkLog(deps, pod, start.container.name, start.attempt, id));
   return containerId(id);
