@@ -11,7 +11,7 @@ import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchCluster, hasCondition } from "./support/cluster.ts";
-import { measureRestarts, measureRest, measureStatuses, type RestFigures } from "./support/cluster-figures.ts";
+import { measureRestarts, measureRest, measureStatuses, restRow, type RestFigures } from "./support/cluster-figures.ts";
 import { Floor } from "./support/floor.ts";
 import { measureOneByOne, type OneByOneFigures } from "./support/one-by-one.ts";
 import { benchOptions } from "./support/options.ts";
@@ -153,11 +153,6 @@ function ownOptions(): { rest: readonly number[]; dead: number; kubelet: string 
     dead: Number(text(values["dead"]) || 0),
     kubelet: text(values["kubelet"]) || undefined,
   };
-}
-
-function restRow({ pods, dead, cpuPercent, rssMiB }: RestFigures): string {
-  const beside = dead > 0 ? ` beside ${dead} dead containers` : "";
-  return `at rest with ${pods} pods${beside}: ${cpuPercent.toFixed(2)} % of a core, RSS ${rssMiB.toFixed(0)} MiB`;
 }
 
 function milliseconds(times: readonly number[]): string {

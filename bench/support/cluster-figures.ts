@@ -105,7 +105,7 @@ export async function measureRest(
   dead: number,
   floor?: Floor,
 ): Promise<RestFigures> {
-  const grave = dead === 0 || floor === undefined ? undefined : await floor.bury(dead);
+  const graves = (await floor?.bury(dead)) ?? [];
   cluster.create(names);
   await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
   await sleep(calmMs);
@@ -113,9 +113,15 @@ export async function measureRest(
   await sleep(restMs);
   const after = await cluster.usage();
   const cpuPercent = ((after.cpuMs - before.cpuMs) / (performance.now() - began)) * 100;
+  const figures = { pods: names.length, dead, cpuPercent, rssMiB: after.rssMiB };
+  progress(restRow(figures));
   cluster.delete(names);
   await cluster.times(names, (pod) => pod === undefined);
-  if (grave !== undefined) await floor?.remove([grave]);
-  progress(`rest with ${names.length} pods and ${dead} dead containers`);
-  return { pods: names.length, dead, cpuPercent, rssMiB: after.rssMiB };
+  await floor?.remove(graves);
+  return figures;
+}
+
+export function restRow({ pods, dead, cpuPercent, rssMiB }: RestFigures): string {
+  const beside = dead > 0 ? ` beside ${dead} dead containers` : "";
+  return `at rest with ${pods} pods${beside}: ${cpuPercent.toFixed(2)} % of a core, RSS ${rssMiB.toFixed(0)} MiB`;
 }

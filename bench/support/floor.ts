@@ -1,5 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eachOf } from "../../src/base/side-by-side.ts";
 import { openCgroups } from "../../src/linux/cgroups.ts";
 import { systemClock } from "../../src/linux/clock.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
@@ -28,6 +30,8 @@ export interface FloorPod {
 }
 
 const stopsAtOnce = 4;
+const deadPerPod = 25;
+const settleMs = 300;
 
 /**
  * A bare client of the runtime: the calls that podwright makes for a pod of one container, with requests that ask the
@@ -71,10 +75,8 @@ export class Floor {
 
   /** The second half of {@link start}: the pod's container, or its next instance. */
   async startContainer(pod: FloorPod, attempt: number): Promise<void> {
-    const { runtime } = this.#cri;
-    const request = { podSandboxId: pod.sandboxId, config: containerConfig(pod, attempt), sandboxConfig: pod.config };
-    pod.containerId = (await runtime.createContainer(request)).containerId;
-    await runtime.startContainer({ containerId: pod.containerId });
+    pod.containerId = await this.#createContainer(pod, containerConfig(pod, attempt));
+    await this.#cri.runtime.startContainer({ containerId: pod.containerId });
   }
 
   /**
@@ -84,9 +86,7 @@ export class Floor {
   async startWithInit(pod: FloorPod, ended: (containerId: string) => Promise<void>): Promise<void> {
     const { runtime } = this.#cri;
     pod.sandboxId = (await runtime.runPodSandbox({ config: pod.config })).podSandboxId;
-    const config = containerConfig(pod, 0, { name: "init", command: ["/bin/true"] });
-    const request = { podSandboxId: pod.sandboxId, config, sandboxConfig: pod.config };
-    const { containerId } = await runtime.createContainer(request);
+    const containerId = await this.#createContainer(pod, containerConfig(pod, 0, init));
     const end = ended(containerId);
     await runtime.startContainer({ containerId });
     await end;
@@ -100,7 +100,7 @@ export class Floor {
     onRunning: (pod: FloorPod) => void,
     start = (pod: FloorPod): Promise<void> => this.start(pod),
   ): Promise<void> {
-    await inParallel(pods, atOnce, async (pod) => {
+    await eachOf(pods, atOnce, async (pod) => {
       await start(pod);
       onRunning(pod);
     });
@@ -108,34 +108,43 @@ export class Floor {
 
   /** StopContainer and StopPodSandbox, which is when a kubelet may say that the pod is gone; calls back after each. */
   async stopAll(pods: readonly FloorPod[], onStopped: () => void): Promise<void> {
-    await inParallel(pods, stopsAtOnce, async ({ containerId, sandboxId }) => {
+    await eachOf(pods, stopsAtOnce, async ({ containerId, sandboxId }) => {
       await this.#cri.runtime.stopContainer({ containerId, timeout: 30n });
       await this.#cri.runtime.stopPodSandbox({ podSandboxId: sandboxId });
       onStopped();
     });
   }
 
-  /** Makes containers that have ended, all in one pod. */
-  async bury(count: number): Promise<FloorPod> {
-    const [pod] = await this.prepare(["grave"]);
-    if (pod === undefined) throw new Error("no pod was prepared");
-    pod.sandboxId = (await this.#cri.runtime.runPodSandbox({ config: pod.config })).podSandboxId;
-    const attempts = Array.from({ length: count }, (_, attempt) => attempt);
-    await inParallel(attempts, 2, async (attempt) => {
-      const config = containerConfig(pod, attempt, { name: "init", command: ["/bin/true"] });
-      const request = { podSandboxId: pod.sandboxId, config, sandboxConfig: pod.config };
-      const { containerId } = await this.#cri.runtime.createContainer(request);
-      await this.#cri.runtime.startContainer({ containerId });
+  /**
+   * Makes containers that have ended, {@link deadPerPod} in each pod, whose sandboxes are stopped. An event of the runtime
+   * tells of all containers of its pod: many thousands in one would measure that alone.
+   */
+  async bury(count: number): Promise<FloorPod[]> {
+    const graves = await this.prepare(Array.from({ length: Math.ceil(count / deadPerPod) }, (_, at) => `grave-${at}`));
+    await eachOf(graves.entries(), 2, async ([index, pod]) => {
+      pod.sandboxId = (await this.#cri.runtime.runPodSandbox({ config: pod.config })).podSandboxId;
+      for (let attempt = 0; attempt < Math.min(deadPerPod, count - index * deadPerPod); attempt++) {
+        const containerId = await this.#createContainer(pod, containerConfig(pod, attempt, init));
+        await this.#cri.runtime.startContainer({ containerId });
+      }
+      // A sandbox whose last container is just ending may not be stoppable.
+      await sleep(settleMs);
+      await this.#cri.runtime.stopPodSandbox({ podSandboxId: pod.sandboxId });
     });
-    return pod;
+    return graves;
   }
 
   async remove(pods: readonly FloorPod[]): Promise<void> {
-    await inParallel(pods, stopsAtOnce, async ({ name, sandboxId }) => {
+    await eachOf(pods, stopsAtOnce, async ({ name, sandboxId }) => {
       await this.#cri.runtime.stopPodSandbox({ podSandboxId: sandboxId });
       await this.#cri.runtime.removePodSandbox({ podSandboxId: sandboxId });
       await this.#cgroups.remove(this.#cgroup(name));
     });
+  }
+
+  async #createContainer(pod: FloorPod, config: ReturnType<typeof containerConfig>): Promise<string> {
+    const request = { podSandboxId: pod.sandboxId, config, sandboxConfig: pod.config };
+    return (await this.#cri.runtime.createContainer(request)).containerId;
   }
 
   #cgroup(name: string): string {
@@ -160,6 +169,7 @@ export class Floor {
 const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAINER, ipc: NamespaceMode.POD };
 
 const app = { name: "app", command: idleCommand } as const;
+const init = { name: "init", command: ["/bin/true"] } as const;
 
 function containerConfig(
   { directory }: FloorPod,
@@ -191,13 +201,4 @@ export async function watchExits(cri: Cri, signal: AbortSignal, onExit: (contain
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-/** Works on the items in order, so many at a time; one failure ends it. */
-async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
 }
