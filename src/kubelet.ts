@@ -2,7 +2,6 @@ import type { Pod } from "./api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import { onAbort } from "./base/abort.ts";
 import { type PodUid, podUid } from "./base/ids.ts";
-import { Semaphore } from "./base/semaphore.ts";
 import { type ImageConfig, makeImageManager } from "./images/make-image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
 import { measureStep, type Observer } from "./journal/observer.ts";
@@ -38,6 +37,7 @@ import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { PodIds } from "./runtime/id-ranges.ts";
 import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
+import { Places } from "./runtime/places.ts";
 import type { PodStatus } from "./runtime/pod-status.ts";
 import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
@@ -391,7 +391,7 @@ function runtimeDependencies(
     }),
     networkProbes,
     node: config.node,
-    starts: new Semaphore(config.parallelStarts),
-    teardowns: new Semaphore(config.parallelStarts),
+    starts: new Places(clock, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
+    teardowns: new Places(clock, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
   };
 }

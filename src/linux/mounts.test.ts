@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { systemMounts } from "./mounts.ts";
+import type { MountInfo } from "./mountinfo.ts";
+import { isOnLocal, mountsWith, systemMounts } from "./mounts.ts";
 import { needsRoot, testDirectory, type TestDirectory } from "./testing.ts";
+import { type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
 const skip = needsRoot();
 
@@ -60,20 +62,86 @@ test("unmounting what is no mount point, or not there, is no error", { skip }, a
   await systemMounts.unmount(directory.join("missing"));
 });
 
-test("a memory file system is unmounted with little, much or an unlimited amount in it", { skip }, async () => {
+/** The kernel's calls, of which it is noted what each said. */
+function notedCalls(): { readonly noted: string[]; readonly find: () => TmpfsCalls | undefined } {
+  const noted: string[] = [];
+  const calls = tmpfsCalls();
+  const note = (what: string, isDone: boolean): boolean => {
+    noted.push(`${what} ${isDone ? "done" : "refused"}`);
+    return isDone;
+  };
+  const watched = calls && {
+    mount: (...arguments_: Parameters<TmpfsCalls["mount"]>) => note("mount", calls.mount(...arguments_)),
+    unmount: (target: string) => note("unmount", calls.unmount(target)),
+  };
+  return { noted, find: () => watched };
+}
+
+const skipCalls = skip || (tmpfsCalls() === undefined ? `Node.js ${process.version} has no node:ffi` : false);
+
+test(
+  "memory file systems with little in them are the calls' work, others a program's",
+  { skip: skipCalls },
+  async () => {
+    await using directory = mountDirectory();
+    const target = directory.join("memory");
+    mkdirSync(target);
+    for (const { options, bytes, files, byCalls } of [
+      { options: ["size=1048576"], bytes: 10, files: 1, byCalls: ["mount done", "unmount done"] },
+      { options: ["size=16777216"], bytes: 1 << 20, files: 1, byCalls: ["mount done"] },
+      { options: ["size=1048576"], bytes: 1, files: 100, byCalls: ["mount done"] },
+      { options: ["size=0"], bytes: 10, files: 1, byCalls: ["mount done"] },
+      { options: ["size=1m"], bytes: 10, files: 1, byCalls: ["unmount done"] },
+    ]) {
+      const { noted, find } = notedCalls();
+      const mounts = mountsWith(find);
+      await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options });
+      assert.equal((await mountsUnder(directory)).length, 1);
+      for (let index = 0; index < files; index++) writeFileSync(`${target}/${index}`, Buffer.alloc(bytes));
+      await mounts.unmount(target);
+      assert.deepEqual(await mountsUnder(directory), []);
+      assert.deepEqual(noted, byCalls, JSON.stringify({ options, bytes, files }));
+    }
+  },
+);
+
+test("what the calls refuse, and where there are none, mount(8) does or explains", { skip }, async () => {
   await using directory = mountDirectory();
   const target = directory.join("memory");
   mkdirSync(target);
-  for (const [size, bytes] of [
-    ["size=1048576", 10],
-    ["size=16777216", 8 << 20],
-    ["size=0", 10],
-  ] as const) {
-    await systemMounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options: [size] });
-    writeFileSync(`${target}/file`, Buffer.alloc(bytes));
-    await systemMounts.unmount(target);
-    assert.deepEqual(await mountsUnder(directory), [], size);
+  const refusing = { mount: () => false, unmount: () => false };
+  for (const calls of [refusing, undefined]) {
+    const mounts = mountsWith(() => calls);
+    await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options: ["size=4096"] });
+    assert.deepEqual(await mountsUnder(directory), [target]);
+    await mounts.unmount(target);
+    assert.deepEqual(await mountsUnder(directory), []);
+    const missing = { source: "podwright-test", target: directory.join("no"), fileSystem: "tmpfs", options: [] };
+    await assert.rejects(mounts.mount(missing), /cannot mount podwright-test on .*\/no: .*mount point does not exist/);
   }
+});
+
+test("the way to a mount leads over what others answer for, or does not", () => {
+  const mount = (id: number, parentId: number, fileSystem: string): MountInfo => {
+    return {
+      id,
+      parentId,
+      fileSystem,
+      device: "0:1",
+      root: "/",
+      target: `/${id}`,
+      source: "",
+      options: [],
+      superOptions: [],
+    };
+  };
+  const all = [mount(1, 1, "ext4"), mount(2, 1, "tmpfs"), mount(3, 1, "fuse.sshfs"), mount(4, 3, "ext4")];
+  assert.equal(isOnLocal(all, mount(9, 1, "tmpfs")), true);
+  assert.equal(isOnLocal(all, mount(9, 2, "tmpfs")), true);
+  assert.equal(isOnLocal(all, mount(9, 3, "tmpfs")), false);
+  assert.equal(isOnLocal(all, mount(9, 4, "tmpfs")), false);
+  // The parent of a root is outside of what this process sees.
+  assert.equal(isOnLocal(all, mount(9, 77, "tmpfs")), true);
 });
 
 test("a busy mount is refused, and lazily unmounted when asked", { skip }, async () => {

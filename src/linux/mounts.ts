@@ -13,66 +13,80 @@ const commandTimeoutMs = 120_000;
  * to the opened file, and no path is resolved twice with different outcomes. Memory file systems are mounted without
  * them where that can be done.
  */
-export const systemMounts: Mounts = {
-  async list() {
-    return (await readMountInfo()).map(mountPoint);
-  },
+export const systemMounts: Mounts = mountsWith(tmpfsCalls);
 
-  async mount({ source, target, fileSystem, options }) {
-    requireAbsolute(target);
-    for (const option of options) {
-      // A comma would smuggle in further options.
-      if (!/^[^,\n\0]+$/.test(option)) throw new Error(`mount option ${JSON.stringify(option)} is not usable`);
-    }
-    const isPlain = fileSystem === "tmpfs" && areOfTmpfs(options) && !source.includes("\0");
-    if (isPlain && calls()?.mount(source, target, options.join(",")) === true) return;
-    const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
-    // No fstab is consulted when source, target and type are all given.
-    const type = fileSystem === "" ? "none" : fileSystem;
-    const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
-    await runMountCommand("mount", arguments_, `mount ${source} on ${target}`);
-  },
+/** @param findCalls asked when the first is needed: most commands need none */
+export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
+  let found: { readonly calls: TmpfsCalls | undefined } | undefined;
+  const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;
+  return {
+    async list() {
+      return (await readMountInfo()).map(mountPoint);
+    },
 
-  async unmount(target, options = {}) {
-    requireAbsolute(target);
-    const mounted = await topmost(target);
-    if (mounted === undefined) return;
-    const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true;
-    if (isPlain && (await isSmall(target)) && calls()?.unmount(target) === true) return;
-    const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
-    try {
-      await runMountCommand("umount", arguments_, `unmount ${target}`);
-    } catch (error) {
-      // Someone else may have unmounted it meanwhile.
-      if ((await topmost(target)) !== undefined) throw error;
-    }
-  },
-};
+    async mount({ source, target, fileSystem, options }) {
+      requireAbsolute(target);
+      for (const option of options) {
+        // A comma would smuggle in further options.
+        if (!/^[^,\n\0]+$/.test(option)) throw new Error(`mount option ${JSON.stringify(option)} is not usable`);
+      }
+      const isPlain = fileSystem === "tmpfs" && areOfTmpfs(options) && !source.includes("\0");
+      if (isPlain && calls()?.mount(source, target, options.join(",")) === true) return;
+      const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
+      // No fstab is consulted when source, target and type are all given.
+      const type = fileSystem === "" ? "none" : fileSystem;
+      const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
+      await runMountCommand("mount", arguments_, `mount ${source} on ${target}`);
+    },
 
-let known: { readonly calls: TmpfsCalls | undefined } | undefined;
-
-/** Looked for when the first is needed: most commands need none. */
-function calls(): TmpfsCalls | undefined {
-  known ??= { calls: tmpfsCalls() };
-  return known.calls;
+    async unmount(target, options = {}) {
+      requireAbsolute(target);
+      const all = await readMountInfo();
+      const mounted = topmost(all, target);
+      if (mounted === undefined) return;
+      const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(all, mounted);
+      if (isPlain && (await isSmallMemory(target)) && calls()?.unmount(target) === true) return;
+      const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
+      try {
+        await runMountCommand("umount", arguments_, `unmount ${target}`);
+      } catch (error) {
+        // Someone else may have unmounted it meanwhile.
+        if (topmost(await readMountInfo(), target) !== undefined) throw error;
+      }
+    },
+  };
 }
 
-/** Freeing what is in it is the call's work: of these it takes less than a millisecond. */
-const small = { bytes: 4 << 20, files: 500 };
+/** Freeing what is in it is the call's work: of these it takes less than a millisecond. Tokens and secrets are smaller. */
+const small = { bytes: 256 << 10, files: 64 };
+/** TMPFS_MAGIC of statfs(2). */
+const tmpfsMagic = 0x01021994;
 
-/** Whether little is in a memory file system. One that has no limit does not say how much. */
-async function isSmall(target: string): Promise<boolean> {
+/** Whether a memory file system is seen there, with little in it. One that has no limit does not say how much. */
+async function isSmallMemory(target: string): Promise<boolean> {
   try {
-    const { bsize, blocks, bfree, files, ffree } = await statfs(target);
-    return blocks > 0 && files > 0 && (blocks - bfree) * bsize <= small.bytes && files - ffree <= small.files;
+    const { type, bsize, blocks, bfree, files, ffree } = await statfs(target);
+    const isLimited = type === tmpfsMagic && blocks > 0 && files > 0;
+    return isLimited && (blocks - bfree) * bsize <= small.bytes && files - ffree <= small.files;
   } catch {
     return false;
   }
 }
 
 /** Of several mounts on one another the one that is seen. */
-async function topmost(target: string): Promise<MountInfo | undefined> {
-  return (await readMountInfo()).findLast((mount) => mount.target === target);
+function topmost(all: readonly MountInfo[], target: string): MountInfo | undefined {
+  return all.findLast((mount) => mount.target === target);
+}
+
+/** Whether the way to it leads over no file system that some server or process answers for, and may hold up. */
+export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean {
+  const byId = new Map(all.map((one) => [one.id, one]));
+  const seen = new Set<MountInfo>();
+  for (let at = byId.get(mount.parentId); at !== undefined && !seen.has(at); at = byId.get(at.parentId)) {
+    if (/^(?:fuse|nfs|cifs|smb|ceph|9p|virtiofs|afs|gfs|ocfs|lustre)/.test(at.fileSystem)) return false;
+    seen.add(at);
+  }
+  return true;
 }
 
 /** The options of the mount and those of its file system in one list, as findmnt(8) shows them. */

@@ -2,15 +2,15 @@
  * Mounts and unmounts memory file systems by the kernel's own calls, as far as Node.js can make such (`node:ffi`, from
  * version 26.1 on). Each pod of a cluster has at least one, for its token. A program started for it costs a fork of this
  * process, in which everything else stands still for 4 to 7 ms; the call itself takes 0.05 ms, and no disk or network can
- * hold it up. Other file systems can: mount(8) and umount(8) stay for those.
+ * hold it up. Other file systems can: mount(8) and umount(8) stay for those. No argument may have a NUL in it.
  */
 export interface TmpfsCalls {
-  /** @returns false when it could not be done, for whatever reason: mount(8) finds the words for it */
+  /** @returns false when the kernel refused: mount(8) finds the words for it */
   mount(source: string, target: string, options: string): boolean;
   /**
    * Follows no symbolic link at the end of the path. Frees what is in the file system before it returns: only for those
    * in which there is little.
-   * @returns false when it could not be done
+   * @returns false when the kernel refused
    */
   unmount(target: string): boolean;
 }

@@ -1,6 +1,5 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import type { Semaphore } from "../base/semaphore.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
@@ -19,6 +18,7 @@ import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
 import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
+import type { Places } from "./places.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {
@@ -107,7 +107,7 @@ export interface RuntimeDependencies {
    * How many pods' sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go
    * first, so that under load pods become ready one after the other rather than all at the end.
    */
-  readonly starts: Semaphore;
+  readonly starts: Places;
   /** How many pods' sandboxes may be stopped or removed at a time: under load pods are gone one after the other too. */
-  readonly teardowns: Semaphore;
+  readonly teardowns: Places;
 }

@@ -6,7 +6,6 @@ import { testSandbox } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { podUid, sandboxId } from "../base/ids.ts";
-import { Semaphore } from "../base/semaphore.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
@@ -20,6 +19,7 @@ import { RuntimeWorld } from "../sim/runtime-world.ts";
 import { inspectPod, noIds } from "./inspect.ts";
 import { killContainer, type KillDependencies, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import { Annotation, Label } from "./labels.ts";
+import { Places } from "./places.ts";
 import type { PodStatus } from "./pod-status.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
 
@@ -63,7 +63,7 @@ class Scene {
       networkProbes: simNetworkProbes,
       objects: { configMap: () => undefined, secret: () => undefined },
       preStops: new PreStopHooks(),
-      teardowns: new Semaphore(1),
+      teardowns: new Places(clock, { kind: "a teardown", limit: 1, patienceMs: 1000 }),
       node: { hostIPs: [] },
     };
     const containers = scripts.map(containerOf);
@@ -282,7 +282,7 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
   );
 });
 
-test("sandboxes are stopped one after the other, and one that hangs holds up the next for two seconds only", async () => {
+test("sandboxes are stopped one after the other, and one that hangs holds up the others for a second only", async () => {
   const scene = new Scene([plain]);
   const { cri } = scene.deps;
   const stops: [id: string, atMs: number][] = [];
@@ -300,12 +300,12 @@ test("sandboxes are stopped one after the other, and one that hangs holds up the
   assert.deepEqual(stops, [
     ["a", 0],
     ["hangs", 100],
-    ["b", 2100],
-    ["c", 2200],
+    ["b", 1100],
+    ["c", 1200],
   ]);
   assert.deepEqual(
     scene.entries.filter(({ kind }) => kind === "action").map(({ data }) => data?.["queuedMs"]),
-    [0, 100, 2100, 2200],
+    [0, 100, 1100, 1200],
   );
 });
 

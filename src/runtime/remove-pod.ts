@@ -76,30 +76,32 @@ export async function removePod(
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
-  await inTeardown(deps, "later", signal, () => removeFromRuntime(deps, pod, status, cause, signal));
+  await inTeardown(deps, "later", signal, async (queuedMs) => {
+    await settleAll(
+      `removing the containers of pod ${pod.name}`,
+      status.containers.map((container) => removeContainer(deps, pod, container, cause, signal)),
+    );
+    await removeSandboxes(deps, pod, status, { cause, queuedMs }, signal);
+  });
   await giveBack(deps, pod, cause, signal);
   await deps.podCgroups.destroy(pod);
   await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
 }
 
-async function removeFromRuntime(
+async function removeSandboxes(
   deps: RuntimeDependencies,
   pod: PodRef,
   status: PodStatus,
-  cause: Cause,
+  { cause, queuedMs }: { readonly cause: Cause; readonly queuedMs: number },
   signal: AbortSignal,
 ): Promise<void> {
-  await settleAll(
-    `removing the containers of pod ${pod.name}`,
-    status.containers.map((container) => removeContainer(deps, pod, container, cause, signal)),
-  );
   for (const sandbox of status.sandboxes) {
     const action = {
       what: "RemovePodSandbox",
       message: `remove sandbox ${shortId(sandbox.id)}`,
       pod,
       cause,
-      data: { id: sandbox.id },
+      data: { id: sandbox.id, queuedMs },
     };
     await perform(deps.journal, deps.clock, action, () =>
       ignoreNotFound(deps.cri.runtime.removePodSandbox({ podSandboxId: sandbox.id }, { signal })),

@@ -1,5 +1,6 @@
-import type { Semaphore, Turn } from "../base/semaphore.ts";
+import type { Turn } from "../base/semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Place, Places } from "./places.ts";
 
 /** How long a place is kept over work that seldom takes long: that an image is there is known in less. */
 const patienceMs = 50;
@@ -10,24 +11,27 @@ const patienceMs = 50;
  * sooner. Pulls and hooks take as long as they like: the place is given back meanwhile.
  */
 export class StartPlace implements Disposable {
-  readonly #starts: Semaphore;
+  readonly #starts: Places;
   readonly #clock: Clock;
-  #held: Disposable | undefined;
+  #held: Place | undefined;
 
-  constructor(starts: Semaphore, clock: Clock) {
+  constructor(starts: Places, clock: Clock) {
     this.#starts = starts;
     this.#clock = clock;
   }
 
   /**
-   * Waits for a place unless there is one.
+   * Waits for a place unless there is one, which is kept for the next part of the start then.
    * @returns for how many milliseconds
    * @throws the signal's reason
    */
   async take(turn: Turn, signal: AbortSignal): Promise<number> {
-    if (this.#held !== undefined) return 0;
+    if (this.#held !== undefined) {
+      this.#held.renew();
+      return 0;
+    }
     const asked = this.#clock.monotonic();
-    this.#held = await this.#starts.acquire(signal, turn);
+    this.#held = await this.#starts.take(turn, signal);
     return this.#clock.monotonic() - asked;
   }
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Semaphore } from "../base/semaphore.ts";
 import { SimClock } from "../sim/clock.ts";
+import { Places } from "./places.ts";
 import { inTeardown } from "./teardown.ts";
 
 function scene(places: number) {
   const time = new SimClock(1_700_000_000_000);
-  const deps = { clock: time.incarnation(), teardowns: new Semaphore(places) };
+  const clock = time.incarnation();
+  const deps = { clock, teardowns: new Places(clock, { kind: "a teardown", limit: places, patienceMs: 1000 }) };
   const done: [name: string, atMs: number, queuedMs: number][] = [];
   const began = time.nowMs;
   const { signal } = new AbortController();
@@ -30,30 +31,34 @@ test("stops go before removals that came earlier, and it is known how long each 
   ]);
 });
 
-test("what hangs gives its place to others after two seconds, and gives no second one when it ends", async () => {
-  const { time, deps, done, work } = scene(1);
-  const all = [work("hangs", 60_000, "first"), work("b", 100, "first"), work("c", 100_000, "first")];
-  await time.run(time.nowMs + 3000);
-  assert.deepEqual(done, [["b", 2100, 2000]]);
-  assert.deepEqual(deps.teardowns.load, { held: 1, waiting: 0 });
-  await time.run(time.nowMs + 200_000);
-  await Promise.all(all);
-  assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0 });
-});
-
-test("a removal waits no longer than five seconds, and takes no place away then", async () => {
+test("a removal waits behind stops for five seconds, then in turn with them", async () => {
   const { time, deps, done, work } = scene(1);
   // Stops come all the time.
-  const stops = Array.from({ length: 8 }, (_, index) => work(`stop ${index}`, 1000, "first"));
+  const stops = Array.from({ length: 10 }, (_, index) => work(`stop ${index}`, 900, "first"));
   const removal = work("remove", 100, "later");
+  const late = deps.clock.sleep("more to be stopped", 6000).then(() => work("stop late", 900, "first"));
   await time.run(time.nowMs + 20_000);
-  await Promise.all([...stops, removal]);
-  assert.deepEqual(
-    done.find(([name]) => name === "remove"),
-    ["remove", 5100, 5000],
-  );
-  assert.deepEqual(done.at(-1), ["stop 7", 8000, 7000]);
-  assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0 });
+  await Promise.all([...stops, removal, late]);
+  assert.deepEqual(done.slice(-2), [
+    ["remove", 9100, 9000],
+    ["stop late", 10_000, 3100],
+  ]);
+  assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0, overdue: 0 });
+});
+
+test("a place that comes in the moment in which a removal is called off is not lost", async () => {
+  const { time, deps } = scene(1);
+  for (const calledOffFirst of [true, false]) {
+    const holder = await deps.teardowns.take("first", new AbortController().signal);
+    const controller = new AbortController();
+    const waits = inTeardown(deps, "later", controller.signal, async () => assert.fail("it was called off"));
+    if (calledOffFirst) controller.abort(new Error("called off"));
+    holder[Symbol.dispose]();
+    if (!calledOffFirst) controller.abort(new Error("called off"));
+    await assert.rejects(waits, /called off/);
+    await time.run(time.nowMs + 10);
+    assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0, overdue: 0 });
+  }
 });
 
 test("who is called off while it waits does nothing", async () => {

@@ -4,9 +4,7 @@ import type { RuntimeDependencies } from "./dependencies.ts";
 
 type Dependencies = Pick<RuntimeDependencies, "clock" | "teardowns">;
 
-/** What takes longer, as its network plugin hangs, keeps no other pod from being stopped. */
-const patienceMs = 2000;
-/** After this a removal goes on without a place, however much is to be stopped: a pod of the same name may wait for it. */
+/** After this a removal waits in turn with the stops, however many come: a pod of the same name may wait for it. */
 const removalWaitMs = 5000;
 
 /**
@@ -23,16 +21,15 @@ export async function inTeardown<T>(
 ): Promise<T> {
   const { clock, teardowns } = deps;
   const askedMs = clock.monotonic();
-  using place = await (turn === "first" ? teardowns.acquire(signal, turn) : placeSoon(deps, signal));
-  using _patience = clock.timer("a pod that is slow to be taken down", patienceMs, () => place?.[Symbol.dispose]());
+  using _place = await (turn === "first" ? teardowns.take(turn, signal) : placeInTime(deps, signal));
   return await work(clock.monotonic() - askedMs);
 }
 
-async function placeSoon({ clock, teardowns }: Dependencies, signal: AbortSignal): Promise<Disposable | undefined> {
+async function placeInTime({ clock, teardowns }: Dependencies, signal: AbortSignal): Promise<Disposable> {
   let taken: Promise<Disposable> | undefined;
   try {
     return await withDeadline(clock, "a place to remove a pod", removalWaitMs, signal, (limited) => {
-      taken = teardowns.acquire(limited, "later");
+      taken = teardowns.take("later", limited);
       return taken;
     });
   } catch (error) {
@@ -41,7 +38,7 @@ async function placeSoon({ clock, teardowns }: Dependencies, signal: AbortSignal
       (place) => place[Symbol.dispose](),
       () => {},
     );
-    if (error instanceof DeadlineError) return undefined;
-    throw error;
+    if (!(error instanceof DeadlineError)) throw error;
   }
+  return await teardowns.take("first", signal);
 }

@@ -4,6 +4,7 @@ import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import { limitIsDeclared, parseList, podLimits } from "../resources/pod-totals.ts";
 import { parseQuantity } from "../resources/quantity.ts";
+import type { MemoryVolumes } from "./memory-volumes.ts";
 
 /** Where an empty directory is made, and on what. */
 export interface EmptyDirectory {
@@ -18,6 +19,7 @@ export interface EmptyDirectory {
 export interface EmptyDirDependencies {
   readonly files: Files;
   readonly mounts: Mounts;
+  readonly memory: MemoryVolumes;
   /** Says that a memory volume may be swapped out. */
   readonly mayBeSwapped: () => void;
 }
@@ -44,14 +46,14 @@ export async function setUpEmptyDir(
   { directory, readyDirectory, tmpfsBytes }: EmptyDirectory,
   prepare: () => Promise<void>,
 ): Promise<void> {
-  const { files, mounts } = deps;
+  const { files, memory, mounts } = deps;
   await files.makeDirectory(dirname(directory), 0o755);
   const isMounted = tmpfsBytes !== undefined && (await isTmpfs(mounts, directory));
   if (!isMounted) {
     await files.makeDirectory(directory, 0o777);
     // One that an earlier try left may lack its mode; a mounted one has its own.
     await files.chmod(directory, 0o777);
-    if (tmpfsBytes !== undefined) await mountTmpfs(deps, directory, tmpfsBytes);
+    if (tmpfsBytes !== undefined && (await memory.mount(directory, tmpfsBytes)).mayBeSwapped) deps.mayBeSwapped();
   }
   await prepare();
   await files.makeDirectory(readyDirectory, 0o750);
@@ -60,18 +62,6 @@ export async function setUpEmptyDir(
 
 async function isTmpfs(mounts: Mounts, directory: string): Promise<boolean> {
   return (await mounts.list()).some(({ target, fileSystem }) => target === directory && fileSystem === "tmpfs");
-}
-
-/** `noswap` keeps secrets off the disk; kernels before 6.4 and user namespaces don't have it. */
-async function mountTmpfs(deps: EmptyDirDependencies, directory: string, bytes: bigint): Promise<void> {
-  const size = bytes > 0n ? [`size=${bytes}`] : [];
-  const mount = { source: "tmpfs", target: directory, fileSystem: "tmpfs" };
-  try {
-    await deps.mounts.mount({ ...mount, options: [...size, "noswap"] });
-  } catch {
-    await deps.mounts.mount({ ...mount, options: size });
-    deps.mayBeSwapped();
-  }
 }
 
 /** Size of a memory volume: the least of its limit, the pod's memory limit and what the node gives to pods. 0: no limit. */

@@ -10,6 +10,7 @@ import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 import { type EmptyDirectory, isEmptyDirReady, memoryVolumeBytes, setUpEmptyDir } from "./empty-dir.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";
+import type { MemoryVolumes } from "./memory-volumes.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
 import { NotNowError, VolumeError } from "./volume-error.ts";
@@ -44,6 +45,7 @@ export interface VolumeSettings {
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
+  readonly memory: MemoryVolumes;
   readonly clock: Clock;
   readonly random: Random;
   readonly payload: PayloadInputs;

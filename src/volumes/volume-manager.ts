@@ -21,6 +21,7 @@ import type { MountedVolume, MountedVolumes } from "../runtime/mounted-volumes.t
 import type { EnvironmentVariable, ObjectLookup } from "../runtime/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { MemoryVolumes } from "./memory-volumes.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
 import { type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
 import { bindSubPath, subPathOf } from "./sub-path.ts";
@@ -102,6 +103,7 @@ export class VolumeManager implements VolumeProvider {
     this.#deps = deps;
     this.#settings = {
       ...deps,
+      memory: new MemoryVolumes(deps.mounts),
       payload: { objects: deps.objects, downward: { ...deps.node, podIPs: [] } },
       resources: deps.node.resources,
       mayBeSwapped: (pod, volume) => {
