@@ -4,6 +4,7 @@ import { systemProcesses } from "../../src/linux/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
+import type { Programs } from "../../src/private-runtime/programs.ts";
 import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { RunningCommand } from "./command.ts";
 import { freePort } from "./free-port.ts";
@@ -71,8 +72,7 @@ authorization: { mode: AlwaysAllow }
   /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */
   async startContainerd(...imageNames: readonly string[]): Promise<void> {
     const { layout, runtime } = this.podwright;
-    const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
-    await ensurePrivateRuntime(machine, layout, facts);
+    await this.startContainerdWith();
     for (const name of imageNames) {
       const { exitCode, stderr } = await systemProcesses.run(
         join(runtime.binDirectory, "ctr"),
@@ -81,6 +81,13 @@ authorization: { mode: AlwaysAllow }
       );
       if (exitCode !== 0) throw new Error(`ctr images tag ${name}: ${stderr}`);
     }
+  }
+
+  /** Starts containerd with programs in the place of those that were found. */
+  async startContainerdWith(other: Partial<Programs> = {}): Promise<void> {
+    const { layout, runtime } = this.podwright;
+    const facts = requireReady(await preflight({ ...machine, layout, searchPath: [runtime.binDirectory] }));
+    await ensurePrivateRuntime(machine, layout, { ...facts, programs: { ...facts.programs, ...other } });
   }
 
   /** Puts a manifest into staticPodPath, replacing the one that is there. */
