@@ -37,7 +37,7 @@ import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { PodIds } from "./runtime/id-ranges.ts";
 import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
-import { Places } from "./runtime/places.ts";
+import { Places } from "./base/places.ts";
 import type { PodStatus } from "./runtime/pod-status.ts";
 import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";

@@ -89,6 +89,16 @@ function failing(cri: Cri, looks: { readonly fail: boolean }): Cri {
   return { ...cri, runtime: { ...runtime, containerStatus } };
 }
 
+/** A runtime that never says which containers some pods have. */
+function hanging(cri: Cri, isStuck: (uid: string) => boolean): Cri {
+  const { runtime } = cri;
+  const listContainers: typeof runtime.listContainers = (request, options) =>
+    isStuck(request.filter?.labelSelector?.["io.kubernetes.pod.uid"] ?? "")
+      ? new Promise(() => {})
+      : runtime.listContainers(request, options);
+  return { ...cri, runtime: { ...runtime, listContainers } };
+}
+
 describe("PLEG without runtime events", () => {
   test("finds what runs when it starts, and an exit within the relist period", async () => {
     const bench = new Bench();
@@ -154,17 +164,7 @@ describe("PLEG without runtime events", () => {
   });
 
   test("a pod whose inspection hangs delays no other pod and no listing", async () => {
-    const hang = (cri: Cri): Cri => ({
-      ...cri,
-      runtime: {
-        ...cri.runtime,
-        listContainers: (request, options) =>
-          request.filter?.labelSelector?.["io.kubernetes.pod.uid"] === "a"
-            ? new Promise(() => {})
-            : cri.runtime.listContainers(request, options),
-      },
-    });
-    const bench = new Bench({ wrap: hang });
+    const bench = new Bench({ wrap: (cri) => hanging(cri, (uid) => uid === "a") });
     bench.pod("a");
     const other = bench.pod("b");
     bench.start();
@@ -172,6 +172,16 @@ describe("PLEG without runtime events", () => {
     bench.world.exit(other, 1, "Error");
     assert.deepEqual(await bench.pass(1100), ["ContainerDied b"]);
     assert.ok(bench.node.monotonic() - (bench.pleg.lastRelistMs ?? 0) <= 1000);
+  });
+
+  test("more pods whose inspections hang than are inspected at a time delay others by seconds, and once", async () => {
+    const bench = new Bench({ wrap: (cri) => hanging(cri, (uid) => uid.startsWith("stuck")) });
+    for (let index = 0; index < 12; index++) bench.pod(`stuck${index}`);
+    const other = bench.pod("works");
+    bench.start();
+    assert.deepEqual(await bench.pass(6500), ["ContainerStarted works", "ContainerStarted works"]);
+    bench.world.exit(other, 1, "Error");
+    assert.deepEqual(await bench.pass(1600), ["ContainerDied works"]);
   });
 
   test("an inspection that fails is told to whoever waits, and the next listing mends it", async () => {

@@ -2,7 +2,7 @@ import { onAbort } from "../base/abort.ts";
 import { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
-import { Semaphore } from "../base/semaphore.ts";
+import { Places } from "../base/places.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -29,7 +29,7 @@ export interface PlegConfig {
   readonly eventedRelistPeriodMs: number;
   /** Events that may wait for the sync loop: 1000. */
   readonly channelCapacity: number;
-  /** Pods inspected at a time. */
+  /** Pods inspected at a time; those that the runtime does not answer for count for a while only. */
   readonly inspections: number;
 }
 
@@ -42,6 +42,8 @@ export interface PlegDependencies {
   readonly observer?: Observer | undefined;
 }
 
+/** An inspection is a matter of milliseconds; a runtime that is merely busy is not to be asked for everything at once. */
+const slowInspectionMs = 5000;
 /** In this time a container that has all it needs is made and started. */
 const soonMs = 150;
 
@@ -85,7 +87,7 @@ export class Pleg {
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
   readonly #unseen = new Set<PodUid>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
-  readonly #places: Semaphore;
+  readonly #places: Places;
   #observation: Observation = 0;
   readonly #firstListing = Promise.withResolvers<void>();
   #lastRelistMs: number | undefined;
@@ -102,7 +104,8 @@ export class Pleg {
     this.#config = config;
     this.beganMs = deps.clock.monotonic();
     this.events = new EventChannel(config.channelCapacity);
-    this.#places = new Semaphore(config.inspections);
+    const { inspections: limit } = config;
+    this.#places = new Places(deps.clock, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
 
   /** Lists the runtime again and again until the signal aborts. */
@@ -259,7 +262,7 @@ export class Pleg {
         inspection.again = false;
         const wanted = inspection.wanted;
         inspection.wanted = false;
-        using _place = await this.#places.acquire(signal);
+        using _place = await this.#places.take("first", signal);
         await this.#look(uid, wanted, signal);
       } while (inspection.again && !signal.aborted);
     } catch (error) {

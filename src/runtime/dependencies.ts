@@ -18,7 +18,7 @@ import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
 import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "../base/places.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {

@@ -19,7 +19,7 @@ import { RuntimeWorld } from "../sim/runtime-world.ts";
 import { inspectPod, noIds } from "./inspect.ts";
 import { killContainer, type KillDependencies, killPod, podIPs, remainsOf } from "./kill-pod.ts";
 import { Annotation, Label } from "./labels.ts";
-import { Places } from "./places.ts";
+import { Places } from "../base/places.ts";
 import type { PodStatus } from "./pod-status.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { Places } from "./places.ts";
+import { Places } from "../base/places.ts";
 import { StartPlace } from "./start-place.ts";
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import type { Turn } from "../base/semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Place, Places } from "./places.ts";
+import type { Place, Places } from "../base/places.ts";
 
 /** How long a place is kept over work that seldom takes long: that an image is there is known in less. */
 const patienceMs = 50;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../sim/clock.ts";
-import { Places } from "./places.ts";
+import { Places } from "../base/places.ts";
 import { inTeardown } from "./teardown.ts";
 
 function scene(places: number) {

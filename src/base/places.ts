@@ -1,8 +1,5 @@
-import { Semaphore, type Turn } from "../base/semaphore.ts";
+import { Semaphore, type Turn } from "./semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
-
-/** What a holder gets while others take longer than they should. */
-const hurriedMs = 100;
 
 export interface Place extends Disposable {
   /** One part of the work is done, another begins. */
@@ -12,7 +9,7 @@ export interface Place extends Disposable {
 /**
  * How much work of one kind is done at a time: what keeps the processors busy is over no sooner all at once, and half of
  * it sooner in turn. What hangs, or waits for a network plugin, keeps none busy: past the patience its place is for
- * another, and until it ends all others get little patience too. So nobody waits long for what waits itself.
+ * another, and until it ends all others get a tenth of the patience. So nobody waits long for what waits itself.
  */
 export class Places {
   readonly #clock: Pick<Clock, "timer">;
@@ -46,7 +43,7 @@ export class Places {
     const place = await this.#semaphore.acquire(signal, turn);
     let isOverdue = false;
     const beginPatience = (): Disposable =>
-      this.#clock.timer(this.#kind, this.#overdue > 0 ? hurriedMs : this.#patienceMs, () => {
+      this.#clock.timer(this.#kind, this.#overdue > 0 ? this.#patienceMs / 10 : this.#patienceMs, () => {
         isOverdue = true;
         this.#overdue++;
         place[Symbol.dispose]();
