@@ -135,6 +135,24 @@ describe("the start of a pod", () => {
     assert.ok(gone !== undefined && began !== undefined && began >= gone && gone >= 12_000);
     assert.equal(scene.container("new").state, "running");
   });
+
+  test("that comes back under its UID is no more what was seen of it before it was removed", async () => {
+    const scene = new Scene();
+    const pod = podOf({ restartPolicy: "Never", containers: [ends("c", 1000, 3)] });
+    scene.node.add(pod);
+    await scene.pass(10_000);
+    assert.equal(scene.status()?.phase, "Failed");
+    scene.node.remove("uid-1");
+    while (scene.entries("PodFinished").length === 0) await scene.pass(1);
+    const before = scene.node.entries.length;
+    scene.node.add(pod);
+    await scene.pass(10_000);
+    const done = scene.node.entries.slice(before).filter(({ kind }) => kind === "action");
+    assert.deepEqual(
+      done.slice(0, 3).map(({ message }) => message),
+      ["create the sandbox", "create container c, attempt 0", "start container c (c00000000003)"],
+    );
+  });
 });
 
 describe("the end of a pod", () => {

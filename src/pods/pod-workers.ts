@@ -3,6 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
+import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { PodWorker } from "./pod-worker.ts";
@@ -32,6 +33,8 @@ export class PodWorkers {
   /** By full name, oldest first: only the first one of each works. */
   readonly #queues = new Map<string, PodWorker[]>();
   readonly #returning = new Map<PodUid, ReturningPod>();
+  /** Pods that were removed, with the last look that may still show what they had. */
+  readonly #removed = new Map<PodUid, Observation>();
   readonly #onFinished: (worker: PodWorker) => void;
   #signal: AbortSignal | undefined;
 
@@ -90,7 +93,7 @@ export class PodWorkers {
     const uid = podUid(pod.metadata.uid);
     const worker = this.#workers.get(uid);
     if (worker === undefined) {
-      this.#add(new PodWorker(this.#deps, podRef(pod), pod, cause));
+      this.#add(this.#workerOf(pod, cause));
     } else if (worker.forgotten) {
       this.#returning.set(uid, { letIn: pod, ...this.#returning.get(uid), pod, cause });
     } else {
@@ -184,6 +187,7 @@ export class PodWorkers {
     const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
     this.#workers.delete(worker.uid);
+    this.#noteRemoved(worker.uid);
     if (rest.length === 0) this.#queues.delete(name);
     else this.#queues.set(name, rest);
     this.#onFinished(worker);
@@ -191,15 +195,27 @@ export class PodWorkers {
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
     if (back === undefined) return;
-    const { pleg } = this.#deps;
-    const next = new PodWorker(this.#deps, podRef(back.pod), back.pod, back.cause, pleg.now());
+    const next = this.#workerOf(back.pod, back.cause);
     // What its predecessor was granted is forgotten with that one.
     if (back.end === undefined) this.#deps.allocations.wanted(back.letIn, back.cause);
     else next.terminate(back.end.cause, back.end.graceSeconds);
     this.#add(next);
     // A resize that came meanwhile is judged now.
     if (back.pod !== back.letIn && back.end === undefined) this.#deps.allocations.wanted(back.pod, back.cause);
-    pleg.requestInspect(worker.uid);
+  }
+
+  /** One that comes back is judged by what is seen of it after its predecessor was removed. */
+  #workerOf(pod: Pod, cause: Cause): PodWorker {
+    const uid = podUid(pod.metadata.uid);
+    const removed = this.#removed.get(uid);
+    if (removed !== undefined) this.#deps.pleg.requestInspect(uid);
+    return new PodWorker(this.#deps, podRef(pod), pod, cause, removed);
+  }
+
+  #noteRemoved(uid: PodUid): void {
+    const { cache, pleg } = this.#deps;
+    for (const [other, removed] of this.#removed) if (cache.get(other).observed > removed) this.#removed.delete(other);
+    this.#removed.set(uid, pleg.now());
   }
 }
 
