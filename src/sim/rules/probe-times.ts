@@ -15,8 +15,8 @@ export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
   const endingMs = new Map<string, number>();
   /** How far the wall clock was off when containers started, by id: the runtime dates starts by it. */
   const offsets = new Map<string, number>();
-  /** Containers that podwright has told of: until then it asks the one before, at an address that both have. */
-  const told = new Set<string>();
+  /** When podwright told of containers: until its worker has seen that too, the one before is asked, at their address. */
+  const toldMs = new Map<string, number>();
   const wallOffsetMs = (): number => clock.wallMs - clock.nowMs;
 
   function probed({ podUid: uid, container, probe }: WorldChange): void {
@@ -32,7 +32,8 @@ export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
     const { initContainers = [], containers = [] } = pods.get(uid)?.spec ?? {};
     const own = [...initContainers, ...containers].find(({ name }) => name === nameOf(container));
     const spec = own && probeOf(own, probe.type);
-    if (spec === undefined || !told.has(container.id) || offsets.get(container.id) !== wallOffsetMs()) return;
+    const knownMs = (toldMs.get(container.id) ?? Number.POSITIVE_INFINITY) + callMs * node.slowness;
+    if (spec === undefined || clock.nowMs <= knownMs || offsets.get(container.id) !== wallOffsetMs()) return;
     const earlyMs = container.startedMs + probeTimes(spec).initialDelayMs - clock.nowMs;
     if (earlyMs <= roundingMs || isUnseen(scene, uid)) return;
     broken("initial delay", `${where} was probed for ${probe.type} ${earlyMs} ms early`);
@@ -47,7 +48,7 @@ export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
     },
     entry: (entry) => {
       const { what, pod, atMs } = entry;
-      if (what === "ContainerStarted") told.add(idOf(entry));
+      if (what === "ContainerStarted") toldMs.set(idOf(entry), atMs);
       if (what === lifeStarted) endingMs.clear();
       const uid = pod?.uid ?? "";
       if (what === "PodTerminating" && !endingMs.has(uid)) endingMs.set(uid, atMs);
