@@ -56,7 +56,7 @@ export class Resizes implements Rule {
 
   entry({ kind, what, pod, container, cause, atMs, result }: SimEntry): void {
     const uid = pod?.uid ?? "";
-    if (what === "UpdatePodCgroup" && result === "done") this.#judgeAll(uid);
+    if (what === "UpdatePodCgroup" && result === "done" && this.#scene.node.diskFaultMs < 0) this.#judgeAll(uid);
     if (what === "ResizeStarted") {
       const known = this.#manifests.get(uid);
       if (known !== undefined) known.granted = known.all.length;
@@ -84,7 +84,6 @@ export class Resizes implements Rule {
     const { node, pods } = this.#scene;
     const { memoryLimitInBytes: memory = 0n, cpuQuota: quota = 0n } = instance.resources ?? {};
     const where = `${uid}/${nameOf(instance)}`;
-    this.#judgeAll(uid);
     const spec = pods.get(uid)?.spec.containers.find(({ name }) => name === nameOf(instance));
     const wants = (name: string): boolean =>
       spec?.resizePolicy?.some((policy) => policy.resourceName === name && policy.restartPolicy !== "NotRequired") ===
@@ -95,6 +94,7 @@ export class Resizes implements Rule {
     };
     // What could not be written down is not known after a restart, and nothing is restarted for that.
     if (node.diskFaultMs >= 0) return;
+    this.#judgeAll(uid);
     if (!this.#mayHave(uid, instance)) this.#broken("resizes are granted first", `${where} got what was not granted`);
     const inPlace = resizable.find((name) => changed[name] && wants(name));
     if (inPlace !== undefined) this.#broken("a restart for a resize", `${where} got other ${inPlace} without one`);
