@@ -320,6 +320,22 @@ describe("StatusSync", () => {
     });
   });
 
+  test("a static pod that was told of before its predecessor's last status has its own at its mirror pod", async () => {
+    await withWorld(async ({ kube, sync, statuses, hashes }) => {
+      const [old, next] = ["static-uid", "next-uid"].map((uid) =>
+        podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid }),
+      );
+      assert.ok(old && next);
+      hashes.set("next-uid", "next hash");
+      // It was over while it waited for the name.
+      statuses.set(next, { ...pending, phase: "Failed" }, cause);
+      statuses.set(old, { ...running, phase: "Succeeded" }, cause);
+      hashes.delete("static-uid");
+      sync.podSeen(apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "next hash" } }));
+      assert.equal(((await kube.next()).body as { status: PodStatus }).status.phase, "Failed");
+    });
+  });
+
   test("a status that the server does not take is not sent again, and keeps no deleted pod there", async () => {
     await withWorld(async ({ kube, sync, statuses, refused }) => {
       const invalid = { kind: "Status", reason: "Invalid", message: "may not be transitioned", code: 422 };

@@ -60,7 +60,7 @@ export class StatusSync {
   readonly #entries = new Map<string, StatusEntry>();
   /** UIDs of the mirror pods, and those under which the statuses of static pods are kept, by full name. */
   readonly #mirrors = new Map<string, string>();
-  readonly #statics = new Map<string, string>();
+  readonly #statics = new Map<string, ReadonlySet<string>>();
   readonly #dirty = new Set<string>();
   readonly #writes = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
@@ -141,7 +141,7 @@ export class StatusSync {
 
   #changed({ pod, previous, cause }: StatusChange): void {
     const isOwn = this.#entries.has(pod.uid);
-    if (!isOwn) this.#statics.set(fullName(pod), pod.uid);
+    if (!isOwn) this.#noteStatic(fullName(pod), pod.uid);
     const uid = isOwn ? pod.uid : this.#mirrors.get(fullName(pod));
     const entry = uid === undefined ? undefined : this.#entries.get(uid);
     if (uid === undefined || entry === undefined) return;
@@ -182,11 +182,19 @@ export class StatusSync {
     return latest?.version === 0 ? undefined : latest;
   }
 
+  #noteStatic(name: string, uid: string): void {
+    const known = this.#statics.get(name) ?? new Set();
+    if (known.has(uid)) return;
+    const stillThere = [...known].filter((other) => this.#deps.manifestHash(other) !== undefined);
+    this.#statics.set(name, new Set([...stillThere, uid]));
+  }
+
   /** The UID of a mirror pod's static pod. While that takes another's place, both have their name: each has its mirror. */
   #staticOf({ metadata }: ApiPod): string | undefined {
-    const uid = this.#statics.get(fullName(metadata));
-    const hash = uid === undefined ? undefined : this.#deps.manifestHash(uid);
-    return hash !== undefined && hash === metadata.annotations?.[Annotation.configMirror] ? uid : undefined;
+    const hash = metadata.annotations?.[Annotation.configMirror];
+    if (hash === undefined) return undefined;
+    const uids = this.#statics.get(fullName(metadata)) ?? [];
+    return [...uids].findLast((uid) => this.#deps.manifestHash(uid) === hash);
   }
 
   #touch(uid: string): void {
