@@ -49,6 +49,8 @@ class World {
   readonly granted = new Map<string, Pod>();
   /** Pods that come back under the UID of one that is still ending. */
   readonly returning = new Map<string, Pod>();
+  /** Pods that run and that no source has named yet. */
+  unheard: readonly Pod[] = [];
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
   readonly desk = new AdmissionDesk({
@@ -60,6 +62,7 @@ class World {
         return pod && { pod, letIn: pod, cause };
       },
     },
+    unheard: () => this.unheard,
     journal: this.journal,
     granted: (pod) => this.granted.get(pod.metadata.name) ?? pod,
     decide: (pod, holders) => {
@@ -104,6 +107,20 @@ describe("a pod that has room only when another has stopped", () => {
     world.run(asking("a", "3"));
     assert.deepEqual([...world.workers.keys()], ["a"]);
     assert.deepEqual(world.refused, []);
+  });
+
+  test("waits for one that runs and was not named yet: it keeps what it has once it is, or leaves it", () => {
+    for (const isNamed of [true, false]) {
+      const world = new World();
+      world.unheard = [asking("runs", "2")];
+      world.run(asking("new", "1"));
+      assert.deepEqual([world.names, world.refused], [[], []]);
+      world.unheard = [];
+      if (isNamed) world.workers.set("runs", new FakeWorker(asking("runs", "2")));
+      world.desk.retry();
+      assert.deepEqual(world.names, isNamed ? ["runs"] : ["new"]);
+      assert.deepEqual(world.refused, isNamed ? ["new: OutOfcpu"] : []);
+    }
   });
 
   test("judges a pod that comes back under its UID by its manifest, not by what its predecessor has until it is gone", () => {

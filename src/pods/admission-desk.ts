@@ -12,6 +12,8 @@ import type { Rejection } from "./rejection.ts";
 
 export interface AdmissionDeskDependencies {
   readonly workers: Pick<PodWorkers, "list" | "terminate" | "returning">;
+  /** Pods that run and that no source has named yet in this life. They keep what they have, or are about to go. */
+  readonly unheard: () => readonly Pod[];
   readonly journal: Recorder;
   /** The pod with the resources that it was granted. */
   readonly granted: (pod: Pod) => Pod;
@@ -191,8 +193,11 @@ export class AdmissionDesk {
   }
 
   #holders(candidate: Pod): Holder[] {
+    const { granted, unheard } = this.#deps;
     const promised = this.#ahead(candidate).map((pod) => ({ pod: this.#toHave(pod), ending: false }));
-    return [...this.#letIn(candidate), ...promised.filter(({ pod }) => !isSameName(pod, candidate))];
+    const running = unheard().map((pod) => ({ pod: granted(pod), ending: true }));
+    const others = [...promised, ...running].filter(({ pod }) => !isSameName(pod, candidate));
+    return [...this.#letIn(candidate), ...others];
   }
 
   /** What has something of the node. One of the same full name is on its way out: the new one waits for it anyway. */

@@ -9,6 +9,8 @@ export interface AfterListingDependencies {
   readonly knowsAll: () => boolean;
   /** Whether changes are on their way of which the sources said at the same time. */
   readonly moreToCome: () => boolean;
+  /** Finds out what has to be known before pods that don't run are let in. Never rejects. */
+  readonly beforeStarts: () => Promise<void>;
   readonly next: (change: PodChange) => void;
 }
 
@@ -49,8 +51,14 @@ export class AfterListing {
     const holds = isHeld || (contends && !this.#deps.knowsAll());
     if (holds) this.#held.push(change);
     // After the listing at the end of what is said at this moment: each change asks for that, also one that passes.
-    if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#release());
+    if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#afterListing());
     return holds;
+  }
+
+  #afterListing(): void {
+    const runs = this.#held.every(({ pod }) => this.#deps.pleg.isListed(podUid(pod.metadata.uid)));
+    if (runs) this.#release();
+    else void this.#deps.beforeStarts().then(() => this.#release());
   }
 
   #release(): void {

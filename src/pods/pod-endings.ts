@@ -26,6 +26,10 @@ export class PodEndings {
     }
   }
 
+  has(uid: PodUid): boolean {
+    return this.#ends.has(uid);
+  }
+
   /** Why the pod is over; asked once, as whatever comes later under its UID is another life of it. */
   take(uid: PodUid): Cause | undefined {
     const end = this.#ends.get(uid);

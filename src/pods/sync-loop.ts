@@ -21,6 +21,7 @@ import { keepDeletion } from "./pod-record.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 import type { Rejection } from "./rejection.ts";
 import { takenUp } from "./taken-up.ts";
+import { UnheardPods } from "./unheard-pods.ts";
 
 export interface SyncLoopDependencies {
   readonly runtime: RuntimeDependencies;
@@ -64,16 +65,20 @@ export class SyncLoop {
   readonly #afterListing: AfterListing;
   readonly #desk: AdmissionDesk;
   readonly #endings: PodEndings;
+  readonly #unheard: UnheardPods;
   #knowsAll = false;
   #deletions: Promise<void> = Promise.resolve();
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
     const knowsAll = (): boolean => this.#knowsAll;
-    this.#afterListing = new AfterListing({ ...deps, knowsAll, next: (change) => this.#take(change) });
+    this.#unheard = new UnheardPods(deps.runtime);
+    const beforeStarts = (): Promise<void> => this.#unheard.load();
+    this.#afterListing = new AfterListing({ ...deps, knowsAll, beforeStarts, next: (change) => this.#take(change) });
     this.#endings = new PodEndings(deps.runtime);
     this.#desk = new AdmissionDesk({
       workers: deps.workers,
+      unheard: () => this.#unheard.holding((uid) => this.#isUnheard(uid)),
       journal: deps.runtime.journal,
       granted: (pod) => deps.allocations.allocatedPod(pod),
       decide: (pod, holders) => {
@@ -179,6 +184,14 @@ export class SyncLoop {
     workers.terminate(podUid(pod.metadata.uid), { code: rejection.reason, message: rejection.message, entry }, 1);
   }
 
+  /** Whether the pod runs, as far as that is known, and no source has named it yet. */
+  #isUnheard(uid: PodUid): boolean {
+    const { cache, pleg, workers } = this.#deps;
+    if (!pleg.isListed(uid) || workers.get(uid) !== undefined || this.#endings.has(uid)) return false;
+    const { sandboxes } = cache.get(uid).status;
+    return sandboxes.length === 0 || sandboxes.some(({ ready }) => ready);
+  }
+
   /** Passes PLEG's events on and keeps house until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#passEvents(signal), this.#keepHouse(signal)]);
@@ -203,6 +216,8 @@ export class SyncLoop {
       } catch (error) {
         this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
+      // Of what waits for pods that were not heard of: some are by now.
+      if (!this.#knowsAll) this.#desk.retry();
       const { runtime, housekeepingPeriodMs } = this.#deps;
       // Until all pods of the runtime are known, soon: what an earlier life left is shown and stopped at once.
       const pauseMs = this.#knowsAll ? housekeepingPeriodMs : Math.min(housekeepingPeriodMs, firstLookMs);
@@ -229,6 +244,8 @@ export class SyncLoop {
     }
     if (!this.#knowsAll && pleg.listed.every((uid) => cache.uids().includes(uid))) {
       this.#knowsAll = true;
+      this.#unheard.clear();
+      this.#desk.retry();
       this.#tellTakenUp();
     }
     await this.removeLeftovers(signal);

@@ -54,6 +54,9 @@ export class Preemptions implements Rule {
     const { uid } = after.metadata;
     this.#close();
     this.#coming.delete(uid);
+    // One that waits for its part before them, and asks for more by now, takes of what was made room for.
+    const grows = before !== undefined && limited.some((name) => requestOf(after, name) > requestOf(before, name));
+    if (grows) this.#coming.clear();
     this.#manifests.set(uid, [...(this.#manifests.get(uid) ?? (before ? [before] : [])), after]);
   }
 

@@ -1,0 +1,60 @@
+import type { Pod } from "../api/pod.ts";
+import { errorMessage } from "../base/errors.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import { eachOf } from "../base/side-by-side.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import { keptSpec } from "../runtime/kept-spec.ts";
+import { Annotation } from "../runtime/labels.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+
+interface UnheardPodsDependencies {
+  readonly files: Files;
+  readonly node: Pick<NodeContext, "rootDirectory">;
+  readonly log: Logger;
+}
+
+const readAtOnce = 8;
+
+/**
+ * Pods of the API server as an earlier life knew them last. Static pods are let in before the server says which pods it
+ * has: what those of its pods hold that run is not free, or a restart of podwright would take it from them.
+ */
+export class UnheardPods {
+  readonly #deps: UnheardPodsDependencies;
+  readonly #pods = new Map<PodUid, Pod>();
+  #loading: Promise<void> | undefined;
+
+  constructor(deps: UnheardPodsDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Reads them, once. Never rejects: a pod that can't be read holds nothing until the server names it. */
+  load(): Promise<void> {
+    this.#loading ??= this.#read();
+    return this.#loading;
+  }
+
+  /** @param isUnheard says of a pod that it may run, and that no source has named it yet */
+  holding(isUnheard: (uid: PodUid) => boolean): Pod[] {
+    return [...this.#pods].flatMap(([uid, pod]) => (isUnheard(uid) ? [pod] : []));
+  }
+
+  /** Everything that runs is known: they are needed no longer. */
+  clear(): void {
+    this.#pods.clear();
+  }
+
+  async #read(): Promise<void> {
+    const { files, node, log } = this.#deps;
+    try {
+      const entries = await files.list(`${node.rootDirectory}/pods`);
+      await eachOf(entries, readAtOnce, async ({ name }) => {
+        const pod = await keptSpec(files, node, name);
+        if (pod?.metadata.annotations?.[Annotation.configSource] === "api") this.#pods.set(podUid(name), pod);
+      });
+    } catch (error) {
+      log.warn("which pods an earlier life had can't be read", { error: errorMessage(error) });
+    }
+  }
+}
