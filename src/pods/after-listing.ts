@@ -1,5 +1,5 @@
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodChange } from "./pod-change.ts";
 
@@ -51,23 +51,23 @@ export class AfterListing {
     const holds = isHeld || (contends && !this.#deps.knowsAll());
     if (holds) this.#held.push(change);
     // After the listing at the end of what is said at this moment: each change asks for that, also one that passes.
-    if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#afterListing());
+    if (this.#held.length > 0) void this.#deps.pleg.firstListing.then(() => this.#release());
     return holds;
   }
 
-  #afterListing(): void {
-    const runs = this.#held.every(({ pod }) => this.#deps.pleg.isListed(podUid(pod.metadata.uid)));
-    if (runs) this.#release();
-    else void this.#deps.beforeStarts().then(() => this.#release());
+  #release(isPrepared = false): void {
+    if (this.#deps.moreToCome()) return;
+    this.#pass((uid) => this.#deps.pleg.isListed(uid));
+    if (isPrepared) this.#pass(() => true);
+    else if (this.#held.length > 0) void this.#deps.beforeStarts().then(() => this.#release(true));
   }
 
-  #release(): void {
-    if (this.#deps.moreToCome()) return;
-    const held = this.#held;
-    this.#held = [];
+  #pass(isNext: (uid: PodUid) => boolean): void {
+    const passes = ({ pod }: PodChange): boolean => isNext(podUid(pod.metadata.uid));
+    const [next, left] = [this.#held.filter(passes), this.#held.filter((change) => !passes(change))];
     this.#isPassing = true;
-    const runs = ({ pod }: PodChange): boolean => this.#deps.pleg.isListed(podUid(pod.metadata.uid));
-    for (const change of [...held.filter(runs), ...held.filter((other) => !runs(other))]) this.#deps.next(change);
+    this.#held = left;
+    for (const change of next) this.#deps.next(change);
     this.#isPassing = false;
   }
 }
