@@ -42,6 +42,17 @@ test("the latest status is kept, each with a greater version", () => {
   );
 });
 
+test("a pod that comes back under its UID has no version that it had before", () => {
+  const { manager } = setUp();
+  manager.set(pod, pending, cause);
+  manager.set(pod, runningStatus, cause);
+  manager.remove("u");
+  assert.equal(manager.getVersioned("u"), undefined);
+  manager.set(pod, pending, cause);
+  manager.set(pod, runningStatus, cause);
+  assert.equal(manager.getVersioned("u")?.version, 4);
+});
+
 test("a status that says nothing new is no change", () => {
   const { manager, entries, changes } = setUp();
   manager.set(pod, pending, cause);

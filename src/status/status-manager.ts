@@ -5,10 +5,10 @@ import { ownConditions } from "./conditions.ts";
 import { isTerminalPhase, phaseAfter } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
 
-/** A pod's latest status and how many there have been: a greater version is always the later one. */
+/** A pod's latest status: a greater version is always the later one, also when the pod was forgotten in between. */
 export interface VersionedStatus {
   readonly status: PodStatus;
-  /** 1 for a pod's first status; 0 for one that an earlier life left ({@link StatusManager.seed}). */
+  /** Counted over all pods; 0 for a status that an earlier life left ({@link StatusManager.seed}). */
   readonly version: number;
 }
 
@@ -28,6 +28,7 @@ export class StatusManager {
   readonly #journal: Recorder;
   readonly #statuses = new Map<string, VersionedStatus>();
   readonly #listeners = new Set<(change: StatusChange) => void>();
+  #lastVersion = 0;
 
   constructor(journal: Recorder) {
     this.#journal = journal;
@@ -85,7 +86,7 @@ export class StatusManager {
       this.#journal.record({ kind: "note", what: "StatusRefused", message: problem, pod: ref, cause });
       return false;
     }
-    const version = (before?.version ?? 0) + 1;
+    const version = ++this.#lastVersion;
     this.#statuses.set(uid, { status, version });
     this.#record(ref, before?.status, status, cause);
     for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version, cause });
