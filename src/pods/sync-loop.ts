@@ -228,7 +228,9 @@ export class SyncLoop {
   /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
   async #housekeeping(signal: AbortSignal): Promise<void> {
     const { workers, cache, pleg, owns, runtime } = this.#deps;
-    if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined || this.#afterListing.isBusy) return;
+    if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
+    // Some of what is wanted has no worker yet.
+    if (this.#afterListing.isBusy) return;
     for (const uid of cache.uids()) {
       if (workers.get(uid) !== undefined) continue;
       const { status, error } = cache.get(uid);

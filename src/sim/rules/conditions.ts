@@ -25,6 +25,8 @@ export class Conditions implements Rule {
   readonly #broken: Break;
   /** Times at which podwright has seen a condition change, as `uid type time`. */
   readonly #changes = new Set<string>();
+  /** What the server has had since podwright told it of the pod, as `uid type time`. */
+  readonly #told = new Set<string>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -66,9 +68,12 @@ export class Conditions implements Rule {
     const { uid } = before.value.metadata;
     for (const { type, status, lastTransitionTime: time } of after === undefined ? [] : conditionsOf(after)) {
       const known = conditionIn(before, type);
+      this.#told.add(`${uid} ${String(type)} ${String(time)}`);
       if (!dated.has(type) || known === undefined || known["status"] !== status) continue;
       const was = known["lastTransitionTime"];
-      if (was === time || this.#changes.has(`${uid} ${String(type)} ${String(time)}`)) continue;
+      // What others have just written may be on its way here.
+      if (was === time || !this.#told.has(`${uid} ${String(type)} ${String(was)}`)) continue;
+      if (this.#changes.has(`${uid} ${String(type)} ${String(time)}`)) continue;
       const change = `${String(was)} became ${String(time)}`;
       this.#broken("conditions are dated", `at the server ${String(type)} of ${uid} is as it was, and ${change}`);
     }
