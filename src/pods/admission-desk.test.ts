@@ -51,6 +51,8 @@ class World {
   readonly returning = new Map<string, Pod>();
   /** Pods that run and that no source has named yet. */
   unheard: readonly Pod[] = [];
+  /** Who waited, by name, when the last pod was passed on. */
+  waitingAtNext: readonly string[] = [];
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
   readonly desk = new AdmissionDesk({
@@ -75,6 +77,7 @@ class World {
       this.labels = { zone: "a" };
     },
     next: ({ pod }, rejection) => {
+      this.waitingAtNext = this.desk.pods.map(({ metadata }) => metadata.name);
       if (rejection === undefined) this.workers.set(pod.metadata.uid, new FakeWorker(pod));
       else this.refused.push(`${pod.metadata.name}: ${rejection.reason}`);
     },
@@ -159,6 +162,15 @@ describe("a pod that has room only when another has stopped", () => {
     world.gone("a");
     assert.deepEqual(world.names, ["b"]);
     assert.deepEqual(world.workers.get("b")?.pod.spec.containers[0]?.resources?.requests, { cpu: "500m" });
+  });
+
+  test("counts as one that waits until it has its part, so that no resize takes that", () => {
+    const world = new World().run(asking("a", "2"));
+    world.stop("a");
+    world.run(asking("b", "1"), asking("c", "1"));
+    world.gone("a");
+    assert.deepEqual([world.names, world.waitingAtNext], [["b", "c"], ["c"]]);
+    assert.deepEqual(world.desk.pods, []);
   });
 
   test("that is deleted at the API server is passed on to be let go", () => {

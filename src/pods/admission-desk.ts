@@ -89,8 +89,10 @@ export class AdmissionDesk {
         const { change } = waiting;
         if (this.#looking.get(uid) === true) continue;
         const admission = this.#decide(change.pod);
-        if (admission.kind === "admit" || admission.kind === "reject") this.#waiting.delete(uid);
+        if (admission.kind === "reject") this.#waiting.delete(uid);
         this.#judge(change, admission, waiting);
+        // Not before it has its part: a resize that waits would find that free.
+        if (admission.kind === "admit") this.#waiting.delete(uid);
       }
     } finally {
       this.#isRetrying = false;
