@@ -293,6 +293,24 @@ describe("MirrorPods", () => {
     });
   });
 
+  test("what a server asks to wait with waits, also when it is not wanted for a moment", async () => {
+    await withWorld(async (world) => {
+      const pod = staticPod("a", "1");
+      world.statics = [pod];
+      world.mirrors.podsKnown();
+      const busy = { kind: "Status", reason: "TooManyRequests", code: 429, details: { retryAfterSeconds: 30 } };
+      await (await world.kube.next()).json(busy, 429);
+      for (const statics of [[], [pod]]) {
+        world.statics = statics;
+        world.mirrors.wake();
+        await world.kube.clock.advance(10_000);
+        assert.ok(await world.kube.isQuiet());
+      }
+      await world.kube.clock.advance(15_000);
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
   test("a picture of this node of which the watch has not told yet is nothing to tell of", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];

@@ -156,7 +156,10 @@ export class MirrorPods {
     const { statics, sourcesReady } = this.#deps;
     const actions = mirrorActions(statics(), [...this.#mirrors.values()], sourcesReady(), this.#refused);
     const keys = new Set(actions.map(keyOf));
-    for (const map of [this.#told, this.#pauses]) for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
+    for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
+    // What is to be waited with may not be wanted for a moment, and wanted again.
+    const nowMs = this.#deps.clock.monotonic();
+    for (const [key, untilMs] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key);
     const due = actions.filter((action) => action.kind === "delete" || !this.#isExpected(action.pod));
     const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
     return results.every(Boolean);
