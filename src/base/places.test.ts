@@ -43,6 +43,22 @@ test("what hangs gives its place to others, which then get little patience until
   assert.equal((g ?? 0) - (f ?? 0), 900);
 });
 
+test("patience stays while fewer are overdue than there are places", async () => {
+  const { time, places, starts, work } = scene(2);
+  const all = [work("hangs", 60_000), ...["b", "c", "d", "e"].map((name) => work(name, 900))];
+  await time.run(time.nowMs + 3000);
+  assert.deepEqual(starts, [
+    ["hangs", 0],
+    ["b", 0],
+    ["c", 900],
+    ["d", 1000],
+    ["e", 1800],
+  ]);
+  assert.deepEqual(places.load, { held: 0, waiting: 0, overdue: 1 });
+  await time.run(time.nowMs + 60_000);
+  await Promise.all(all);
+});
+
 test("a hundred that all hang are all begun within seconds", async () => {
   const { time, starts, work } = scene(6);
   const all = Array.from({ length: 100 }, (_, index) => work(`${index}`, 120_000));

@@ -9,11 +9,13 @@ export interface Place extends Disposable {
 /**
  * How much work of one kind is done at a time: what keeps the processors busy is over no sooner all at once, and half of
  * it sooner in turn. What hangs, or waits for a network plugin, keeps none busy: past the patience its place is for
- * another, and until it ends all others get a tenth of the patience. So nobody waits long for what waits itself.
+ * another, and where so many hang that they would fill every place, all others get a tenth of the patience until some
+ * end. So nobody waits long for what waits itself, and a busy machine, where some work takes long, goes on in turn.
  */
 export class Places {
   readonly #clock: Pick<Clock, "timer">;
   readonly #kind: string;
+  readonly #limit: number;
   readonly #patienceMs: number;
   readonly #semaphore: Semaphore;
   /** Works under way that have lost their place. */
@@ -26,6 +28,7 @@ export class Places {
   ) {
     this.#clock = clock;
     this.#kind = kind;
+    this.#limit = limit;
     this.#patienceMs = patienceMs;
     this.#semaphore = new Semaphore(limit);
   }
@@ -42,18 +45,17 @@ export class Places {
   async take(turn: Turn, signal: AbortSignal): Promise<Place> {
     const place = await this.#semaphore.acquire(signal, turn);
     let isOverdue = false;
-    const beginPatience = (): Disposable =>
-      this.#clock.timer(this.#kind, this.#overdue > 0 ? this.#patienceMs / 10 : this.#patienceMs, () => {
-        isOverdue = true;
-        this.#overdue++;
-        place[Symbol.dispose]();
-      });
-    let patience = beginPatience();
+    const giveUp = (): void => {
+      isOverdue = true;
+      this.#overdue++;
+      place[Symbol.dispose]();
+    };
+    let patience = this.#patience(giveUp);
     return {
       renew: () => {
         if (isOverdue) return;
         patience[Symbol.dispose]();
-        patience = beginPatience();
+        patience = this.#patience(giveUp);
       },
       [Symbol.dispose]: () => {
         patience[Symbol.dispose]();
@@ -62,5 +64,14 @@ export class Places {
         isOverdue = false;
       },
     };
+  }
+
+  #patience(giveUp: () => void): Disposable {
+    const short = this.#patienceMs / 10;
+    let timer = this.#clock.timer(this.#kind, short, () => {
+      if (this.#overdue >= this.#limit) giveUp();
+      else timer = this.#clock.timer(this.#kind, this.#patienceMs - short, giveUp);
+    });
+    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 }
