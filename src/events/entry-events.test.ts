@@ -114,3 +114,22 @@ test("most entries are nobody's business but podwright's", () => {
   assert.equal(told({ kind: "decision", what: "ComputePodActions", message: "m" }), undefined);
   assert.equal(told(outcome("RemoveContainer", "done")), undefined);
 });
+
+test("what fails around the containers is told with upstream's reasons", () => {
+  const failed = (what: string): string | undefined => told({ kind: "observation", what, message: "no room", cause });
+  assert.equal(failed("SandboxConfigError"), "Warning FailedCreatePodSandBox: Failed to create pod sandbox: no room");
+  assert.equal(
+    failed("FailedPodSandBoxStatus"),
+    "Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: no room",
+  );
+  assert.equal(failed("FailedMakePodDataDirectories"), "Warning Failed: Error making pod data directories: no room");
+  assert.equal(
+    failed("FailedCreatePodContainer"),
+    "Warning FailedCreatePodContainer: Unable to ensure pod container exists: no room",
+  );
+  assert.equal(failed("FailedKillPod"), "Warning FailedKillPod: Error killing pod: no room");
+  assert.equal(failed("FailedSync"), "Warning FailedSync: No room");
+  for (const what of ["DNSConfigForming", "MissingClusterDNS"]) {
+    assert.equal(told({ kind: "note", what, message: "3 are kept" }), `Warning ${what}: 3 are kept`);
+  }
+});

@@ -40,6 +40,8 @@ const warnings: ReadonlySet<string> = new Set([
   "Rebooted",
   "FailedNodeAllocatableEnforcement",
   "CredentialProviderFailed",
+  "DNSConfigForming",
+  "MissingClusterDNS",
 ]);
 const normals: ReadonlySet<string> = new Set([
   "ResizeStarted",
@@ -80,15 +82,34 @@ function toldOf(entry: JournalEntry): Told | undefined {
   const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : message;
   if (warnings.has(what)) return warning(what, said);
   if (normals.has(what)) return normal(what, said);
-  if (what === "ContainerConfigError") return warning("Failed", `Error: ${message}`);
-  if (what === "SandboxConfigError") return sandboxFailed(message);
   switch (kind) {
+    case "observation":
+      return ofObservation(entry);
     case "action":
       return ofAction(entry);
     case "outcome":
       return ofOutcome(entry);
     case "decision":
       return ofDecision(entry);
+    default:
+      return undefined;
+  }
+}
+
+function ofObservation({ what, message }: JournalEntry): Told | undefined {
+  switch (what) {
+    case "ContainerConfigError":
+      return warning("Failed", `Error: ${message}`);
+    case "SandboxConfigError":
+      return sandboxFailed(message);
+    case "FailedPodSandBoxStatus":
+      return warning(what, `Unable to get pod sandbox status: ${message}`);
+    case "FailedMakePodDataDirectories":
+      return warning("Failed", `error making pod data directories: ${message}`);
+    case "FailedCreatePodContainer":
+      return warning(what, `unable to ensure pod container exists: ${message}`);
+    case "FailedKillPod":
+      return warning(what, `error killing pod: ${message}`);
     default:
       return undefined;
   }

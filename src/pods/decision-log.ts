@@ -88,8 +88,10 @@ export class DecisionLog {
     });
   }
 
-  failed(message: string, cause: Cause): void {
-    this.#journal.record({ kind: "observation", what: "FailedSync", message, pod: this.#pod, cause });
+  /** A step in that state failed, with a message, and is tried again. */
+  failed(state: WorkerState["kind"], message: string, cause: Cause): void {
+    const what = state === "terminating" ? "FailedKillPod" : "FailedSync";
+    this.#journal.record({ kind: "observation", what, message, pod: this.#pod, cause });
   }
 }
 

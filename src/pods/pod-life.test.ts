@@ -98,7 +98,7 @@ describe("the start of a pod", () => {
     scene.faults.begin({ diskFull: true }, 3000);
     scene.node.add(podOf({ containers: [runs("c")] }));
     await scene.pass(2000);
-    assert.match(scene.entries("SandboxConfigError")[0]?.message ?? "", /^ENOSPC/);
+    assert.match(scene.entries("FailedMakePodDataDirectories")[0]?.message ?? "", /^ENOSPC/);
     await scene.pass(60_000);
     assert.equal(scene.status()?.phase, "Running");
   });
@@ -288,7 +288,7 @@ describe("the end of a pod", () => {
     };
     scene.node.remove("uid-1");
     await scene.pass(30_000);
-    assert.ok(scene.entries("FailedSync").some(({ message }) => message.includes("the shim is stuck")));
+    assert.ok(scene.entries("FailedKillPod").some(({ message }) => message.includes("the shim is stuck")));
     assert.ok(scene.status()?.containerStatuses?.[0]?.state.running);
     scene.world.stopContainer = stopContainer;
     await scene.pass(30_000);

@@ -358,7 +358,7 @@ export class PodWorker {
 
   #failed(error: unknown): void {
     const message = errorMessage(error);
-    this.#decisions.failed(message, this.#schedule.lastCause);
+    this.#decisions.failed(this.#state.kind, message, this.#schedule.lastCause);
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: message });
     this.#deps.pleg.requestInspect(this.uid);
     this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `another try after: ${message}` });

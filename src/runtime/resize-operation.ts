@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { settleAll } from "../base/side-by-side.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGraceSeconds } from "./grace.ts";
 import { killContainer, podIPs } from "./kill-pod.ts";
@@ -21,7 +22,7 @@ export function resizeOperation(
   pod: Pod,
   sandbox: SandboxStatus,
   resize: PodResize,
-  start: (signal: AbortSignal) => Promise<StartSandbox>,
+  start: (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>,
 ): PodOperation {
   const updated = resize.updates.map(({ container }) => container.name);
   const restarted = resize.restarts.map((restart) => restart.start.container.name);
@@ -68,7 +69,7 @@ async function stopAll(
 async function startOne(
   deps: RuntimeDependencies,
   pod: Pod,
-  sandbox: (signal: AbortSignal) => Promise<StartSandbox>,
+  sandbox: (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>,
   start: PodResize["restarts"][number]["start"],
   progress: OperationProgress,
   signal: AbortSignal,
@@ -76,7 +77,7 @@ async function startOne(
   const { name } = start.container;
   try {
     using place = new StartPlace(deps.starts, deps.clock);
-    await startContainer(deps, pod, await sandbox(signal), start, place, signal);
+    await startContainer(deps, pod, await sandbox(start.cause, signal), start, place, signal);
     progress.settled(name, undefined);
   } catch (error) {
     signal.throwIfAborted();

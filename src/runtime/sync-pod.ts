@@ -41,9 +41,9 @@ export function syncPod(deps: RuntimeDependencies, pod: Pod, status: PodStatus, 
   if (actions.restartAll !== undefined) return [restartAllContainers(deps, pod, status, actions.restartAll)];
   if (sandbox === undefined) return [];
   let hasGround = status.containers.length > 0;
-  const current = async (signal: AbortSignal): Promise<StartSandbox> => {
+  const current = async (cause: Cause, signal: AbortSignal): Promise<StartSandbox> => {
     // Made late, after the pod's earlier life was over, a sandbox has lost what it stands on.
-    if (!hasGround) await layGround(deps, pod);
+    if (!hasGround) await layGround(deps, pod, cause);
     hasGround = true;
     return currentSandbox(deps, pod, status, sandbox, signal);
   };
@@ -105,7 +105,7 @@ function newSandbox(
         // costs the runtime anything.
         const [volumes] = await bothEnded(
           deps.volumes.mount(pod, creation.cause, signal),
-          prepared(deps, pod, creation.cause, () => layGround(deps, pod)),
+          layGround(deps, pod, creation.cause),
         );
         sandbox = { ...(await createSandbox(deps, pod, creation.attempt, creation.cause, place, signal)), volumes };
       } catch (error) {
@@ -124,7 +124,7 @@ function newSandbox(
 function restartOf(
   deps: RuntimeDependencies,
   pod: Pod,
-  sandbox: (signal: AbortSignal) => Promise<StartSandbox>,
+  sandbox: (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>,
   name: string,
   kill: ((signal: AbortSignal) => Promise<void>) | undefined,
   start: ContainerToStart | undefined,
@@ -137,7 +137,9 @@ function restartOf(
       try {
         await kill?.(signal);
         using place = new StartPlace(deps.starts, deps.clock);
-        if (start !== undefined) await startContainer(deps, pod, await sandbox(signal), start, place, signal);
+        if (start !== undefined) {
+          await startContainer(deps, pod, await sandbox(start.cause, signal), start, place, signal);
+        }
         progress.settled(name, undefined);
       } catch (error) {
         signal.throwIfAborted();
@@ -191,7 +193,10 @@ async function killOne(
 async function startInOrder(
   deps: RuntimeDependencies,
   pod: Pod,
-  { sandbox, place }: { readonly sandbox: (signal: AbortSignal) => Promise<StartSandbox>; readonly place: StartPlace },
+  into: {
+    readonly sandbox: (cause: Cause, signal: AbortSignal) => Promise<StartSandbox>;
+    readonly place: StartPlace;
+  },
   starts: readonly ContainerToStart[],
   progress: OperationProgress,
   signal: AbortSignal,
@@ -199,9 +204,9 @@ async function startInOrder(
   for (const [index, start] of starts.entries()) {
     try {
       const counted = await withLostAttempts(deps.files, deps.node, pod, start);
-      const { volumes, ...rest } = await sandbox(signal);
-      const into = index === 0 ? { ...rest, volumes } : rest;
-      await startContainer(deps, pod, into, counted, place, signal);
+      const { volumes, ...rest } = await into.sandbox(start.cause, signal);
+      const sandbox = index === 0 ? { ...rest, volumes } : rest;
+      await startContainer(deps, pod, sandbox, counted, into.place, signal);
       progress.settled(start.container.name, undefined);
     } catch (error) {
       signal.throwIfAborted();
@@ -230,7 +235,7 @@ async function createSandbox(
   signal: AbortSignal,
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
-  const request = await prepared(deps, pod, cause, () => sandboxRequest(deps, pod, attempt));
+  const request = await told(deps, pod, cause, "SandboxConfigError", () => sandboxRequest(deps, pod, attempt));
   const action = {
     what: "RunPodSandbox",
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
@@ -245,10 +250,12 @@ async function createSandbox(
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
     deps.cri.runtime.runPodSandbox(request, { signal: patient.signal }),
   );
-  const { ips } = await inspectSandbox(deps.cri, podSandboxId, signal);
-  if (ips.length === 0 && pod.spec.hostNetwork !== true) {
+  const look = (): Promise<SandboxStatus> => inspectSandbox(deps.cri, podSandboxId, signal);
+  const { ips } = await told(deps, pod, cause, "FailedPodSandBoxStatus", look, signal);
+  await told(deps, pod, cause, "SandboxConfigError", async () => {
+    if (ips.length > 0 || pod.spec.hostNetwork === true) return;
     throw new Error(`sandbox ${shortId(podSandboxId)} got no IP address from the network plugin`);
-  }
+  });
   return { id: podSandboxId, config: request.config, ips };
 }
 
@@ -259,12 +266,18 @@ const groundLimitMs = 120_000;
  * What is there before anything of the pod runs, and goes when the pod is removed.
  * @throws DeadlineError
  */
-async function layGround(deps: RuntimeDependencies, pod: Pod): Promise<void> {
-  const what = `the directories and cgroups of pod ${pod.metadata.namespace}/${pod.metadata.name}`;
-  await withDeadline(deps.clock, what, groundLimitMs, undefined, async () => {
-    await makePodDirectories(deps.files, deps.node, pod);
-    await bothEnded(keepSpec(deps.files, deps.node, pod, "start"), deps.podCgroups.ensure(pod));
-  });
+async function layGround(deps: RuntimeDependencies, pod: Pod, cause: Cause): Promise<void> {
+  const { files, node, podCgroups } = deps;
+  const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
+  const part = (failure: string, what: string, work: () => Promise<void>): Promise<void> =>
+    told(deps, pod, cause, failure, () =>
+      withDeadline(deps.clock, `the ${what} of pod ${name}`, groundLimitMs, undefined, work),
+    );
+  await part("FailedMakePodDataDirectories", "directories", () => makePodDirectories(files, node, pod));
+  await bothEnded(
+    part("FailedMakePodDataDirectories", "kept spec", () => keepSpec(files, node, pod, "start")),
+    part("FailedCreatePodContainer", "cgroup", () => podCgroups.ensure(pod)),
+  );
   recordActuated(deps, pod, undefined);
 }
 
@@ -277,13 +290,20 @@ async function sandboxRequest(deps: RuntimeDependencies, pod: Pod, attempt: numb
   return { config: await sandboxConfig(deps, pod, attempt), runtimeHandler: runtimeHandlerOf(deps, pod) };
 }
 
-/** What comes before the runtime is asked: no action tells of its failure, so an observation does. */
-async function prepared<T>(deps: RuntimeDependencies, pod: Pod, cause: Cause, work: () => Promise<T>): Promise<T> {
+/** What is no action of the runtime's: nothing tells of its failure, so an observation of this name does. */
+async function told<T>(
+  { journal }: RuntimeDependencies,
+  pod: Pod,
+  cause: Cause,
+  what: string,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const message = errorMessage(error);
-    deps.journal.record({ kind: "observation", what: "SandboxConfigError", message, pod: podRef(pod), cause });
+    signal?.throwIfAborted();
+    journal.record({ kind: "observation", what, message: errorMessage(error), pod: podRef(pod), cause });
     throw error;
   }
 }
