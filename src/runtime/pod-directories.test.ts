@@ -34,6 +34,19 @@ test("a pod's directories have upstream's places and modes", async () => {
   for (const [path, mode] of Object.entries(modes)) assert.equal((await files.stat(path))?.mode, mode, path);
 });
 
+test("nothing of a pod is there before its own directory, by which a later life knows it", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  const made: string[] = [];
+  files.makeDirectory = async (path) => {
+    made.push(`begin ${path}`);
+    await Promise.resolve();
+    made.push(`end ${path}`);
+  };
+  await makePodDirectories(files, node, testPod());
+  assert.deepEqual(made.slice(0, 2), ["begin /var/lib/kubelet/pods/uid-1", "end /var/lib/kubelet/pods/uid-1"]);
+  assert.ok(made.includes("end /var/log/pods/default_pod_uid-1"));
+});
+
 test("each instance has a file of its own for its message, named by 8 hex digits and writable by everybody", async () => {
   const files = await scene();
   let draw = 0;

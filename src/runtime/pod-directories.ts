@@ -15,13 +15,16 @@ export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: stri
   return `${node.rootDirectory}/pods/${uid}`;
 }
 
-/** Makes the pod's directories as upstream lays them out (owner root, 0750). */
+/**
+ * Makes the pod's directories as upstream lays them out (owner root, 0750). The pod's own comes first: killed halfway, a
+ * later life finds it, and so what else is this node's to remove.
+ */
 export async function makePodDirectories(files: Files, node: Directories, pod: Pod): Promise<void> {
   const directory = podDirectory(node, pod.metadata.uid);
-  const logs = podLogDirectory(node.podLogsRoot, pod);
-  await bothEnded(files.makeDirectory(directory, 0o750), files.makeDirectory(logs, 0o755));
+  await files.makeDirectory(directory, 0o750);
   const below = ["volumes", "plugins", "containers"].map((name) => files.makeDirectory(`${directory}/${name}`, 0o750));
-  await settleAll("directories of the pod", below);
+  const logs = files.makeDirectory(podLogDirectory(node.podLogsRoot, pod), 0o755);
+  await settleAll("directories of the pod", [...below, logs]);
 }
 
 /** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
