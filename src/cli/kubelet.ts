@@ -14,6 +14,7 @@ import {
   uselessNameServers,
   uselessThresholds,
 } from "../config/settings.ts";
+import { type ServingSettings, servingSettings } from "../config/serving.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
@@ -56,6 +57,8 @@ interface Daemon {
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
+  /** How its API is served; undefined: it is not. */
+  readonly served: ServingSettings | undefined;
   readonly setVerbosity: (verbosity: number) => void;
   /** Aborts when it is told to end. */
   readonly told: AbortSignal;
@@ -83,7 +86,8 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
   const setVerbosity = (verbosity: number): void => log.setLevel(levelOf(verbosity));
   for (const warning of warnings) log.warn(warning);
   try {
-    await operate({ ports, log, configuration, flags: flags.node, setVerbosity, told });
+    const served = servingSettings(configuration);
+    await operate({ ports, log, configuration, flags: flags.node, served, setVerbosity, told });
   } catch (error) {
     if (!told.aborted || error !== told.reason) throw error;
   }

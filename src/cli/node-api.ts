@@ -1,7 +1,7 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { type ServingSettings, servingSettings } from "../config/serving.ts";
+import type { ServingSettings } from "../config/serving.ts";
 import type { Node } from "../engine/node.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "../linux/https-server.ts";
@@ -26,6 +26,8 @@ import { sameMaterial, type ServingParts, tlsMaterial, watchMaterial } from "./s
 /** What the API is served from. */
 export interface NodeApiParts extends ApiSubject, ServingParts {
   readonly cri: Cri;
+  /** How it is served; undefined: it is not. */
+  readonly served: ServingSettings | undefined;
   /** Tokens of clients, for a node without a cluster; undefined: none. */
   readonly tokenFile: string | undefined;
   /** Whether the node page is served too. */
@@ -44,11 +46,9 @@ const maxFileBytes = 1024 * 1024;
 /**
  * Serves the kubelet's API until the signal aborts. What keeps it from being served is logged and tried again: it keeps
  * no pod from running.
- * @throws PodwrightError (bad input) at once for settings that can't be meant
  */
 export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: AbortSignal): Promise<void> {
-  const { log, configuration } = parts;
-  const settings = servingSettings(configuration);
+  const { log, served: settings } = parts;
   if (settings === undefined) return;
   const deps = apiDependencies(parts, node, parts.servesPage);
   const own = withFigures(parts.figures, parts.ports.compression, nodeApi(deps));

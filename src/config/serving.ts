@@ -1,3 +1,4 @@
+import { isIpAddress } from "../sources/formats.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { milliseconds } from "./settings.ts";
@@ -27,7 +28,8 @@ export interface ServingSettings {
 
 /**
  * @returns undefined when the API is turned off (enableServer)
- * @throws PodwrightError (bad input) for cipher suites and versions that are none, and half a key pair
+ * @throws PodwrightError (bad input) for an address, an authorization mode, cipher suites and versions that are none, and
+ * half a key pair
  */
 export function servingSettings(configuration: KubeletConfiguration): ServingSettings | undefined {
   if (!configuration.enableServer) return undefined;
@@ -35,6 +37,16 @@ export function servingSettings(configuration: KubeletConfiguration): ServingSet
   if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
     throw new PodwrightError(ExitCode.badInput, "tlsCertFile and tlsPrivateKeyFile go together", {
       remedy: "give both, or neither for a certificate that podwright makes",
+    });
+  }
+  if (!isIpAddress(configuration.address)) {
+    throw new PodwrightError(ExitCode.badInput, `address ${JSON.stringify(configuration.address)} is no IP address`, {
+      remedy: "give the address to serve on, or 0.0.0.0 or :: for all",
+    });
+  }
+  if (!["AlwaysAllow", "Webhook"].includes(authorization.mode)) {
+    throw new PodwrightError(ExitCode.badInput, `unknown authorization mode ${JSON.stringify(authorization.mode)}`, {
+      remedy: "authorization.mode is Webhook or AlwaysAllow",
     });
   }
   const clientAuthoritiesFile = authentication.x509?.clientCAFile ?? "";
