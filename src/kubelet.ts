@@ -188,6 +188,13 @@ export class Kubelet {
     }
   }
 
+  /** Pods that have no sandbox for want of a network can have one now. */
+  networkUp(cause: Cause): void {
+    for (const worker of this.#workers.list()) {
+      if (!this.#cache.get(worker.uid).status.sandboxes.some(({ ready }) => ready)) worker.objectsChanged(cause);
+    }
+  }
+
   /** Something about the pod has changed elsewhere: it is looked at. */
   wake(uid: string, cause: Cause): void {
     this.#workers.get(podUid(uid))?.wake(cause);
@@ -359,13 +366,7 @@ function runtimeDependencies(
   const { ports, journal, log } = deps;
   const { clock, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
-    ...own,
-    clock,
-    random,
-    files,
-    compression,
-    mounts,
-    journal,
+    ...{ ...own, clock, random, files, compression, mounts, journal },
     log: log.child({ room: "runtime" }),
     images: makeImageManager({ ...ports, log, journal, images: own.cri.images }, config),
     objects: deps.objects,
@@ -390,6 +391,7 @@ function runtimeDependencies(
       supported: deps.features.userNamespaces,
     }),
     networkProbes,
+    networkProblem: () => deps.cluster?.networkProblem(),
     node: config.node,
     starts: new Places(clock, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
     teardowns: new Places(clock, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),

@@ -61,7 +61,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake" | "networkUp">;
   readonly mux: Pick<PodMux, "pods" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
@@ -119,7 +119,8 @@ export class Cluster implements ClusterHooks {
       podGone: (pod) => this.#podGone(pod),
       podsKnown: () => this.#mirrors.podsKnown(),
     });
-    this.#runtime = new RuntimeState({ clock, runtime: cri.runtime, log }, () => this.#node.wake());
+    const networkUp = (): void => kubelet.networkUp({ code: "NetworkReady", message: "the runtime's network is up" });
+    this.#runtime = new RuntimeState({ clock, runtime: cri.runtime, log }, () => this.#node.wake(), networkUp);
     this.#node = new NodeSync(
       {
         client,
@@ -153,6 +154,10 @@ export class Cluster implements ClusterHooks {
 
   async refreshPlace(): Promise<void> {
     await this.#node.refresh();
+  }
+
+  networkProblem(): string | undefined {
+    return this.#runtime.networkProblem;
   }
 
   podReleased(uid: string): void {

@@ -74,6 +74,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
           unsupported: (pod) => cluster?.unsupported(pod) ?? "",
           place: () => cluster?.place(),
           refreshPlace: async () => cluster?.refreshPlace(),
+          networkProblem: () => cluster?.networkProblem(),
           podReleased: (uid) => cluster?.podReleased(uid),
         },
       }),

@@ -122,12 +122,12 @@ test("what fails around the containers is told with upstream's reasons", () => {
     failed("FailedPodSandBoxStatus"),
     "Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: no room",
   );
-  assert.equal(failed("FailedMakePodDataDirectories"), "Warning Failed: Error making pod data directories: no room");
+  assert.equal(failed("FailedMakePodDataDirectories"), "Warning Failed: error making pod data directories: no room");
   assert.equal(
     failed("FailedCreatePodContainer"),
-    "Warning FailedCreatePodContainer: Unable to ensure pod container exists: no room",
+    "Warning FailedCreatePodContainer: unable to ensure pod container exists: no room",
   );
-  assert.equal(failed("FailedKillPod"), "Warning FailedKillPod: Error killing pod: no room");
+  assert.equal(failed("FailedKillPod"), "Warning FailedKillPod: error killing pod: no room");
   assert.equal(failed("FailedSync"), "Warning FailedSync: No room");
   for (const what of ["DNSConfigForming", "MissingClusterDNS"]) {
     assert.equal(told({ kind: "note", what, message: "3 are kept" }), `Warning ${what}: 3 are kept`);

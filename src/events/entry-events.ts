@@ -14,6 +14,7 @@ export interface NodeEvent {
 
 type Told = Pick<NodeEvent, "type" | "reason" | "message">;
 
+/** In upstream's own words, which don't all begin with a capital. */
 const normal = (reason: string, message: string): Told => ({ type: "Normal", reason, message });
 const warning = (reason: string, message: string): Told => ({ type: "Warning", reason, message });
 
@@ -42,6 +43,7 @@ const warnings: ReadonlySet<string> = new Set([
   "CredentialProviderFailed",
   "DNSConfigForming",
   "MissingClusterDNS",
+  "ExceededGracePeriod",
 ]);
 const normals: ReadonlySet<string> = new Set([
   "ResizeStarted",
@@ -66,7 +68,7 @@ const normals: ReadonlySet<string> = new Set([
 export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
   const { pod, container } = entry;
   return [toldOf(entry), withoutImage(entry)].flatMap((told) =>
-    told === undefined ? [] : [{ ...told, message: capitalised(told.message), pod, container }],
+    told === undefined ? [] : [{ ...told, pod, container }],
   );
 }
 
@@ -77,9 +79,10 @@ function withoutImage({ kind, what, data }: JournalEntry): Told | undefined {
 
 function toldOf(entry: JournalEntry): Told | undefined {
   const { kind, what, message, data } = entry;
+  const text = capitalised(message);
   const image = data?.["event"];
-  if (typeof image === "string") return imageWarnings.has(image) ? warning(image, message) : normal(image, message);
-  const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : message;
+  if (typeof image === "string") return imageWarnings.has(image) ? warning(image, text) : normal(image, text);
+  const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : text;
   if (warnings.has(what)) return warning(what, said);
   if (normals.has(what)) return normal(what, said);
   switch (kind) {
@@ -108,6 +111,8 @@ function ofObservation({ what, message }: JournalEntry): Told | undefined {
       return warning("Failed", `error making pod data directories: ${message}`);
     case "FailedCreatePodContainer":
       return warning(what, `unable to ensure pod container exists: ${message}`);
+    case "NetworkNotReady":
+      return warning(what, message);
     case "FailedKillPod":
       return warning(what, `error killing pod: ${message}`);
     default:
@@ -136,9 +141,9 @@ function ofOutcome({ what, result, message }: JournalEntry): Told | undefined {
       return sandboxFailed(message);
     case "MountVolume":
     case "UpdateVolume":
-      return warning("FailedMount", message);
+      return warning("FailedMount", capitalised(message));
     case "PostStartHook":
-      return warning("FailedPostStartHook", message);
+      return warning("FailedPostStartHook", capitalised(message));
     default:
       return undefined;
   }

@@ -16,6 +16,7 @@ class World {
   /** It takes calls and answers none. */
   hangs = false;
   changes = 0;
+  networks = 0;
   readonly stop = new AbortController();
   readonly state: RuntimeState;
   readonly ended: Promise<void>;
@@ -36,7 +37,11 @@ class World {
       return create(StatusResponseSchema, { status: { conditions } });
     };
     const deps = { clock: this.clock, runtime: { status }, log: silentLog };
-    this.state = new RuntimeState(deps, () => this.changes++);
+    this.state = new RuntimeState(
+      deps,
+      () => this.changes++,
+      () => this.networks++,
+    );
     this.ended = this.state.run(this.stop.signal);
   }
 
@@ -73,6 +78,10 @@ test("what the runtime says is in the way is told in upstream's words, when it c
   ]);
   await world.clock.advance(5000);
   assert.equal(world.changes, 2, "once that it is there, once that its network is not");
+  assert.equal(world.state.networkProblem, world.state.problems()[0]);
+  world.network = true;
+  await world.clock.advance(1000);
+  assert.deepEqual([world.state.networkProblem, world.networks], [undefined, 1], "asked each second for it");
   await world.end();
 });
 

@@ -6,6 +6,8 @@ import type { Logger } from "../ports/log.ts";
 
 /** As upstream (updateRuntimeUp). */
 const periodMs = 5000;
+/** While the network is not up: pods wait for it. */
+const withoutNetworkMs = 1000;
 /** For so long a runtime that said that it was ready is believed, and so long may it take to answer. */
 const believedMs = 30_000;
 
@@ -13,6 +15,8 @@ const believedMs = 30_000;
 interface Report {
   /** Why it is not ready, in upstream's words. */
   readonly problems: readonly string[];
+  /** The one of its network, where it has one. */
+  readonly network: string | undefined;
 }
 
 /** Asks the runtime every 5 s how it is: what of the node's Ready condition is the runtime's (upstream's runtimeState). */
@@ -21,19 +25,25 @@ export class RuntimeState {
   readonly #runtime: Pick<Cri["runtime"], "status">;
   readonly #log: Logger;
   readonly #onChange: () => void;
+  readonly #onNetwork: () => void;
   #report: Report | undefined;
   readonly #answered = Promise.withResolvers<void>();
   #answeredAtMs: number | undefined;
 
-  /** @param onChange called when what is to be said of the runtime has changed */
+  /**
+   * @param onChange called when what is to be said of the runtime has changed
+   * @param onNetwork called when pods get a network that they did not get before
+   */
   constructor(
     deps: { readonly clock: Clock; readonly runtime: Pick<Cri["runtime"], "status">; readonly log: Logger },
     onChange: () => void,
+    onNetwork: () => void,
   ) {
     this.#clock = deps.clock;
     this.#runtime = deps.runtime;
     this.#log = deps.log;
     this.#onChange = onChange;
+    this.#onNetwork = onNetwork;
   }
 
   /** Resolves once the runtime has answered: before, nothing is known of this node. Rejects when the signal aborts. */
@@ -53,14 +63,22 @@ export class RuntimeState {
     return [...(down ? ["container runtime is down"] : []), ...this.#report.problems];
   }
 
+  /** Why pods get no network, in upstream's words; undefined when they do, or nothing is known. */
+  get networkProblem(): string | undefined {
+    return this.#report?.network;
+  }
+
   /** Asks until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const before = this.problems().join();
+      const { networkProblem } = this;
       await this.#ask(signal);
       if (signal.aborted) return;
       if (before !== this.problems().join()) this.#onChange();
-      await this.#clock.sleep("another look at the container runtime", periodMs, signal).catch(() => {});
+      if (networkProblem !== undefined && this.networkProblem === undefined) this.#onNetwork();
+      const pauseMs = this.networkProblem === undefined ? periodMs : withoutNetworkMs;
+      await this.#clock.sleep("another look at the container runtime", pauseMs, signal).catch(() => {});
     }
   }
 
@@ -74,7 +92,8 @@ export class RuntimeState {
         return [`${text}: ${type}=false reason:${reason} message:${message}`];
       };
       const runtime = unmet("RuntimeReady", "container runtime not ready");
-      this.#report = { problems: [...runtime, ...unmet("NetworkReady", "container runtime network not ready")] };
+      const network = unmet("NetworkReady", "container runtime network not ready");
+      this.#report = { problems: [...runtime, ...network], network: network[0] };
       // One that says that it is not ready counts as one that does not answer, once it has said so for a while.
       if (runtime.length === 0 || this.#answeredAtMs === undefined) this.#answeredAtMs = this.#clock.monotonic();
       this.#answered.resolve();

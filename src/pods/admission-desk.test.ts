@@ -55,6 +55,7 @@ class World {
   waitingAtNext: readonly string[] = [];
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
+  nowMs = 0;
   readonly desk = new AdmissionDesk({
     workers: {
       list: () => [...this.workers.values()] as unknown as PodWorker[],
@@ -66,6 +67,7 @@ class World {
     },
     unheard: () => this.unheard,
     journal: this.journal,
+    now: () => this.nowMs,
     granted: (pod) => this.granted.get(pod.metadata.name) ?? pod,
     decide: (pod, holders) => {
       const node = { allocatable: { cpu: "2" }, place: { name: "n", labels: this.labels, taints: [] } };
@@ -204,6 +206,26 @@ test("for a critical pod others are stopped, with their own grace and its name, 
   assert.equal(world.journal.messages("Preempting").length, 1);
   world.gone(victim.pod.metadata.uid);
   assert.ok(world.names.includes("critical"));
+});
+
+test("of a pod that makes room and has not stopped in half again its grace is told, once", () => {
+  const world = new World().run(asking("a", "2"));
+  world.run(asking("critical", "500m", {}, 2_000_000_000));
+  const told = (atMs: number): readonly string[] => {
+    world.nowMs = atMs;
+    world.desk.tellOverdue();
+    return world.journal.messages("ExceededGracePeriod");
+  };
+  assert.deepEqual(told(44_999), []);
+  const words = "Container runtime did not kill the pod within specified grace period.";
+  assert.deepEqual(told(45_000), [words]);
+  assert.deepEqual(told(60_000), [words]);
+  const punctual = new World().run(asking("a", "2"));
+  punctual.run(asking("critical", "500m", {}, 2_000_000_000));
+  punctual.gone("a");
+  punctual.nowMs = 45_000;
+  punctual.desk.tellOverdue();
+  assert.deepEqual(punctual.journal.messages("ExceededGracePeriod"), []);
 });
 
 test("a critical pod takes the room that others wait for: none of these is told to make room, and they wait on", () => {

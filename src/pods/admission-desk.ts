@@ -15,6 +15,8 @@ export interface AdmissionDeskDependencies {
   /** Pods that run and that no source has named yet in this life. They keep what they have, or are about to go. */
   readonly unheard: () => readonly Pod[];
   readonly journal: Recorder;
+  /** Monotonic ms. */
+  readonly now: () => number;
   /** The pod with the resources that it was granted. */
   readonly granted: (pod: Pod) => Pod;
   readonly decide: (pod: Pod, holders: readonly Holder[]) => Admission;
@@ -24,10 +26,22 @@ export interface AdmissionDeskDependencies {
   readonly next: (change: PodChange, rejection: Rejection | undefined) => void;
 }
 
+const exceededGrace = "Container runtime did not kill the pod within specified grace period.";
+/** However short the grace of a pod is, that makes room: the runtime needs its time. */
+const leastPatienceSeconds = 10;
+
 /** A pod that may run once others have stopped. */
 interface Waiting {
   change: PodChange;
   lacks: string;
+}
+
+/** A pod that makes room for another. */
+interface Victim {
+  readonly pod: Pod;
+  readonly cause: Cause;
+  /** Monotonic ms by which it should have stopped. */
+  readonly dueMs: number;
 }
 
 /**
@@ -40,6 +54,7 @@ export class AdmissionDesk {
   /** Pods that wait for a fresh look at the node's labels; false: it was taken. */
   readonly #looking = new Map<string, boolean>();
   #isRetrying = false;
+  readonly #victims = new Map<string, Victim>();
 
   constructor(deps: AdmissionDeskDependencies) {
     this.#deps = deps;
@@ -96,6 +111,18 @@ export class AdmissionDesk {
       }
     } finally {
       this.#isRetrying = false;
+    }
+  }
+
+  /** Tells once of each pod that made room and has not stopped in time (upstream's killPodNow). To be called again and again. */
+  tellOverdue(): void {
+    for (const [uid, { pod, cause, dueMs }] of this.#victims) {
+      const ends = this.#deps.workers
+        .list()
+        .some((worker) => worker.uid === uid && worker.state.kind === "terminating");
+      if (ends && this.#deps.now() < dueMs) continue;
+      this.#victims.delete(uid);
+      if (ends) this.#record("ExceededGracePeriod", pod, exceededGrace, cause);
     }
   }
 
@@ -179,7 +206,10 @@ export class AdmissionDesk {
       const { reason, message } = preempting;
       const entry = this.#record(reason, victim, message, because, { resource, preemptor: uid });
       const preempted: Cause = { code: reason, message, entry, because };
-      this.#deps.workers.terminate(podUid(victim.metadata.uid), preempted, gracePeriodSeconds(victim));
+      const graceSeconds = gracePeriodSeconds(victim);
+      const patienceMs = Math.max(leastPatienceSeconds, Math.floor(graceSeconds * 1.5)) * 1000;
+      this.#victims.set(victim.metadata.uid, { pod: victim, cause: preempted, dueMs: this.#deps.now() + patienceMs });
+      this.#deps.workers.terminate(podUid(victim.metadata.uid), preempted, graceSeconds);
     }
   }
 

@@ -9,6 +9,8 @@ export interface ClusterHooks {
   readonly place: () => NodePlace | undefined;
   /** Asks the API server for the node; resolves also when it can't be had. */
   readonly refreshPlace: () => Promise<void>;
+  /** Why the runtime gives pods no network, in upstream's words; undefined: it does, as far as it has said. */
+  readonly networkProblem: () => string | undefined;
   /** The pod has stopped and holds nothing any more. Also called again and again. */
   readonly podReleased: (uid: string) => void;
 }

@@ -80,6 +80,7 @@ export class SyncLoop {
       workers: deps.workers,
       unheard: () => this.#unheard.holding((uid) => this.#isUnheard(uid)),
       journal: deps.runtime.journal,
+      now: () => deps.runtime.clock.monotonic(),
       granted: (pod) => deps.allocations.allocatedPod(pod),
       decide: (pod, holders) => {
         const { allocatable } = deps.runtime.node.resources;
@@ -216,6 +217,7 @@ export class SyncLoop {
       } catch (error) {
         this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
+      this.#desk.tellOverdue();
       // Of what waits for pods that were not heard of: some are by now.
       if (!this.#knowsAll) this.#desk.retry();
       const { runtime, housekeepingPeriodMs } = this.#deps;

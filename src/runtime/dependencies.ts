@@ -103,6 +103,8 @@ export interface RuntimeDependencies {
   readonly networkProbes: NetworkProbes;
   readonly preStops: PreStopHooks;
   readonly node: NodeContext;
+  /** Why the runtime gives pods no network now; undefined: it does, or nobody has asked it. */
+  readonly networkProblem: () => string | undefined;
   /**
    * How many pods' sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go
    * first, so that under load pods become ready one after the other rather than all at the end.

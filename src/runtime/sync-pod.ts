@@ -18,7 +18,7 @@ import type { PodActions } from "./pod-actions.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
-import { killContainerError, type OperationProgress, type PodOperation } from "./pod-operation.ts";
+import { killContainerError, type OperationProgress, type PodOperation, type StartFailure } from "./pod-operation.ts";
 import { userIdsOf } from "./namespaces.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
@@ -96,6 +96,8 @@ function newSandbox(
     run: async (progress, signal) => {
       using place = new StartPlace(deps.starts, deps.clock);
       let sandbox: StartSandbox;
+      const withoutNetwork = networkFailure(deps, pod, creation.cause);
+      if (withoutNetwork !== undefined) return progress.sandboxFailed(withoutNetwork);
       try {
         if (actions.killPod !== undefined) {
           const target = { ref: podRef(pod), pod };
@@ -118,6 +120,18 @@ function newSandbox(
       await startInOrder(deps, pod, { sandbox: async () => sandbox, place }, starts, progress, signal);
     },
   };
+}
+
+/**
+ * The runtime would make the sandbox and take it down again: a pod that needs its network waits until it is told that this
+ * is up.
+ */
+function networkFailure(deps: RuntimeDependencies, pod: Pod, cause: Cause): StartFailure | undefined {
+  const problem = pod.spec.hostNetwork === true ? undefined : deps.networkProblem();
+  if (problem === undefined) return undefined;
+  const message = `network is not ready: ${problem}`;
+  deps.journal.record({ kind: "observation", what: "NetworkNotReady", message, pod: podRef(pod), cause });
+  return { reason: "ContainerCreating", message, retryAtMs: undefined };
 }
 
 /** Stops the instance that runs, when there is one to be stopped, and starts the next, when there is to be one. */

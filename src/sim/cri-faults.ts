@@ -21,6 +21,8 @@ export interface CriFaults extends RegistryFaults {
   readonly noEvents: boolean;
   /** A sandbox gets no address. */
   readonly noAddress: number;
+  /** The network plugin is not there: sandboxes that need it can't be made, and the runtime says so. */
+  readonly noNetwork: boolean;
 }
 
 export const noFaults: CriFaults = {
@@ -35,6 +37,7 @@ export const noFaults: CriFaults = {
   eventDelayMaxMs: 30,
   noEvents: false,
   noAddress: 0,
+  noNetwork: false,
   pullFails: 0,
   pullSlowness: 1,
 };

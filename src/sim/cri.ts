@@ -37,6 +37,13 @@ const stops: ReadonlySet<string> = new Set(["stopContainer", "stopPodSandbox"]);
 
 type Fate = "fine" | "failBefore" | "failAfter" | "hangBefore" | "hangAfter";
 
+/** As containerd says it before there is a CNI configuration. */
+const withoutNetwork = {
+  status: false,
+  reason: "NetworkPluginNotReady",
+  message: "Network plugin returns error: cni plugin not initialized",
+};
+
 const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {} };
 
 /** What every simulated container uses. */
@@ -175,7 +182,11 @@ export class SimConnection {
       version: (_request, options) => this.#call("version", options, () => create(pb.VersionResponseSchema, version)),
       status: (_request, options) =>
         this.#call("status", options, () => {
-          const conditions = ["RuntimeReady", "NetworkReady"].map((type) => ({ type, status: true }));
+          const network = this.#faults.noNetwork ? withoutNetwork : { status: true };
+          const conditions = [
+            { type: "RuntimeReady", status: true },
+            { type: "NetworkReady", ...network },
+          ];
           return create(pb.StatusResponseSchema, { status: { conditions } });
         }),
       getContainerEvents: (_request, options) => {
@@ -196,6 +207,9 @@ export class SimConnection {
     return {
       runPodSandbox: (request, options) =>
         this.#call("runPodSandbox", options, () => {
+          if (this.#faults.noNetwork && !isOnHostNetwork(request.config)) {
+            throw new CriError("Unknown", "runPodSandbox", withoutNetwork.message);
+          }
           const hasAddress = !this.#random.chance(this.#faults.noAddress);
           if (!hasAddress) this.#watcher.onFault("sandbox without address");
           const podSandboxId = world.runSandbox(create(pb.PodSandboxConfigSchema, request.config), hasAddress);
@@ -347,6 +361,10 @@ const fateNames = {
 } as const satisfies Record<Exclude<Fate, "fine">, string>;
 
 /** Every method of the service, answering as a runtime that does not know it. */
+function isOnHostNetwork(config: MessageInitShape<typeof pb.PodSandboxConfigSchema> | undefined): boolean {
+  return config?.linux?.securityContext?.namespaceOptions?.network === pb.NamespaceMode.NODE;
+}
+
 function unimplemented<T>(service: DescService): T {
   const methods = service.methods.map((method) => {
     const refuse = (): unknown =>

@@ -1,105 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 import type { Pod } from "../../api/pod.ts";
-import { withDefaults } from "../../sources/defaults.ts";
-import { fieldsAt, listAt } from "../api-server/values.ts";
 import { behaviourCommand } from "../behaviour.ts";
-import { SimClock } from "../clock.ts";
 import { SimRandom } from "../random.ts";
-import { RuntimeWorld } from "../runtime-world.ts";
-import { nameOf, type WorldChange } from "../world-model.ts";
-import { asStatic, SimCluster } from "./cluster.ts";
-import { conditionOf } from "./node-controller.ts";
-import { SimNode } from "./node.ts";
-import { MemoryFiles } from "../files.ts";
+import { asStatic } from "./cluster.ts";
 import { drawApiPod } from "./pod-references.ts";
 
 const minuteMs = 60_000;
 
-/** A node of a cluster on which nothing goes wrong by itself. */
-class World {
-  readonly clock = new SimClock(1_700_000_000_000);
-  readonly runtime: RuntimeWorld;
-  readonly cluster: SimCluster;
-  readonly node: SimNode;
-  readonly changes: WorldChange[] = [];
-  readonly deletions: string[] = [];
-
-  constructor() {
-    const files = new MemoryFiles(this.clock.incarnation());
-    this.runtime = new RuntimeWorld(this.clock, files);
-    this.runtime.images.add("busybox:latest");
-    const settings = { clock: this.clock, skewMs: 0, streamsLists: true, pageSize: 500 };
-    this.cluster = new SimCluster(settings, new SimRandom(1));
-    const { clock, runtime: world, cluster } = this;
-    this.node = new SimNode({ clock, world, cluster, files, random: new SimRandom(2) });
-    world.onChange((change) => this.changes.push(change));
-    cluster.server.registry.store.onChange(({ resource, after, last }) => {
-      if (resource === "pods" && after === undefined) this.deletions.push(last.key);
-    });
-  }
-
-  async pass(forMs: number): Promise<void> {
-    await this.clock.run(this.clock.nowMs + forMs);
-  }
-
-  /** Ends a pod's container, as a crash does. */
-  crash(uid: string): void {
-    const container = this.runtime.running(uid, "main");
-    assert.ok(container, `${uid} runs`);
-    this.runtime.exit(container, 1, "Error");
-  }
-
-  runs(uid: string): boolean {
-    return this.runtime.running(uid, "main") !== undefined;
-  }
-
-  /** What the server says of a pod: its phase, readiness, and its container's restarts. */
-  told(uid: string): readonly unknown[] {
-    const { value } = this.cluster.pod(uid) ?? this.cluster.mirrors()[0] ?? {};
-    assert.ok(value, `the server has ${uid}`);
-    const status = fieldsAt(value, "status");
-    const [container] = listAt(status, "containerStatuses");
-    return [status["phase"], conditionOf(value, "Ready"), container?.["restartCount"]];
-  }
-
-  /** Whether the server's Node is ready. */
-  get nodeReady(): unknown {
-    const [node] = this.cluster.server.registry.store.list("nodes");
-    return node && conditionOf(node.value, "Ready");
-  }
-
-  /** What was stopped by somebody since then. */
-  stopped(since: number): string[] {
-    const stops = this.changes.slice(since).filter(({ type }) => type === "stopping" || type === "sandboxStopped");
-    return stops.map(({ podUid, container }) => `${podUid}/${container === undefined ? "sandbox" : nameOf(container)}`);
-  }
-}
-
-function pod(name: string): Pod {
-  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
-  const manifest = withDefaults({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: { containers: [{ name: "main", image: "busybox", command }] },
-  });
-  return { metadata: { name, namespace: "default", uid: `uid-${name}` }, spec: manifest.spec };
-}
-
 /** With a token of its service account that expires during an outage. */
 function podWithToken(name: string): Pod {
   for (let seed = 1; ; seed++) {
-    const drawn = drawApiPod(pod(name), new SimRandom(seed));
+    const drawn = drawApiPod(clusterPod(name), new SimRandom(seed));
     if (drawn.spec.volumes?.some(({ projected }) => projected !== undefined) === true) return drawn;
   }
 }
 
-async function started(): Promise<World> {
-  const world = new World();
-  world.cluster.want(pod("calm"));
+async function started(): Promise<ClusterScene> {
+  const world = new ClusterScene();
+  world.cluster.want(clusterPod("calm"));
   world.cluster.want(podWithToken("crashes"));
-  world.cluster.want(pod("deleted"));
+  world.cluster.want(clusterPod("deleted"));
   world.node.start();
   await world.pass(minuteMs);
   for (const uid of ["uid-calm", "uid-crashes", "uid-deleted"]) {
@@ -117,7 +39,7 @@ for (const how of ["refuses", "silent"] as const) {
     cluster.server.goDown(how);
     await world.pass(minuteMs);
     world.crash("uid-crashes");
-    cluster.want(asStatic(pod("late")));
+    cluster.want(asStatic(clusterPod("late")));
     node.staticsChanged();
     await world.pass(minuteMs);
     assert.ok(world.runs("uid-crashes"), "a crashed container was restarted");
@@ -149,7 +71,7 @@ test("podwright that is started anew while the API server is away disturbs nothi
   world.crash("uid-crashes");
   await world.pass(minuteMs);
   assert.ok(world.runs("uid-crashes"), "a crashed container was restarted without the API server");
-  cluster.want(asStatic(pod("late")));
+  cluster.want(asStatic(clusterPod("late")));
   node.staticsChanged();
   await world.pass(minuteMs);
   assert.ok(world.runs("uid-late"), "a static pod was started");
@@ -171,7 +93,7 @@ test("a restore of the API server's store is noticed: what it undid is undone he
   const { store } = cluster.server.registry;
   const backup = store.backup();
   cluster.delete("uid-deleted");
-  cluster.want(pod("undone"));
+  cluster.want(clusterPod("undone"));
   await world.pass(2 * minuteMs);
   assert.ok(world.runs("uid-undone") && !world.runs("uid-deleted"));
   const since = world.changes.length;
@@ -179,7 +101,7 @@ test("a restore of the API server's store is noticed: what it undid is undone he
   store.restore(backup);
   await world.pass(5000);
   cluster.server.comeUp(false);
-  cluster.want(pod("new"));
+  cluster.want(clusterPod("new"));
   await world.pass(minuteMs);
   assert.deepEqual(
     ["calm", "crashes", "new", "deleted", "undone"].map((name) => world.runs(`uid-${name}`)),
@@ -193,7 +115,7 @@ test("a restore of the API server's store is noticed: what it undid is undone he
 test("a pod that the API server knows as ended runs never again, also when the runtime has nothing of it any more", async () => {
   const world = await started();
   const command = behaviourCommand({ exitAfterMs: 1000, exitCode: 0, deaf: false, unstartable: false });
-  const { metadata, spec } = pod("over");
+  const { metadata, spec } = clusterPod("over");
   const containers = spec.containers.map((container) => ({ ...container, command }));
   world.cluster.want({ metadata, spec: { ...spec, restartPolicy: "Never", containers } });
   await world.pass(minuteMs);

@@ -94,6 +94,7 @@ function isSound(faults: Faults): boolean {
 }
 
 function isObedient(faults: Faults): boolean {
-  const { failBefore, failAfter, stopFails, hang, noAddress, diskFull, diskErrors, machineErrors } = faults;
-  return failBefore + failAfter + stopFails + hang + noAddress + diskErrors + machineErrors === 0 && !diskFull;
+  const { failBefore, failAfter, stopFails, hang, noAddress, noNetwork, diskFull, diskErrors, machineErrors } = faults;
+  const chances = failBefore + failAfter + stopFails + hang + noAddress + diskErrors + machineErrors;
+  return chances === 0 && !noNetwork && !diskFull;
 }

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import type { Pod } from "../../src/api/pod.ts";
+import { type Fields, fieldsAt, listAt } from "../../src/sim/api-server/values.ts";
+import { behaviourCommand } from "../../src/sim/behaviour.ts";
+import { SimClock } from "../../src/sim/clock.ts";
+import { MemoryFiles } from "../../src/sim/files.ts";
+import { SimCluster } from "../../src/sim/life/cluster.ts";
+import { FaultWindows } from "../../src/sim/life/faults.ts";
+import { conditionOf } from "../../src/sim/life/node-controller.ts";
+import { SimNode } from "../../src/sim/life/node.ts";
+import { SimRandom } from "../../src/sim/random.ts";
+import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
+import { nameOf, type WorldChange } from "../../src/sim/world-model.ts";
+import { withDefaults } from "../../src/sources/defaults.ts";
+
+/** A node of a cluster on which nothing goes wrong by itself. */
+export class ClusterScene {
+  readonly clock = new SimClock(1_700_000_000_000);
+  readonly runtime: RuntimeWorld;
+  readonly cluster: SimCluster;
+  readonly node: SimNode;
+  /** What goes wrong between the node and its runtime, while it does. */
+  readonly faults: FaultWindows;
+  readonly changes: WorldChange[] = [];
+  readonly deletions: string[] = [];
+
+  constructor() {
+    const files = new MemoryFiles(this.clock.incarnation());
+    this.runtime = new RuntimeWorld(this.clock, files);
+    this.runtime.images.add("busybox:latest");
+    const settings = { clock: this.clock, skewMs: 0, streamsLists: true, pageSize: 500 };
+    this.cluster = new SimCluster(settings, new SimRandom(1));
+    const { clock, runtime: world, cluster } = this;
+    this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
+    this.node = new SimNode({ clock, world, cluster, files, faults: this.faults, random: new SimRandom(2) });
+    world.onChange((change) => this.changes.push(change));
+    cluster.server.registry.store.onChange(({ resource, after, last }) => {
+      if (resource === "pods" && after === undefined) this.deletions.push(last.key);
+    });
+  }
+
+  async pass(forMs: number): Promise<void> {
+    await this.clock.run(this.clock.nowMs + forMs);
+  }
+
+  /** Ends a pod's container, as a crash does. */
+  crash(uid: string): void {
+    const container = this.runtime.running(uid, "main");
+    assert.ok(container, `${uid} runs`);
+    this.runtime.exit(container, 1, "Error");
+  }
+
+  runs(uid: string): boolean {
+    return this.runtime.running(uid, "main") !== undefined;
+  }
+
+  /** What the server says of a pod: its phase, readiness, and its container's restarts. */
+  told(uid: string): readonly unknown[] {
+    const { value } = this.cluster.pod(uid) ?? this.cluster.mirrors()[0] ?? {};
+    assert.ok(value, `the server has ${uid}`);
+    const status = fieldsAt(value, "status");
+    const [container] = listAt(status, "containerStatuses");
+    return [status["phase"], conditionOf(value, "Ready"), container?.["restartCount"]];
+  }
+
+  /** What Events tell of a pod, as `Type Reason: message`, in their order. */
+  events(uid: string): string[] {
+    const events = this.cluster.server.registry.store.list("events").map(({ value }) => value);
+    const ofPod = events.filter((event) => fieldsAt(event, "involvedObject")["uid"] === uid);
+    return ofPod.map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
+  }
+
+  /** How the server has the states of a pod's containers. */
+  containerStates(uid: string): Fields[] {
+    const { value } = this.cluster.pod(uid) ?? {};
+    return listAt(fieldsAt(value ?? {}, "status"), "containerStatuses").map((status) => fieldsAt(status, "state"));
+  }
+
+  /** Whether the server's Node is ready. */
+  get nodeReady(): unknown {
+    const [node] = this.cluster.server.registry.store.list("nodes");
+    return node && conditionOf(node.value, "Ready");
+  }
+
+  /** What was stopped by somebody since then. */
+  stopped(since: number): string[] {
+    const stops = this.changes.slice(since).filter(({ type }) => type === "stopping" || type === "sandboxStopped");
+    return stops.map(({ podUid, container }) => `${podUid}/${container === undefined ? "sandbox" : nameOf(container)}`);
+  }
+}
+
+export function clusterPod(name: string): Pod {
+  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: false, unstartable: false });
+  const manifest = withDefaults({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: { containers: [{ name: "main", image: "busybox", command }] },
+  });
+  return { metadata: { name, namespace: "default", uid: `uid-${name}` }, spec: manifest.spec };
+}
