@@ -261,6 +261,7 @@ export class Kubelet {
       this.#views.set(view.ref.uid, view);
       publishStatus(this.statuses, view, cause, {
         clock: this.#deps.ports.clock,
+        journal: this.#deps.journal,
         runtimeName: config.runtimeName,
         probes,
         recursiveReadOnlyMounts: this.#deps.features.recursiveReadOnlyMounts,

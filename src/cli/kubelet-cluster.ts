@@ -6,6 +6,7 @@ import { type KubeletSettings, milliseconds } from "../config/settings.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import type { MachineInfo } from "../engine/machine.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
+import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { readNodeFacts } from "../node/node-facts.ts";
 import type { NodeRegistration } from "../node/node-status.ts";
 import type { Ports } from "../ports/ports.ts";
@@ -21,7 +22,7 @@ export interface ClusterParts {
   readonly settings: Pick<KubeletSettings, "reservations" | "countsStorage">;
   readonly credentials: NodeCredentials;
   readonly nodeName: string;
-  readonly hostIPs: readonly string[];
+  readonly addresses: NodeHostAddresses;
   readonly machine: MachineInfo;
   readonly runtime: RuntimeInfo;
   readonly metrics: NodeMetrics;
@@ -29,7 +30,7 @@ export interface ClusterParts {
 
 /** A node's place in the cluster; connections are closed when the result is disposed of. */
 export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & Disposable> {
-  const { ports, configuration, nodeName, hostIPs, machine, runtime } = parts;
+  const { ports, configuration, nodeName, addresses, machine, runtime } = parts;
   const { reservations, countsStorage } = parts.settings;
   const counted = countsStorage ? machine : { ...machine, ephemeralStorageBytes: undefined };
   const { cloud, externalCloud } = cloudSetup(parts.flags, ports.clock);
@@ -51,7 +52,6 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
     node: {
       identity: {
         name: nodeName,
-        addresses: hostIPs,
         facts: await readNodeFacts(ports.files, counted),
         architecture,
         kubeletVersion: `${kubernetesVersion}+podwright.${version}`,
@@ -71,6 +71,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
       reportPeriodMs: milliseconds(configuration.nodeStatusReportFrequency),
     },
     cloud,
+    addresses,
     leaseDurationSeconds,
     maxImages: configuration.nodeStatusMaxImages,
     [Symbol.dispose]: () => transport[Symbol.dispose](),

@@ -6,7 +6,7 @@ import { cloudOptions } from "../config/cloud-options.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { kubeletHelp, parseKubeletFlags, type NodeFlagValues } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
-import { nodeAddresses, nodeNameOf } from "../config/node-options.ts";
+import { nodeIpsOf, nodeNameOf } from "../config/node-options.ts";
 import {
   kubeletSettings,
   milliseconds,
@@ -27,6 +27,7 @@ import { createLogger } from "../linux/log-sink.ts";
 import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/own-process.ts";
 import { serveTcp } from "../linux/tcp-server.ts";
 import { NodeMetrics } from "../metrics/node-metrics.ts";
+import { HostAddresses } from "../node/host-addresses.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger, LogLevel } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
@@ -100,7 +101,8 @@ async function operate(daemon: Daemon): Promise<void> {
   const settings = kubeletSettings(configuration, flags.experimentalAllocatableIgnoreEviction);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
-  const hostIPs = nodeAddresses(flags.nodeIp, ports.network.addresses());
+  const addresses = new HostAddresses({ ...ports, log }, nodeIpsOf(flags.nodeIp), nodeName);
+  await addresses.look(new AbortController().signal);
   await checkMachine(daemon);
   const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
@@ -123,15 +125,15 @@ async function operate(daemon: Daemon): Promise<void> {
   const machine = await machineInfo(ports, rootDirectory);
   const podIds = await subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods);
   const pullFrom = { credentialFiles: credentialFiles(rootDirectory), credentialPlugins: plugins };
-  const own = { nodeName, rootDirectory, hostIPs, podIds, ...pullFrom };
+  const own = { nodeName, rootDirectory, hostIPs: addresses.list, podIds, ...pullFrom };
   const config = kubeletConfig(own, settings, machine, runtime);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
   const metrics = new NodeMetrics(ports.clock);
-  const parts = { ...daemon, settings, nodeName, hostIPs, machine, runtime, metrics };
+  const parts = { ...daemon, settings, nodeName, addresses, machine, runtime, metrics };
   using cluster = credentials && (await openCluster({ ...parts, credentials }));
-  const where = { nodeName, hostIPs, rootDirectory, ...apiFiles(flags) };
+  const where = { nodeName, addresses, rootDirectory, ...apiFiles(flags) };
   const serving = await servingCertificates({ ...daemon, ...where }, cluster?.client);
   const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
   await runNode({

@@ -9,7 +9,7 @@ import type { ServingSettings } from "../config/serving.ts";
 import { systemCertificateTools } from "../linux/certificate-tools.ts";
 import { selfSignedCertificate } from "../linux/certificates.ts";
 import type { TlsMaterial } from "../linux/https-server.ts";
-import { nodeAddresses } from "../node/node-status.ts";
+import type { HostAddresses } from "../node/host-addresses.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 
@@ -24,7 +24,7 @@ export interface CertificateParts {
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly nodeName: string;
-  readonly hostIPs: readonly string[];
+  readonly addresses: HostAddresses;
   /** Where certificates that podwright makes and gets are kept; upstream's `--cert-dir`. */
   readonly certificateDirectory: string;
 }
@@ -39,11 +39,10 @@ export async function servingCertificates(
   parts: CertificateParts,
   client: ApiClient | undefined,
 ): Promise<CertificateManager | undefined> {
-  const { ports, log, configuration, nodeName, hostIPs, certificateDirectory } = parts;
+  const { ports, log, configuration, nodeName, addresses, certificateDirectory } = parts;
   const { enableServer, serverTLSBootstrap = false, tlsCertFile = "", tlsPrivateKeyFile = "" } = configuration;
   if (!enableServer || !serverTLSBootstrap || client === undefined) return undefined;
   const dnsOnly = featureGates(configuration.featureGates).enabled("AllowDNSOnlyNodeCSR");
-  const addresses = nodeAddresses({ name: nodeName, addresses: hostIPs });
   const tools = systemCertificateTools;
   const store = new CertificateStore(
     { files: ports.files, tools },
@@ -55,8 +54,9 @@ export async function servingCertificates(
   const open = async () => ({ client, [Symbol.dispose]: () => {} });
   const manager = new CertificateManager(
     { store, tools, clock: ports.clock, random: ports.random, log, open },
-    { purpose: "serving", wish: () => servingWish(nodeName, addresses, dnsOnly), renews: true },
+    { purpose: "serving", wish: () => servingWish(nodeName, addresses.ofNode, dnsOnly), renews: true },
   );
+  addresses.onChange(() => manager.wake());
   await manager.load();
   return manager;
 }
@@ -66,7 +66,7 @@ export async function servingCertificates(
  * made when it is missing.
  */
 export async function tlsMaterial(parts: ServingParts, settings: ServingSettings): Promise<TlsMaterial> {
-  const { ports, certificateDirectory, nodeName, hostIPs } = parts;
+  const { ports, certificateDirectory, nodeName, addresses } = parts;
   const { files, clock } = ports;
   const read = async (path: string): Promise<string> => {
     return new TextDecoder().decode(await files.read(path, maxFileBytes));
@@ -88,7 +88,7 @@ export async function tlsMaterial(parts: ServingParts, settings: ServingSettings
   };
   const [certificate, key] = await Promise.all([files.stat(paths.certificate), files.stat(paths.key)]);
   if (certificate === undefined || key === undefined) {
-    const made = selfSignedCertificate([nodeName, ...hostIPs], new Date(clock.now()));
+    const made = selfSignedCertificate([nodeName, ...addresses.list], new Date(clock.now()));
     await files.makeDirectory(certificateDirectory, 0o755);
     await files.writeAtomic(paths.key, made.key, 0o600);
     await files.writeAtomic(paths.certificate, made.certificate, 0o644);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nodeAddresses, nodeLabelProblems, nodeNameOf } from "./node-options.ts";
+import { nodeIpsOf, nodeLabelProblems, nodeNameOf } from "./node-options.ts";
 
 test("the node's name is the override or the hostname, trimmed and in lower case", () => {
   assert.equal(nodeNameOf(undefined, " Host.Example "), "host.example");
@@ -8,19 +8,17 @@ test("the node's name is the override or the hostname, trimmed and in lower case
   assert.throws(() => nodeNameOf("  ", "host"), /empty hostname is invalid/);
 });
 
-const found = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"];
-
-test("the node's addresses are one of each family, or what --node-ip says", () => {
-  assert.deepEqual(nodeAddresses(undefined, found), ["192.0.2.1", "2001:db8::1"]);
-  assert.deepEqual(nodeAddresses("0.0.0.0", found), ["192.0.2.1", "2001:db8::1"]);
-  assert.deepEqual(nodeAddresses("::", found), ["2001:db8::1", "192.0.2.1"]);
-  assert.deepEqual(nodeAddresses("192.0.2.9", found), ["192.0.2.9"]);
-  assert.deepEqual(nodeAddresses("2001:db8::9,192.0.2.9", found), ["2001:db8::9", "192.0.2.9"]);
+test("--node-ip is an address, one of each family, or the family of one that is found", () => {
+  assert.deepEqual(nodeIpsOf(undefined), { given: [], prefersV6: false });
+  assert.deepEqual(nodeIpsOf("0.0.0.0"), { given: [], prefersV6: false });
+  assert.deepEqual(nodeIpsOf("::"), { given: [], prefersV6: true });
+  assert.deepEqual(nodeIpsOf("192.0.2.9"), { given: ["192.0.2.9"], prefersV6: false });
+  assert.deepEqual(nodeIpsOf("2001:db8::9,192.0.2.9").given, ["2001:db8::9", "192.0.2.9"]);
 });
 
 test("a --node-ip that is no address, no dual-stack pair or half unspecified is refused", () => {
   for (const bad of ["host", "192.0.2.1,192.0.2.2", "192.0.2.1,::", "192.0.2.1,2001:db8::1,192.0.2.2"]) {
-    assert.throws(() => nodeAddresses(bad, found), { exitCode: 2, message: /bad --node-ip/ }, bad);
+    assert.throws(() => nodeIpsOf(bad), { exitCode: 2, message: /bad --node-ip/ }, bad);
   }
 });
 

@@ -1,4 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { isV6, type NodeIps } from "../node/host-address.ts";
 import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
 
 /**
@@ -12,32 +13,24 @@ export function nodeNameOf(override: string | undefined, hostname: string): stri
 }
 
 /**
- * The node's addresses, the primary one first, at most one of each family.
- * @param nodeIp `--node-ip`: an address, two of different families with a comma, or `::` or `0.0.0.0` for a family
- * @param found the machine's addresses in the order the system lists them
- * @throws PodwrightError (bad input) when `nodeIp` is none of these
+ * What `--node-ip` says.
+ * @param nodeIp an address, two of different families with a comma, or `::` or `0.0.0.0` for a family
+ * @throws PodwrightError (bad input) when it is none of these
  */
-export function nodeAddresses(nodeIp: string | undefined, found: readonly string[]): string[] {
-  const firsts = [false, true].map((v6) => found.find((address) => isV6(address) === v6));
-  const detected = firsts.filter((address) => address !== undefined);
+export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
   const given = (nodeIp ?? "").split(",").filter((address) => address !== "");
   for (const address of given) {
     if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is no IP address`);
   }
   const [first, second, ...more] = given;
-  if (first === undefined || (first === "0.0.0.0" && second === undefined)) return detected;
-  if (first === "::" && second === undefined) return detected.toReversed();
-  if (more.length > 0 || (second !== undefined && isV6(first) === isV6(second))) {
+  if (second === undefined && (first === "::" || first === "0.0.0.0")) return { given: [], prefersV6: first === "::" };
+  if (more.length > 0 || (first !== undefined && second !== undefined && isV6(first) === isV6(second))) {
     throw badNodeIp(nodeIp, "must contain either a single IP or a dual-stack pair of IPs");
   }
   if (given.some((address) => address === "::" || address === "0.0.0.0")) {
     throw badNodeIp(nodeIp, "an unspecified address stands alone");
   }
-  return given;
-}
-
-function isV6(address: string): boolean {
-  return address.includes(":");
+  return { given, prefersV6: false };
 }
 
 function badNodeIp(nodeIp: string | undefined, problem: string): PodwrightError {

@@ -12,6 +12,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
 import { NodeImages } from "../node/node-images.ts";
+import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
 import type { NodeObservation } from "../node/node-status.ts";
@@ -36,6 +37,7 @@ import { takeUpWithoutServer, type WithoutServerDependencies } from "./without-s
 export interface ClusterSetup {
   readonly client: ApiClient;
   readonly node: NodeSyncConfig;
+  readonly addresses: NodeHostAddresses;
   readonly leaseDurationSeconds: number;
   /** nodeStatusMaxImages. */
   readonly maxImages: number;
@@ -129,6 +131,7 @@ export class Cluster implements ClusterHooks {
         journal,
         log,
         observe: (signal) => this.#observe(signal),
+        addressesTold: (addresses) => setup.addresses.told(addresses),
         onRegistered: () => this.#mirrors.wake(),
       },
       setup.node,
@@ -240,6 +243,8 @@ export class Cluster implements ClusterHooks {
       ...this.#runtime.problems(),
       ...(pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`]),
     ];
-    return { now: clock.now(), problems, images, cloud: this.#cloud?.facts, pressures: pressure?.pressures };
+    const addresses = await this.#setup.addresses.look(signal);
+    const { facts: cloud } = this.#cloud ?? {};
+    return { now: clock.now(), addresses, problems, images, cloud, pressures: pressure?.pressures };
   }
 }

@@ -44,6 +44,7 @@ const warnings: ReadonlySet<string> = new Set([
   "DNSConfigForming",
   "MissingClusterDNS",
   "ExceededGracePeriod",
+  "HostIPsIPFamilyMismatch",
 ]);
 const normals: ReadonlySet<string> = new Set([
   "ResizeStarted",

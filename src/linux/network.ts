@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP } from "node:net";
@@ -19,6 +20,18 @@ export const systemNetwork: Network = {
   addresses() {
     const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
     return all.filter(({ internal, address }) => !internal && !isLinkLocal(address)).map(({ address }) => address);
+  },
+
+  interfaces() {
+    return Object.entries(networkInterfaces()).map(([name, all = []]) => {
+      const outer = all.filter(({ address }) => !isLinkLocal(address) && !isLoopbackAddress(address));
+      return { name, addresses: outer.map(({ address }) => address) };
+    });
+  },
+
+  async lookUp(name) {
+    const found = await lookup(name, { all: true, order: "verbatim" });
+    return found.map(({ address }) => address);
   },
 };
 
@@ -103,6 +116,10 @@ function isSameOrSubdomain(host: string, of: string): boolean {
 /** Go never asks a proxy for the machine itself. */
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(\.[0-9]+){3}$/.test(host);
+}
+
+function isLoopbackAddress(address: string): boolean {
+  return address.startsWith("127.") || address === "::1";
 }
 
 function isLinkLocal(address: string): boolean {

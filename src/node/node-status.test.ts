@@ -22,7 +22,6 @@ const recordedAt = Date.UTC(2026, 10, 20, 19, 33, 52);
 /** The machine on which the Go kubelet's Node was recorded. */
 const identity: NodeIdentity = {
   name: "node1",
-  addresses: ["192.0.2.2"],
   facts: {
     processors: 2,
     memoryBytes: 24_684_096n * 1024n,
@@ -55,7 +54,7 @@ const identity: NodeIdentity = {
   },
 };
 const registration = { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true };
-const well: NodeObservation = { now: recordedAt, problems: [], images: [] };
+const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], problems: [], images: [] };
 
 function foundNode(status: Readonly<Record<string, unknown>>): NodeObject {
   return { metadata: { name: "node1" }, status };
@@ -138,7 +137,7 @@ describe("the patch of a node's status", () => {
   });
 
   test("addresses are replaced as a whole, since several may have one type", () => {
-    const moved = nodeStatus({ ...identity, addresses: ["192.0.2.3", "2001:db8::3"] }, well);
+    const moved = nodeStatus(identity, { ...well, addresses: ["192.0.2.3", "2001:db8::3"] });
     const { patch, news } = nodeStatusPatch(foundNode(status), moved);
     assert.ok(news);
     assert.deepEqual((patch as { status: { addresses: unknown } }).status.addresses, [

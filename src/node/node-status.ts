@@ -10,7 +10,6 @@ import type { NodeFacts } from "./node-facts.ts";
 /** What does not change while podwright runs. */
 export interface NodeIdentity {
   readonly name: string;
-  readonly addresses: readonly string[];
   readonly facts: NodeFacts;
   /** As Go has it: `amd64`. */
   readonly architecture: string;
@@ -40,6 +39,8 @@ export interface NodeImage {
 export interface NodeObservation {
   /** Wall clock, milliseconds. */
   readonly now: number;
+  /** The machine's, or those of `--node-ip`. */
+  readonly addresses: readonly string[];
   /** Why the node can't run pods; none: it is ready. */
   readonly problems: readonly string[];
   readonly images: readonly NodeImage[];
@@ -55,7 +56,7 @@ const mergeKeys: MergeKeys = {
   addresses: { key: "type", replace: true },
 };
 
-interface Address {
+export interface Address {
   readonly type: string;
   readonly address: string;
 }
@@ -71,7 +72,8 @@ interface WrittenStatus {
  * Pure.
  */
 export function nodeAddresses(
-  { name, addresses, externalCloud }: Pick<NodeIdentity, "name" | "addresses" | "externalCloud">,
+  { name, externalCloud }: Pick<NodeIdentity, "name" | "externalCloud">,
+  addresses: readonly string[],
   cloud?: Pick<CloudFacts, "addresses">,
   written: readonly Address[] = [],
 ): readonly Address[] {
@@ -82,16 +84,18 @@ export function nodeAddresses(
   return [...addresses.map((address) => ({ type: "InternalIP", address })), hostname];
 }
 
+export type NodeStatus = Readonly<Record<string, unknown>> & { readonly addresses: readonly Address[] };
+
 /** The status that a kubelet writes of its node; conditions of others are not in it. Pure. */
 export function nodeStatus(
   identity: NodeIdentity,
   observed: NodeObservation,
   previous: WrittenStatus = {},
-): Record<string, unknown> {
+): NodeStatus {
   const { facts, runtime } = identity;
   const capacity = nodeCapacity(facts, identity.capacity);
   return {
-    addresses: nodeAddresses(identity, observed.cloud, previous.addresses),
+    addresses: nodeAddresses(identity, observed.addresses, observed.cloud, previous.addresses),
     capacity,
     allocatable: allocatable(facts, capacity, identity.capacity),
     conditions: nodeConditions(observed, previous.conditions ?? []),

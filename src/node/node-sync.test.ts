@@ -50,8 +50,15 @@ class World {
     const { kube, journal } = this;
     const { clock } = kube;
     const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
-    const observe = async () => ({ now: clock.now(), problems: [], images: [], ...this.observed });
-    const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, onRegistered: () => {} };
+    const observe = async () => ({
+      now: clock.now(),
+      addresses: ["192.0.2.2"],
+      problems: [],
+      images: [],
+      ...this.observed,
+    });
+    const told = { addressesTold: () => {}, onRegistered: () => {} };
+    const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, ...told };
     this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
   }
 

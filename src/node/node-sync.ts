@@ -10,6 +10,7 @@ import type { Random } from "../ports/random.ts";
 import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import {
+  type Address,
   cloudPatch,
   conditionEvents,
   extendedResources,
@@ -32,6 +33,8 @@ export interface NodeSyncDependencies {
   readonly log: Logger;
   /** Looks at the node; resolves only once the runtime has answered. */
   readonly observe: (signal: AbortSignal) => Promise<NodeObservation>;
+  /** The Node's addresses, each time its status is made. */
+  readonly addressesTold: (addresses: readonly Address[]) => void;
   /** The Node is registered, or was found. */
   readonly onRegistered: (node: NodeObject) => void;
 }
@@ -224,6 +227,7 @@ export class NodeSync {
       const found = this.#node;
       if (found === undefined) return 0;
       const status = nodeStatus(this.#config.identity, observed, found.status);
+      this.#deps.addressesTold(status.addresses);
       const { patch, news } = nodeStatusPatch(found, status);
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
       if (patch === undefined || !(news || due)) return 0;

@@ -14,6 +14,10 @@ export interface HttpResponse {
 export interface Network {
   /** GET; rejects on connection errors and on bodies past `maxBytes`. The caller judges the status. */
   httpGet(request: HttpRequest): Promise<HttpResponse>;
+  /** This machine's interfaces, each with its addresses without those of loopback and link-local ones. */
+  interfaces(): { readonly name: string; readonly addresses: readonly string[] }[];
+  /** Addresses of a name, by the machine's own resolver. @throws Error when there are none */
+  lookUp(name: string): Promise<string[]>;
   /** This machine's addresses in the order the system lists them, without loopback and link-local ones. */
   addresses(): string[];
 }

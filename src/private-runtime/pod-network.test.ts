@@ -11,7 +11,7 @@ interface Machine {
   readonly files: FakeFiles;
   readonly locks: FakeLocks;
   readonly clock: ManualClock;
-  readonly network: { addresses(): string[]; httpGet(): Promise<never> };
+  readonly network: { addresses(): string[] };
 }
 
 function machine(...addresses: string[]): Machine {
@@ -19,7 +19,7 @@ function machine(...addresses: string[]): Machine {
     files: new FakeFiles(),
     locks: new FakeLocks(),
     clock: new ManualClock(),
-    network: { addresses: () => addresses, httpGet: () => Promise.reject(new Error("no network")) },
+    network: { addresses: () => addresses },
   };
 }
 

@@ -13,7 +13,7 @@ export interface PodNetworkDeps {
   readonly clock: Clock;
   readonly files: Files;
   readonly locks: Locks;
-  readonly network: Network;
+  readonly network: Pick<Network, "addresses">;
 }
 
 const LOCK_RETRY_MS = 50;

@@ -10,7 +10,7 @@ export interface NodeContext {
   readonly podLogsRoot: string;
   /** `/var/log/containers`: links to the logs, for log collectors. */
   readonly containerLogsRoot: string;
-  /** The node's addresses, the primary one first. */
+  /** The node's addresses, the primary one first. What is in the list may change while podwright runs, where it is a cluster's. */
   readonly hostIPs: readonly string[];
   /** DNS domain of the cluster; empty when there is none. */
   readonly clusterDomain: string;

@@ -9,12 +9,11 @@ const url = "https://user:secret@example.com/pods?token=secret";
 class Fixture extends SourceHarness {
   answer: () => HttpResponse | Promise<HttpResponse> = () => this.text(200, "");
   readonly requests: HttpRequest[] = [];
-  readonly network: Network = {
+  readonly network: Pick<Network, "httpGet"> = {
     httpGet: async (request) => {
       this.requests.push(request);
       return this.answer();
     },
-    addresses: () => [],
   };
   readonly source = new HttpSource(this, { url, headers: { "X-Key": ["k"] }, periodMs: 20_000 });
   readonly signal = new AbortController().signal;

@@ -23,7 +23,7 @@ export const requestTimeoutMs = 10_000;
  * fetched or gives something with an error, the pods that it gave last stay; an empty answer means no pods, as upstream.
  */
 export class HttpSource {
-  readonly #deps: SourceDependencies & { readonly network: Network };
+  readonly #deps: SourceDependencies & { readonly network: Pick<Network, "httpGet"> };
   readonly #config: HttpSourceConfig;
   readonly #reporter: ProblemReporter;
   readonly #place: string;
@@ -32,7 +32,7 @@ export class HttpSource {
   #errors: readonly string[] = [];
   #pods: readonly SourcedPod[] | undefined;
 
-  constructor(deps: SourceDependencies & { readonly network: Network }, config: HttpSourceConfig) {
+  constructor(deps: SourceDependencies & { readonly network: Pick<Network, "httpGet"> }, config: HttpSourceConfig) {
     this.#deps = deps;
     this.#config = config;
     this.#reporter = new ProblemReporter(deps);

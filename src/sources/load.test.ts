@@ -17,7 +17,6 @@ async function dependencies(contents: Readonly<Record<string, string>>): Promise
     files,
     network: {
       httpGet: async ({ url }) => ({ status: url.endsWith("good") ? 200 : 404, body: encode(podYaml("remote")) }),
-      addresses: () => [],
     },
     workingDirectory: "/home/user",
     readStandardInput: async () => encode(podYaml("stdin")),

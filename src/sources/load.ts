@@ -13,7 +13,7 @@ import { duplicateErrors, prepareManifests } from "./prepare.ts";
 export interface LoadDependencies {
   readonly clock: Clock;
   readonly files: Files;
-  readonly network: Network;
+  readonly network: Pick<Network, "httpGet">;
   /** What relative paths are relative to. */
   readonly workingDirectory: string;
   /** All of standard input, for the path `-`. */

@@ -1,3 +1,4 @@
+import { isV6 } from "../node/host-address.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
@@ -103,7 +104,7 @@ function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" |
   const { pod, podStatus, hostIPs, previous } = inputs;
   const nodeIPs = hostIPs.slice(0, 2);
   const ready = podStatus.sandboxes.find((sandbox) => sandbox.ready);
-  const observed = pod.spec.hostNetwork === true ? nodeIPs : (ready?.ips ?? []);
+  const observed = pod.spec.hostNetwork === true ? hostPodIPs(nodeIPs, previous) : (ready?.ips ?? []);
   const podIPs =
     ready === undefined && observed.length === 0
       ? (previous?.podIPs ?? []).map(({ ip }) => ip)
@@ -114,8 +115,15 @@ function addresses(inputs: StatusInputs): Pick<PodStatus, "hostIP" | "hostIPs" |
   };
 }
 
+/** As upstream: a pod of the node's network keeps the address that it had; of a family that it lacks it gets one. */
+function hostPodIPs(nodeIPs: readonly string[], previous: PodStatus | undefined): readonly string[] {
+  const had = (previous?.podIPs ?? []).map(({ ip }) => ip);
+  const [first, ...more] = had;
+  if (first === undefined) return nodeIPs;
+  return more.length > 0 ? had : [first, ...nodeIPs.filter((ip) => isV6(ip) !== isV6(first)).slice(0, 1)];
+}
+
 function sort(ips: readonly string[], [primary]: readonly string[]): string[] {
-  const isV6 = (ip: string): boolean => ip.includes(":");
   if (primary === undefined) return [...ips];
   return ips.toSorted((a, b) => Number(isV6(a) !== isV6(primary)) - Number(isV6(b) !== isV6(primary)));
 }

@@ -1,6 +1,8 @@
 import type { Pod } from "../api/pod.ts";
-import type { Cause } from "../journal/entry.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
 import { isRejection } from "../pods/admission.ts";
+import { isV6 } from "../node/host-address.ts";
+import { podRef } from "../runtime/pod-ref.ts";
 import { withoutInstances } from "../pods/post-start-hooks.ts";
 import { preempting } from "../pods/preemption.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
@@ -25,6 +27,7 @@ export function publishStatus(
   cause: Cause,
   node: {
     readonly clock: Clock;
+    readonly journal: Recorder;
     readonly runtimeName: string;
     /** What probes say of the pod's containers, by name. */
     readonly probes: (pod: Pod, status: PodStatus) => ReadonlyMap<string, ProbeState>;
@@ -38,12 +41,17 @@ export function publishStatus(
   const ended = state.kind === "terminating" || state.kind === "terminated" ? state.cause : undefined;
   const failure =
     ended !== undefined && isNodeReason(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
+  const previous = statuses.get(pod.metadata.uid);
+  const mismatch = familyMismatch(previous?.hostIP, node.hostIPs[0]);
+  if (mismatch !== undefined) {
+    node.journal.record({ kind: "note", what: "HostIPsIPFamilyMismatch", message: mismatch, pod: podRef(pod), cause });
+  }
   const podStatus = withoutInstances(view.status, view.starting);
   const status = generateAPIPodStatus({
     pod,
     podStatus,
     waiting: view.waiting,
-    previous: statuses.get(pod.metadata.uid),
+    previous,
     now: node.clock.now(),
     startedAt: view.startedAt,
     hostIPs: node.hostIPs,
@@ -59,6 +67,14 @@ export function publishStatus(
   // What never ran waits no longer then, and the pod has an end. One that the node refused was never begun.
   const isOver = ended !== undefined && !isRejection(ended.code) && !canRun(view.status);
   statuses.set(pod, isOver ? terminatedStatus(pod, status) : status, cause);
+}
+
+/** A Node that is reached by another family than a pod has told: upstream's words for it. */
+function familyMismatch(told: string | undefined, now: string | undefined): string | undefined {
+  if (told === undefined || now === undefined || isV6(told) === isV6(now)) return undefined;
+  const shown = (address: string): string => `IPv${isV6(address) ? 6 : 4} node IP (${address})`;
+  const advice = "pass an explicit `--node-ip` to kubelet to fix this.";
+  return `Kubelet detected an ${shown(told)}, but the cloud provider selected an ${shown(now)}; ${advice}`;
 }
 
 /** Whether a container runs or, made already, may be about to. */

@@ -1,5 +1,6 @@
 import { ApiClient } from "../../api-client/client.ts";
 import type { ClusterSetup } from "../../engine/cluster.ts";
+import { fixedAddresses } from "../../node/host-addresses.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { KubeTransport } from "../../ports/kube-api.ts";
 import { clusterNodeName } from "./cluster.ts";
@@ -12,7 +13,6 @@ export function simClusterSetup(transport: KubeTransport, clock: Clock): Cluster
     node: {
       identity: {
         name: clusterNodeName,
-        addresses: ["10.0.0.1"],
         facts: {
           processors: 4,
           memoryBytes: 8n << 30n,
@@ -34,6 +34,7 @@ export function simClusterSetup(transport: KubeTransport, clock: Clock): Cluster
       updatePeriodMs: 10_000,
       reportPeriodMs: 300_000,
     },
+    addresses: fixedAddresses(["10.0.0.1"]),
     leaseDurationSeconds: 40,
     maxImages: 50,
   };

@@ -1,0 +1,82 @@
+/** What `--node-ip` says. */
+export interface NodeIps {
+  /** Addresses, at most one of each family; none: one of the machine's is found. */
+  readonly given: readonly string[];
+  /** `::`: one of IPv6 goes before those of IPv4. */
+  readonly prefersV6: boolean;
+}
+
+/** The machine's network, as far as it decides what the node is reached by. */
+export interface HostNetwork {
+  /** In the machine's order, without link-local and loopback addresses. */
+  readonly interfaces: readonly { readonly name: string; readonly addresses: readonly string[] }[];
+  /** Names of interfaces with a default route, in the kernel's order. */
+  readonly defaultRoutes: { readonly v4: readonly string[]; readonly v6: readonly string[] };
+  /** What DNS, or the machine's hosts file, says of the node's name. */
+  readonly resolved: readonly string[];
+}
+
+export function isV6(address: string): boolean {
+  return address.includes(":");
+}
+
+const loopback = "lo";
+
+/**
+ * The addresses of a node, the primary one first, as upstream finds them (nodestatus.NodeAddress): those of `--node-ip`; else
+ * one: the node's name if it is an address; an address of the machine that the name leads to; one of the interface with the
+ * default route, or of the loopback interface where that has none; without a default route the first that there is. None:
+ * the machine has no address now. Pure.
+ */
+export function hostAddresses(
+  { given, prefersV6 }: NodeIps,
+  isName: string | undefined,
+  network: HostNetwork,
+): string[] {
+  if (given.length > 0) return [...given];
+  if (isName !== undefined) return [isName];
+  const { interfaces, defaultRoutes, resolved } = network;
+  const own = interfaces.flatMap(({ addresses }) => addresses);
+  const families = prefersV6 ? [true, false] : [false, true];
+  const first = (among: readonly string[]): string | undefined =>
+    families.map((v6) => among.find((address) => isV6(address) === v6)).find((address) => address !== undefined);
+  const addressesOf = (name: string): readonly string[] =>
+    interfaces.flatMap((each) => (each.name === name ? each.addresses : []));
+  const byRoutes = families.flatMap((v6) => {
+    const names = v6 ? defaultRoutes.v6 : defaultRoutes.v4;
+    const through = [...names, ...(names.length > 0 ? [loopback] : [])];
+    return through.flatMap((name) => addressesOf(name).filter((address) => isV6(address) === v6));
+  });
+  const hasRoutes = defaultRoutes.v4.length + defaultRoutes.v6.length > 0;
+  const outer = interfaces.flatMap(({ name, addresses }) => (name === loopback ? [] : addresses));
+  const found = first(resolved.filter((address) => own.includes(address))) ?? (hasRoutes ? byRoutes[0] : first(outer));
+  return found === undefined ? [] : [found];
+}
+
+/** Interfaces with a default route, of `/proc/net/route` and `/proc/net/ipv6_route`. Pure. */
+export function defaultRoutes(v4: string, v6: string): HostNetwork["defaultRoutes"] {
+  const lines = (text: string): string[][] => text.split("\n").map((line) => line.trim().split(/\s+/));
+  const unique = (names: readonly (string | undefined)[]): string[] => [
+    ...new Set(names.filter((name) => name !== undefined)),
+  ];
+  return {
+    v4: unique(lines(v4).flatMap(([name, destination]) => (destination === "00000000" ? [name] : []))),
+    v6: unique(
+      lines(v6).flatMap(([destination = "", length, , , , , , , , name]) =>
+        /^0{32}$/.test(destination) && length === "00" && name !== loopback ? [name] : [],
+      ),
+    ),
+  };
+}
+
+/**
+ * What of a Node's addresses pods are told as their hosts' (upstream's GetNodeHostIPs): the first internal one, external ones
+ * after those, and the first of the other family. Pure.
+ */
+export function podHostAddresses(told: readonly { readonly type: string; readonly address: string }[]): string[] {
+  const ofType = (kind: string): string[] => told.flatMap(({ type, address }) => (type === kind ? [address] : []));
+  const [primary, ...others] = [...ofType("InternalIP"), ...ofType("ExternalIP")];
+  if (primary === undefined) return [];
+  const second = others.find((address) => isV6(address) !== isV6(primary));
+  return [primary, ...(second === undefined ? [] : [second])];
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import { FileError } from "../ports/files.ts";
+import { HostAddresses } from "./host-addresses.ts";
+import type { NodeIps } from "./host-address.ts";
+
+const { signal } = new AbortController();
+
+class Machine {
+  readonly clock = new ManualClock();
+  address = "192.0.2.1";
+  lookUps = 0;
+  lookUp = async (): Promise<string[]> => {
+    this.lookUps++;
+    throw new Error("no such name");
+  };
+  readonly addresses: HostAddresses;
+
+  constructor(nodeIps: NodeIps = { given: [], prefersV6: false }) {
+    const read = async (path: string): Promise<Uint8Array> => {
+      if (path !== "/proc/net/route") throw new FileError("ENOENT", path, "no such file");
+      return new TextEncoder().encode("eth0\t00000000\t010200C0\t0003\n");
+    };
+    const interfaces = () => [{ name: "eth0", addresses: this.address === "" ? [] : [this.address] }];
+    const network = { interfaces, lookUp: () => this.lookUp() };
+    const deps = { clock: this.clock, files: { read }, network, log: silentLog };
+    this.addresses = new HostAddresses(deps, nodeIps, "node1");
+  }
+}
+
+test("a machine that gets another address is known by it, and by the last one while it has none", async () => {
+  const machine = new Machine();
+  const { addresses } = machine;
+  const { list } = addresses;
+  assert.deepEqual([await addresses.look(signal), list], [["192.0.2.1"], ["192.0.2.1"]]);
+  machine.address = "";
+  assert.deepEqual(await addresses.look(signal), ["192.0.2.1"]);
+  machine.address = "192.0.2.2";
+  assert.deepEqual([await addresses.look(signal), list], [["192.0.2.2"], ["192.0.2.2"]]);
+  assert.equal(machine.lookUps, 3);
+});
+
+test("pods are told what the Node says, names tell nobody anything", async () => {
+  const { addresses } = new Machine();
+  let changes = 0;
+  addresses.onChange(() => changes++);
+  await addresses.look(signal);
+  addresses.told([{ type: "Hostname", address: "node1" }]);
+  assert.deepEqual(addresses.list, ["192.0.2.1"]);
+  const told = [
+    { type: "InternalIP", address: "198.51.100.4" },
+    { type: "Hostname", address: "node1" },
+  ];
+  addresses.told(told);
+  addresses.told([...told]);
+  assert.deepEqual([addresses.list, addresses.ofNode, changes], [["198.51.100.4"], told, 2]);
+  await addresses.look(signal);
+  assert.deepEqual(addresses.list, ["198.51.100.4"], "a cloud's word goes before the machine's");
+});
+
+test("a resolver that hangs is waited for two seconds, and asked nothing more meanwhile", async () => {
+  const machine = new Machine();
+  const answer = Promise.withResolvers<string[]>();
+  machine.lookUp = () => {
+    machine.lookUps++;
+    return answer.promise;
+  };
+  for (let looks = 1; looks <= 2; looks++) {
+    const look = machine.addresses.look(signal);
+    await settle();
+    await machine.clock.advance(2000);
+    assert.deepEqual([await look, machine.lookUps], [["192.0.2.1"], 1]);
+  }
+  answer.resolve([]);
+  await settle();
+  assert.deepEqual(machine.clock.waits, []);
+});
+
+test("what --node-ip gives is never looked for", async () => {
+  const machine = new Machine({ given: ["203.0.113.1"], prefersV6: false });
+  assert.deepEqual(await machine.addresses.look(signal), ["203.0.113.1"]);
+  assert.deepEqual([machine.addresses.list, machine.lookUps], [["203.0.113.1"], 0]);
+});

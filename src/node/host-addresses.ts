@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from "node:util";
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Address } from "./node-status.ts";
+import type { Network } from "../ports/network.ts";
+import { isIpAddress } from "../sources/formats.ts";
+import { defaultRoutes, hostAddresses, type HostNetwork, type NodeIps, podHostAddresses } from "./host-address.ts";
+
+/** The addresses of this node while it runs. */
+export interface NodeHostAddresses {
+  /** Looks what they are now. Never rejects. */
+  look(signal: AbortSignal): Promise<readonly string[]>;
+  /** The Node says these: pods are told them as their host's. */
+  told(addresses: readonly Address[]): void;
+}
+
+interface HostAddressesDependencies {
+  readonly clock: Clock;
+  readonly files: Pick<Files, "read">;
+  readonly network: Pick<Network, "interfaces" | "lookUp">;
+  readonly log: Logger;
+}
+
+/** A resolver that hangs keeps no status from being told. */
+const lookUpLimitMs = 2000;
+const maxRouteBytes = 4 << 20;
+
+/**
+ * The machine's addresses, looked at with each status of the node: a machine that gets another address, as those at the edge
+ * do, is known by it without a restart (upstream's NodeAddress setter).
+ */
+export class HostAddresses implements NodeHostAddresses {
+  /** What pods are told, the primary one first. The same list for as long as podwright runs; what is in it changes. */
+  readonly list: readonly string[];
+  readonly #list: string[];
+  readonly #deps: HostAddressesDependencies;
+  readonly #nodeIps: NodeIps;
+  readonly #nodeName: string;
+  #found: readonly string[] = [];
+  #resolved: readonly string[] = [];
+  #ofNode: readonly Address[] = [];
+  #onChange: () => void = () => {};
+  #lookingUp: Promise<void> | undefined;
+
+  constructor(deps: HostAddressesDependencies, nodeIps: NodeIps, nodeName: string) {
+    this.#deps = deps;
+    this.#nodeIps = nodeIps;
+    this.#nodeName = nodeName;
+    this.#list = [...nodeIps.given];
+    this.list = this.#list;
+  }
+
+  async look(signal: AbortSignal): Promise<readonly string[]> {
+    if (this.#nodeIps.given.length > 0) return this.#nodeIps.given;
+    const isName = isIpAddress(this.#nodeName) ? this.#nodeName : undefined;
+    const [v4, v6] = await Promise.all([this.#routes("route"), this.#routes("ipv6_route")]);
+    if (isName === undefined) await this.#lookUp(signal);
+    const { network, log } = this.#deps;
+    const around: HostNetwork = {
+      interfaces: network.interfaces(),
+      defaultRoutes: defaultRoutes(v4, v6),
+      resolved: this.#resolved,
+    };
+    const found = hostAddresses(this.#nodeIps, isName, around);
+    // For a moment a machine may have none, while it gets another one.
+    if (found.length === 0 && this.#found.length > 0) return this.#found;
+    if (isDeepStrictEqual(found, this.#found)) return this.#found;
+    if (this.#found.length > 0) log.warn("the node has another address", { before: this.#found, now: found });
+    this.#found = found;
+    if (this.#ofNode.length === 0) this.#replace(found);
+    return found;
+  }
+
+  told(addresses: readonly Address[]): void {
+    const hosts = podHostAddresses(addresses);
+    if (hosts.length > 0) this.#replace(hosts);
+    if (isDeepStrictEqual(addresses, this.#ofNode)) return;
+    this.#ofNode = addresses;
+    this.#onChange();
+  }
+
+  /** What the Node says, names too; nothing before it has said something. */
+  get ofNode(): readonly Address[] {
+    return this.#ofNode;
+  }
+
+  /** @param listener told when the Node says other addresses */
+  onChange(listener: () => void): void {
+    this.#onChange = listener;
+  }
+
+  #replace(addresses: readonly string[]): void {
+    this.#list.splice(0, this.#list.length, ...addresses);
+  }
+
+  async #routes(file: string): Promise<string> {
+    try {
+      return new TextDecoder().decode(await this.#deps.files.read(`/proc/net/${file}`, maxRouteBytes));
+    } catch {
+      // A kernel without IPv6 has no such file.
+      return "";
+    }
+  }
+
+  /** One at a time: each takes a thread for as long as it hangs. */
+  async #lookUp(signal: AbortSignal): Promise<void> {
+    const { clock, network, log } = this.#deps;
+    this.#lookingUp ??= network
+      .lookUp(this.#nodeName)
+      .then(
+        (addresses) => void (this.#resolved = addresses),
+        (error: unknown) => log.debug("the node's name leads to no address", { error: errorMessage(error) }),
+      )
+      .finally(() => (this.#lookingUp = undefined));
+    const answer = this.#lookingUp;
+    await withDeadline(clock, "the addresses of the node's name", lookUpLimitMs, signal, () => answer).catch(() => {});
+  }
+}
+
+/** A node whose addresses never change. */
+export function fixedAddresses(addresses: readonly string[]): NodeHostAddresses {
+  return { look: async () => addresses, told: () => {} };
+}

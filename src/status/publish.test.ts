@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import { runtimeContainer, runtimeStatus } from "../../test/support/runtime-status.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
+import { firstView } from "../pods/waiting-pod.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { publishStatus } from "./publish.ts";
+import { StatusManager } from "./status-manager.ts";
+
+const cause = { code: "Test", message: "the test says so" };
+
+test("a node that is reached by another family of addresses than before is told of with each pod, once", () => {
+  const journal = new MemoryRecorder();
+  const statuses = new StatusManager(journal);
+  const pod = podWith({ containers: [{ name: "c" }], hostNetwork: true });
+  const status = runtimeStatus(pod, [runtimeContainer("c")]);
+  const view = firstView({ ref: podRef(pod), pod, state: { kind: "syncing" }, status });
+  const told = (...hostIPs: string[]): readonly unknown[] => {
+    publishStatus(statuses, view, cause, {
+      ...{ clock: new ManualClock(), journal, runtimeName: "sim", hostIPs },
+      ...{ probes: () => new Map(), recursiveReadOnlyMounts: false },
+    });
+    const { hostIP, podIPs } = statuses.get(pod.metadata.uid) ?? {};
+    return [hostIP, (podIPs ?? []).map(({ ip }) => ip), journal.messages("HostIPsIPFamilyMismatch")];
+  };
+  assert.deepEqual(told("192.0.2.1"), ["192.0.2.1", ["192.0.2.1"], []]);
+  assert.deepEqual(told("192.0.2.2"), ["192.0.2.2", ["192.0.2.1"], []], "a pod keeps the address that it had");
+  const message =
+    "Kubelet detected an IPv4 node IP (192.0.2.2), but the cloud provider selected an IPv6 node IP (2001:db8::1); " +
+    "pass an explicit `--node-ip` to kubelet to fix this.";
+  const moved = ["2001:db8::1", ["2001:db8::1", "192.0.2.1"], [message]];
+  assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
+  assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
+});
