@@ -27,6 +27,7 @@ export const NodeObject = z.looseObject({
     .looseObject({
       unschedulable: z.boolean().optional(),
       providerID: OptionalText,
+      podCIDRs: z.array(z.string()).optional(),
       taints: z.array(z.looseObject({ key: z.string(), value: OptionalText, effect: z.string() })).optional(),
     })
     .optional(),

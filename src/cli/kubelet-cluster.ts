@@ -56,7 +56,6 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
         architecture,
         kubeletVersion: `${kubernetesVersion}+podwright.${version}`,
         apiPort: configuration.enableServer ? configuration.port : 0,
-        runtime,
         ...(externalCloud && { externalCloud }),
         capacity: {
           maxPods: configuration.maxPods,
@@ -72,6 +71,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
     },
     cloud,
     addresses,
+    runtime,
     leaseDurationSeconds,
     maxImages: configuration.nodeStatusMaxImages,
     [Symbol.dispose]: () => transport[Symbol.dispose](),

@@ -24,6 +24,7 @@ import { waitForRuntime } from "../engine/wait-for-runtime.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { createLogger } from "../linux/log-sink.ts";
+import { shareDirectory } from "../linux/shared-directory.ts";
 import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/own-process.ts";
 import { serveTcp } from "../linux/tcp-server.ts";
 import { NodeMetrics } from "../metrics/node-metrics.ts";
@@ -252,12 +253,16 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly tol
 
 async function makeDirectories({
   ports,
+  log,
   flags,
   configuration,
 }: Daemon): Promise<{ readonly rootDirectory: string; readonly layout: RuntimeLayout }> {
   const { files } = ports;
   const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
   await makeNodeDirectories(files, rootDirectory, configuration.podLogsDir);
+  const isShared = await shareDirectory(ports.mounts, await canonicalPath(files, rootDirectory));
+  if (!isShared)
+    log.warn("what is mounted below the root directory is not shared, as pods use mounts there", { rootDirectory });
   const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
   await files.makeDirectory(stateDirectory, 0o700);
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);

@@ -10,7 +10,10 @@ import { PodObjects } from "../objects/pod-objects.ts";
 import { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
 import { runtimeClasses } from "../objects/runtime-classes.ts";
 import { pullAccount } from "../objects/service-accounts.ts";
-import { services } from "../objects/service-variables.ts";
+import { ServiceMemory } from "../objects/service-memory.ts";
+import { type Service, services as serviceResource } from "../objects/service-variables.ts";
+import { Collection } from "../objects/collection.ts";
+import type { Files } from "../ports/files.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -25,6 +28,9 @@ export interface ClusterObjectsDependencies {
   readonly log: Logger;
   /** Of all watches of the API server. */
   readonly news: WatchNews;
+  readonly files: Files;
+  /** Where services are remembered. */
+  readonly servicesFile: string;
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 }
 
@@ -34,6 +40,7 @@ export class ClusterObjects {
   readonly #deps: ClusterObjectsDependencies;
   readonly #objects: ApiObjects;
   readonly #tokens: ServiceAccountTokens;
+  readonly #memory: ServiceMemory;
 
   constructor(deps: ClusterObjectsDependencies) {
     this.#deps = deps;
@@ -43,7 +50,9 @@ export class ClusterObjects {
     this.#tokens = new ServiceAccountTokens(deps);
     const account = (pod: Pod): PullAccount | undefined =>
       pullAccount({ client: deps.client, tokens: this.#tokens }, pod);
-    this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account);
+    const services = new Collection<Service>();
+    this.#memory = new ServiceMemory(deps, deps.servicesFile, services);
+    this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account, { services, memory: this.#memory });
   }
 
   /** A pod is wanted, before its worker learns of it. */
@@ -60,11 +69,12 @@ export class ClusterObjects {
   /** Keeps up with services and runtime classes until the signal aborts; then nothing is watched any more. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _stop = onAbort(signal, () => this.#objects.stop());
-    const withAddress = { name: "services", resource: services, fieldSelector: "spec.clusterIP!=None" };
+    const withAddress = { name: "services", resource: serviceResource, fieldSelector: "spec.clusterIP!=None" };
     const classes = { name: "runtime classes", resource: runtimeClasses };
     await Promise.all([
       new Reflector(this.#deps, withAddress, this.lookup.services).run(signal),
       new Reflector(this.#deps, classes, this.lookup.runtimeClasses).run(signal),
+      this.#memory.run(signal),
     ]);
   }
 }

@@ -15,7 +15,7 @@ import { NodeImages } from "../node/node-images.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
-import type { NodeObservation } from "../node/node-status.ts";
+import type { NodeObservation, RuntimeFacts } from "../node/node-status.ts";
 import { nodes } from "../node/resources.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { RuntimeState } from "../node/runtime-state.ts";
@@ -38,6 +38,8 @@ export interface ClusterSetup {
   readonly client: ApiClient;
   readonly node: NodeSyncConfig;
   readonly addresses: NodeHostAddresses;
+  /** As it was when podwright started. */
+  readonly runtime: RuntimeFacts;
   readonly leaseDurationSeconds: number;
   /** nodeStatusMaxImages. */
   readonly maxImages: number;
@@ -103,7 +105,7 @@ export class Cluster implements ClusterHooks {
       mirrorRefused: (uid) => this.#mirrors.refused(uid),
       manifestHash: (uid) => kubelet.pod(uid)?.metadata.annotations?.[Annotation.configHash],
     });
-    this.#images = new NodeImages(clock, cri.images, setup.maxImages);
+    this.#images = new NodeImages({ clock, images: cri.images, log }, setup.maxImages, () => this.#node.wake());
     this.#events = new EventRecorder({ client, clock, log, nodeName, pod: (uid) => kubelet.pod(uid) });
     const nodeUid = (): string | undefined => this.#node.uid;
     this.#mirrors = new MirrorPods({
@@ -122,7 +124,8 @@ export class Cluster implements ClusterHooks {
       podsKnown: () => this.#mirrors.podsKnown(),
     });
     const networkUp = (): void => kubelet.networkUp({ code: "NetworkReady", message: "the runtime's network is up" });
-    this.#runtime = new RuntimeState({ clock, runtime: cri.runtime, log }, () => this.#node.wake(), networkUp);
+    const asking = { clock, runtime: cri.runtime, log };
+    this.#runtime = new RuntimeState(asking, setup.runtime, () => this.#node.wake(), networkUp);
     this.#node = new NodeSync(
       {
         client,
@@ -132,7 +135,13 @@ export class Cluster implements ClusterHooks {
         log,
         observe: (signal) => this.#observe(signal),
         addressesTold: (addresses) => setup.addresses.told(addresses),
-        onRegistered: () => this.#mirrors.wake(),
+        podCidr: async (podCidr, within) => {
+          await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, { signal: within });
+        },
+        onRegistered: () => {
+          this.#mirrors.wake();
+          this.#lease.wake();
+        },
       },
       setup.node,
     );
@@ -157,6 +166,10 @@ export class Cluster implements ClusterHooks {
 
   async refreshPlace(): Promise<void> {
     await this.#node.refresh();
+  }
+
+  runtime(): RuntimeFacts {
+    return this.#runtime.facts;
   }
 
   networkProblem(): string | undefined {
@@ -245,6 +258,7 @@ export class Cluster implements ClusterHooks {
     ];
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};
-    return { now: clock.now(), addresses, problems, images, cloud, pressures: pressure?.pressures };
+    const runtime = this.#runtime.facts;
+    return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures: pressure?.pressures };
   }
 }

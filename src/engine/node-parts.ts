@@ -52,7 +52,10 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     kubelet.objectsChanged(changed, cause);
   const news = new WatchNews(clock, log);
   const watching = { clock, random, journal, log, news };
-  const objects = setup.cluster && new ClusterObjects({ ...watching, client: setup.cluster.client, objectsChanged });
+  const servicesFile = `${setup.config.node.rootDirectory}/podwright/services.json`;
+  const remembering = { files: ports.files, servicesFile };
+  const objects =
+    setup.cluster && new ClusterObjects({ ...watching, ...remembering, client: setup.cluster.client, objectsChanged });
   const onUpdate = (update: PodUpdate): void => {
     objects?.wanted(update);
     kubelet.handle(update);
@@ -74,6 +77,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
           unsupported: (pod) => cluster?.unsupported(pod) ?? "",
           place: () => cluster?.place(),
           refreshPlace: async () => cluster?.refreshPlace(),
+          runtime: () => cluster?.runtime(),
           networkProblem: () => cluster?.networkProblem(),
           podReleased: (uid) => cluster?.podReleased(uid),
         },

@@ -18,6 +18,7 @@ test("a line with and without optional fields is read into its parts", () => {
       fileSystem: "ext3",
       source: "/dev/root",
       options: ["rw", "noatime"],
+      isShared: true,
       superOptions: ["rw", "errors=continue"],
     },
     {
@@ -29,6 +30,7 @@ test("a line with and without optional fields is read into its parts", () => {
       fileSystem: "cgroup",
       source: "cgroup",
       options: ["rw", "nosuid"],
+      isShared: false,
       superOptions: ["rw", "cpu", "cpuacct"],
     },
   ]);

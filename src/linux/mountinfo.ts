@@ -13,6 +13,8 @@ export interface MountInfo {
   readonly source: string;
   /** Options of this mount. */
   readonly options: readonly string[];
+  /** What is mounted below it is seen in other mount namespaces too (`shared:`). */
+  readonly isShared: boolean;
   /** Options of the file system, shared by all its mounts; for cgroup v1 they name the controllers. */
   readonly superOptions: readonly string[];
 }
@@ -23,7 +25,7 @@ export function parseMountInfo(latin1Text: string): MountInfo[] {
   for (const line of latin1Text.split("\n")) {
     // Optional fields, of which there may be none, end with a lone hyphen.
     const [mount, ...rest] = line.split(" - ");
-    const [id, parentId, device, root, target, options] = (mount ?? "").split(" ");
+    const [id, parentId, device, root, target, options, ...optional] = (mount ?? "").split(" ");
     const [fileSystem, source, superOptions] = rest.join(" - ").split(" ");
     if (id === undefined || parentId === undefined || device === undefined || root === undefined) continue;
     if (target === undefined || options === undefined || fileSystem === undefined || fileSystem === "") continue;
@@ -36,6 +38,7 @@ export function parseMountInfo(latin1Text: string): MountInfo[] {
       fileSystem: unescape(fileSystem),
       source: unescape(source ?? ""),
       options: options.split(","),
+      isShared: optional.some((field) => field.startsWith("shared:")),
       superOptions: unescape(superOptions ?? "").split(","),
     });
   }

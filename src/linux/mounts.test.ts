@@ -129,6 +129,7 @@ test("the way to a mount leads over what others answer for, or does not", () => 
       fileSystem,
       device: "0:1",
       root: "/",
+      isShared: false,
       target: `/${id}`,
       source: "",
       options: [],

@@ -11,6 +11,7 @@ const missing = { kind: "Status", reason: "NotFound", code: 404 };
 
 async function withLease(
   work: (kube: ScriptedKube, lease: NodeLease, restored: readonly number[]) => Promise<void>,
+  nodeUid = (): string | undefined => "n",
 ): Promise<void> {
   const kube = new ScriptedKube();
   const restored: number[] = [];
@@ -21,7 +22,7 @@ async function withLease(
     random,
     log: silentLog,
     nodeName: "node1",
-    nodeUid: () => "n",
+    nodeUid,
     onStoreRestored: () => void restored.push(kube.clock.monotonic()),
   };
   const lease = new NodeLease(deps, 40);
@@ -59,6 +60,25 @@ test("a lease is made as the Go kubelet's, and renewed every 10 s without being 
       await renewal.json(recorded);
     }
   });
+});
+
+test("a lease is not made before the node is registered, nor after it was deleted: nobody would own it", async () => {
+  let uid: string | undefined;
+  const work = async (kube: ScriptedKube, lease: NodeLease): Promise<void> => {
+    await (await kube.next()).json(missing, 404);
+    assert.ok(await kube.isQuiet());
+    uid = "n";
+    lease.wake();
+    await (await kube.next()).json(missing, 404);
+    await (await kube.next()).json(recorded);
+    uid = undefined;
+    await kube.clock.advance(10_000);
+    await (await kube.next()).json(missing, 404);
+    await (await kube.next()).json(missing, 404);
+    await kube.clock.advance(9000);
+    assert.ok(await kube.isQuiet());
+  };
+  await withLease(work, () => uid);
 });
 
 test("a lease that somebody else changed is taken over at once", async () => {

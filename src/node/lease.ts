@@ -2,6 +2,7 @@ import { askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Lease } from "../api/node.ts";
 import { errorMessage } from "../base/errors.ts";
+import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -28,6 +29,7 @@ const triesAtOnce = 5;
 export class NodeLease {
   readonly #deps: LeaseDependencies;
   readonly #durationSeconds: number;
+  readonly #wait: WakeableWait;
   #last: Lease | undefined;
   /** What the server said last that the version of the lease is. */
   #version = 0n;
@@ -37,6 +39,7 @@ export class NodeLease {
   constructor(deps: LeaseDependencies, durationSeconds: number) {
     this.#deps = deps;
     this.#durationSeconds = durationSeconds;
+    this.#wait = new WakeableWait(deps.clock, "the node's lease to be renewed");
   }
 
   /** When it was renewed last; monotonic. */
@@ -56,8 +59,13 @@ export class NodeLease {
       const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
       const delayMs = Math.max(0, waitMs, Math.min(askedPauseMs(problem), periodMs));
       if (problem !== undefined && !signal.aborted) this.#tell(problem, delayMs);
-      await clock.sleep("the node's lease to be renewed", delayMs, signal).catch(() => {});
+      await this.#wait.for(delayMs, signal);
     }
+  }
+
+  /** The node is registered: its lease can be made. */
+  wake(): void {
+    if (this.#last === undefined) this.#wait.wake();
   }
 
   /** Why it was not renewed; undefined: it was. */
@@ -67,6 +75,7 @@ export class NodeLease {
     for (let tries = 0; tries < triesAtOnce && !signal.aborted; tries++) {
       try {
         this.#last = this.#last === undefined ? await this.#ensure(signal) : await this.#replace(this.#last, signal);
+        if (this.#last === undefined) return undefined;
         this.#renewedAtMs = clock.monotonic();
         if (this.#failing) log.info("the node's lease is renewed again");
         this.#failing = false;
@@ -88,8 +97,8 @@ export class NodeLease {
     this.#deps.log.warn("failed to renew the node's lease", fields);
   }
 
-  /** Takes over what is there, or creates it. */
-  async #ensure(signal: AbortSignal): Promise<Lease> {
+  /** Takes over what is there, or creates it; undefined while the node is not registered. */
+  async #ensure(signal: AbortSignal): Promise<Lease | undefined> {
     const { client, nodeName } = this.#deps;
     const place = { namespace: leaseNamespace, name: nodeName };
     try {
@@ -99,6 +108,8 @@ export class NodeLease {
     } catch (error) {
       if (!isApiError(error, "NotFound")) throw error;
     }
+    // Without its owner nobody would ever remove it. It comes with the node's registration.
+    if (this.#deps.nodeUid() === undefined) return undefined;
     const collection = { namespace: leaseNamespace };
     const created = this.#object({ metadata: { name: nodeName, namespace: leaseNamespace } });
     return this.#seen(

@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
+import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
+import type { Logger } from "../ports/log.ts";
 import type { NodeImage } from "./node-status.ts";
 
 /** As upstream: images are listed for the node's status so often at most. */
@@ -13,28 +16,56 @@ export class NodeImages {
   readonly #clock: Clock;
   readonly #images: Pick<Cri["images"], "listImages">;
   readonly #limit: number;
+  readonly #log: Logger;
+  readonly #onChange: () => void;
+  #listing: Promise<readonly NodeImage[]> | undefined;
   #listed: { readonly images: readonly NodeImage[]; readonly atMs: number } | undefined;
 
-  /** @param limit how many are named; -1: all */
-  constructor(clock: Clock, images: Pick<Cri["images"], "listImages">, limit: number) {
-    this.#clock = clock;
-    this.#images = images;
+  /**
+   * @param limit how many are named; -1: all
+   * @param onChange called when there are others than were told last
+   */
+  constructor(
+    deps: { readonly clock: Clock; readonly images: Pick<Cri["images"], "listImages">; readonly log: Logger },
+    limit: number,
+    onChange: () => void,
+  ) {
+    this.#clock = deps.clock;
+    this.#images = deps.images;
+    this.#log = deps.log;
     this.#limit = limit;
+    this.#onChange = onChange;
   }
 
-  /** @throws CriError */
+  /**
+   * As they were listed last. Only the first time the runtime is waited for: one that hangs or fails keeps no status from
+   * being told, nor are its images gone.
+   * @throws CriError while they were never listed
+   */
   async list(signal: AbortSignal): Promise<readonly NodeImage[]> {
-    const nowMs = this.#clock.monotonic();
-    if (this.#listed !== undefined && nowMs - this.#listed.atMs < periodMs) return this.#listed.images;
+    const isDue = this.#listed === undefined || this.#clock.monotonic() - this.#listed.atMs >= periodMs;
+    if (isDue) this.#listing ??= this.#list(signal).finally(() => (this.#listing = undefined));
+    if (this.#listed === undefined && this.#listing !== undefined) return await this.#listing;
+    this.#listing?.catch((error: unknown) => {
+      if (!signal.aborted) this.#log.warn("the node's images can't be listed", { error: errorMessage(error) });
+    });
+    return this.#listed?.images ?? [];
+  }
+
+  async #list(signal: AbortSignal): Promise<readonly NodeImage[]> {
+    const atMs = this.#clock.monotonic();
     const { images } = await this.#images.listImages({}, { signal, timeoutMs });
     const all = images
+      // Of one size in an order that stays, or each listing would be news.
+      .toSorted((a, b) => Number(b.size - a.size) || (a.id < b.id ? 1 : -1))
       .map(({ repoDigests, repoTags, size }) => ({
         names: [...repoDigests, ...repoTags].slice(0, namesPerImage),
         sizeBytes: Number(size),
-      }))
-      .toSorted((a, b) => b.sizeBytes - a.sizeBytes);
+      }));
     const named = this.#limit < 0 ? all : all.slice(0, this.#limit);
-    this.#listed = { images: named, atMs: nowMs };
+    const isNews = this.#listed !== undefined && !isDeepStrictEqual(this.#listed.images, named);
+    this.#listed = { images: named, atMs };
+    if (isNews) this.#onChange();
     return named;
   }
 }

@@ -8,6 +8,7 @@ import {
   newNode,
   type NodeIdentity,
   type NodeObservation,
+  machineLabels,
   nodeStatus,
   nodeStatusPatch,
   reconcilePatch,
@@ -39,12 +40,6 @@ const identity: NodeIdentity = {
   architecture: "amd64",
   apiPort: 10_250,
   kubeletVersion: "v1.36.2",
-  runtime: {
-    name: "containerd",
-    version: "2.1.9+unknown",
-    handlers: ["", "runc"].map((name) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: false })),
-    supplementalGroupsPolicy: true,
-  },
   capacity: {
     maxPods: 110,
     podsPerCore: 0,
@@ -53,11 +48,19 @@ const identity: NodeIdentity = {
     eviction: { memory: { amount: 100n << 20n } },
   },
 };
+const runtime = {
+  name: "containerd",
+  version: "2.1.9+unknown",
+  handlers: ["", "runc"].map((name) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: false })),
+  supplementalGroupsPolicy: true,
+};
 const registration = { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true };
-const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], problems: [], images: [] };
+const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], runtime, problems: [], images: [] };
+
+const machine = machineLabels(identity);
 
 function foundNode(status: Readonly<Record<string, unknown>>): NodeObject {
-  return { metadata: { name: "node1" }, status };
+  return { metadata: { name: "node1", labels: machine }, status };
 }
 
 test("a node's status is what the Go kubelet wrote on the same machine", () => {
@@ -120,10 +123,10 @@ describe("the patch of a node's status", () => {
 
   test("that only a heartbeat has passed is no news", () => {
     const later = nodeStatus(identity, { ...well, now: recordedAt + 10_000 }, foundNode(status).status);
-    const { patch, news } = nodeStatusPatch(foundNode(status), later);
+    const { patch, news } = nodeStatusPatch(foundNode(status), later, machine);
     assert.equal(news, false);
     assert.notEqual(patch, undefined);
-    assert.deepEqual(nodeStatusPatch(foundNode(status), status), { patch: undefined, news: false });
+    assert.deepEqual(nodeStatusPatch(foundNode(status), status, machine), { patch: undefined, news: false });
   });
 
   test("conditions and devices of others are left alone", () => {
@@ -132,13 +135,32 @@ describe("the patch of a node's status", () => {
       ...status,
       conditions: [foreign, ...(status["conditions"] as object[])],
       capacity: { ...(status["capacity"] as object), "example.org/gpu": "2" },
+      allocatable: { ...(status["allocatable"] as object), "example.org/gpu": "2" },
     });
-    assert.equal(nodeStatusPatch(found, status).patch, undefined);
+    assert.equal(nodeStatusPatch(found, status, machine).patch, undefined);
+  });
+
+  test("what somebody gives the node of an extended resource is for pods, and is not when it is taken away", () => {
+    const given = { ...(status["capacity"] as object), "example.org/dongle": "4" };
+    const { patch, news } = nodeStatusPatch(foundNode({ ...status, capacity: given }), status, machine);
+    assert.deepEqual([patch, news], [{ status: { allocatable: { "example.org/dongle": "4" } } }, true]);
+    const left = { ...(status["allocatable"] as object), "example.org/dongle": "4" };
+    const { patch: taken } = nodeStatusPatch(foundNode({ ...status, allocatable: left }), status, machine);
+    assert.deepEqual(taken, { status: { allocatable: { "example.org/dongle": null } } });
+  });
+
+  test("labels that say what the machine is are put right with it", () => {
+    const labels = { "kubernetes.io/arch": "s390x", mine: "x" };
+    const found = { ...foundNode(status), metadata: { name: "node1", labels } };
+    assert.deepEqual(nodeStatusPatch(found, status, machine), {
+      patch: { metadata: { labels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" } } },
+      news: true,
+    });
   });
 
   test("addresses are replaced as a whole, since several may have one type", () => {
     const moved = nodeStatus(identity, { ...well, addresses: ["192.0.2.3", "2001:db8::3"] });
-    const { patch, news } = nodeStatusPatch(foundNode(status), moved);
+    const { patch, news } = nodeStatusPatch(foundNode(status), moved, machine);
     assert.ok(news);
     assert.deepEqual((patch as { status: { addresses: unknown } }).status.addresses, [
       { type: "InternalIP", address: "192.0.2.3" },

@@ -17,11 +17,13 @@ export interface NodeIdentity {
   readonly apiPort: number;
   /** `v1.36.2+podwright.0.1.0` */
   readonly kubeletVersion: string;
-  readonly runtime: Pick<RuntimeInfo, "name" | "version" | "handlers" | "supplementalGroupsPolicy">;
   readonly capacity: CapacitySettings;
   /** `--cloud-provider=external`: a cloud controller manager says what the addresses are. */
   readonly externalCloud?: ExternalCloud;
 }
+
+/** What a Node says of its runtime. */
+export type RuntimeFacts = Pick<RuntimeInfo, "name" | "version" | "handlers" | "supplementalGroupsPolicy">;
 
 export interface ExternalCloud {
   /** Addresses of `--node-ip`, the unspecified ones left out: a hint for the controller. */
@@ -41,6 +43,7 @@ export interface NodeObservation {
   readonly now: number;
   /** The machine's, or those of `--node-ip`. */
   readonly addresses: readonly string[];
+  readonly runtime: RuntimeFacts;
   /** Why the node can't run pods; none: it is ready. */
   readonly problems: readonly string[];
   readonly images: readonly NodeImage[];
@@ -92,7 +95,8 @@ export function nodeStatus(
   observed: NodeObservation,
   previous: WrittenStatus = {},
 ): NodeStatus {
-  const { facts, runtime } = identity;
+  const { facts } = identity;
+  const { runtime } = observed;
   const capacity = nodeCapacity(facts, identity.capacity);
   return {
     addresses: nodeAddresses(identity, observed.addresses, observed.cloud, previous.addresses),
@@ -338,15 +342,26 @@ export function extendedResources({ status }: NodeObject): Readonly<Record<strin
   return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));
 }
 
-/** A patch of the node's status and whether it says more than that the node still lives. Pure. */
+/** The labels that say what pods the machine can run at all: put right with each status (upstream's updateNode). */
+export function machineLabels({ architecture }: Pick<NodeIdentity, "architecture">): Readonly<Record<string, string>> {
+  return { "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture };
+}
+
+/**
+ * A patch of the node's status and whether it says more than that the node still lives. Pure.
+ * @param machine labels that the Node has in any case
+ */
 export function nodeStatusPatch(
   found: NodeObject,
   status: Readonly<Record<string, unknown>>,
+  machine: Readonly<Record<string, string>>,
 ): { readonly patch: object | undefined; readonly news: boolean } {
   const before = Object.fromEntries(Object.entries(found.status ?? {}).filter(([name]) => Object.hasOwn(status, name)));
   // Devices' capacity is kept, and so are the conditions of others.
   const kept = { ...status, ...keptResources(found, status), conditions: withForeign(found, status) };
   const patch = strategicPatch(before, kept, mergeKeys);
+  const labels = missing(found.metadata.labels, machine);
+  const isRelabelled = Object.keys(labels).length > 0;
   const still = (value: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
     ...value,
     conditions: (value["conditions"] as readonly NodeCondition[] | undefined)?.map(
@@ -354,7 +369,9 @@ export function nodeStatusPatch(
     ),
   });
   const news = strategicPatch(still(before), still(kept), mergeKeys) !== undefined;
-  return { patch: patch && { status: patch }, news };
+  if (patch === undefined && !isRelabelled) return { patch: undefined, news };
+  const metadata = isRelabelled ? { metadata: { labels } } : {};
+  return { patch: { ...metadata, ...(patch && { status: patch }) }, news: news || isRelabelled };
 }
 
 function withForeign(found: NodeObject, status: Readonly<Record<string, unknown>>): readonly NodeCondition[] {
@@ -364,9 +381,11 @@ function withForeign(found: NodeObject, status: Readonly<Record<string, unknown>
 }
 
 function keptResources(found: NodeObject, status: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const keep = (name: "capacity" | "allocatable"): Record<string, string> => {
-    const extended = Object.entries(found.status?.[name] ?? {}).filter(([resource]) => isExtended(resource));
-    return { ...Object.fromEntries(extended), ...(status[name] as Record<string, string>) };
-  };
-  return { capacity: keep("capacity"), allocatable: keep("allocatable") };
+  // Somebody gives the node capacity alone: all of that is for pods (upstream's MachineInfo).
+  const extended = Object.entries(found.status?.capacity ?? {}).filter(([resource]) => isExtended(resource));
+  const withExtended = (own: unknown): Record<string, string> => ({
+    ...Object.fromEntries(extended),
+    ...(own as Record<string, string>),
+  });
+  return { capacity: withExtended(status["capacity"]), allocatable: withExtended(status["allocatable"]) };
 }

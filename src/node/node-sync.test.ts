@@ -43,6 +43,8 @@ class World {
   readonly kube = new ScriptedKube();
   readonly journal = new MemoryRecorder();
   readonly sync: NodeSync;
+  /** What the runtime was told of pods' addresses; the first time it is away. */
+  readonly podCidrs: string[] = [];
   /** What the node sees of itself from now on. */
   observed: Partial<NodeObservation> = {};
 
@@ -53,11 +55,16 @@ class World {
     const observe = async () => ({
       now: clock.now(),
       addresses: ["192.0.2.2"],
+      runtime: { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false },
       problems: [],
       images: [],
       ...this.observed,
     });
-    const told = { addressesTold: () => {}, onRegistered: () => {} };
+    const podCidr = async (cidr: string): Promise<void> => {
+      this.podCidrs.push(cidr);
+      if (this.podCidrs.length === 1) throw new Error("the runtime is away");
+    };
+    const told = { podCidr, addressesTold: () => {}, onRegistered: () => {} };
     const deps = { client: kube.client(), clock, random, journal, log: silentLog, observe, ...told };
     this.sync = new NodeSync(deps, { ...config, registration: { ...config.registration, ...registration } });
   }
@@ -177,10 +184,10 @@ test("a look-up that the server asks to come back later is made again then, by a
     assert.ok(await kube.isQuiet(), "another pod's look-up waits too");
     await kube.clock.advance(1);
     for (const zone of ["a", "b"]) {
-      await (await kube.next()).json({ ...node, metadata: { name: zone, labels: { zone } } });
+      await (await kube.next()).json({ ...node, metadata: { name: zone, labels: { ...node.metadata.labels, zone } } });
     }
     await Promise.all([first, second]);
-    assert.deepEqual(sync.place().labels, { zone: "b" });
+    assert.equal(sync.place().labels["zone"], "b");
     const vain = sync.refresh();
     for (let tries = 1; tries <= 3; tries++) {
       await (await kube.next()).json(...busy);
@@ -251,6 +258,21 @@ test("a node of which others say that they have not heard answers at once", asyn
     const seen = { ...node, status: { ...node.status, conditions } };
     sync.changed("MODIFIED", seen);
     await world.answer(statusPath, node);
+  });
+});
+
+test("the runtime is told the addresses that the node's pods have, until it has taken them, and when they change", async () => {
+  await registered(async (sync, node, _notes, world) => {
+    const { clock } = world.kube;
+    const spec = { podCIDRs: ["10.1.0.0/24", "fd00:1::/64"] };
+    for (let times = 1; times <= 3; times++) {
+      sync.changed("MODIFIED", { ...node, spec });
+      await clock.advance(1);
+    }
+    assert.deepEqual(world.podCidrs, ["10.1.0.0/24,fd00:1::/64", "10.1.0.0/24,fd00:1::/64"]);
+    sync.changed("MODIFIED", { ...node, spec: { podCIDRs: ["10.2.0.0/24"] } });
+    await clock.advance(1);
+    assert.equal(world.podCidrs.at(-1), "10.2.0.0/24");
   });
 });
 

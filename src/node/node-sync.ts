@@ -14,6 +14,7 @@ import {
   cloudPatch,
   conditionEvents,
   extendedResources,
+  machineLabels,
   newNode,
   type NodeIdentity,
   type NodeObservation,
@@ -33,6 +34,8 @@ export interface NodeSyncDependencies {
   readonly log: Logger;
   /** Looks at the node; resolves only once the runtime has answered. */
   readonly observe: (signal: AbortSignal) => Promise<NodeObservation>;
+  /** Tells the runtime which addresses pods have (the Node's podCIDRs, with commas). @throws CriError */
+  readonly podCidr: (podCidr: string, signal: AbortSignal) => Promise<void>;
   /** The Node's addresses, each time its status is made. */
   readonly addressesTold: (addresses: readonly Address[]) => void;
   /** The Node is registered, or was found. */
@@ -83,6 +86,8 @@ export class NodeSync {
   #wasReady = false;
   /** What was told last of it. */
   #unschedulable = false;
+  /** What the runtime was told last. */
+  #podCidr = "";
 
   constructor(deps: NodeSyncDependencies, config: NodeSyncConfig) {
     this.#deps = deps;
@@ -221,6 +226,7 @@ export class NodeSync {
   async #sync(signal: AbortSignal): Promise<number> {
     const { clock, log, random, observe } = this.#deps;
     try {
+      await this.#tellPodCidr(signal);
       const observed = await observe(signal);
       this.#wasReady ||= observed.problems.length === 0;
       await this.#tellCloud(observed, signal);
@@ -228,7 +234,7 @@ export class NodeSync {
       if (found === undefined) return 0;
       const status = nodeStatus(this.#config.identity, observed, found.status);
       this.#deps.addressesTold(status.addresses);
-      const { patch, news } = nodeStatusPatch(found, status);
+      const { patch, news } = nodeStatusPatch(found, status, machineLabels(this.#config.identity));
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
       if (patch === undefined || !(news || due)) return 0;
       this.#node = await this.#patch(patch, signal);
@@ -247,6 +253,21 @@ export class NodeSync {
       return askedMs;
     }
     return 0;
+  }
+
+  /** Without it a runtime that makes its network's configuration from it never has a network (upstream's updatePodCIDR). */
+  async #tellPodCidr(signal: AbortSignal): Promise<void> {
+    const podCidr = this.#node === undefined ? "" : podCidrOf(this.#node);
+    if (podCidr === "" || podCidr === this.#podCidr) return;
+    const { log, podCidr: tell } = this.#deps;
+    try {
+      await tell(podCidr, signal);
+      log.info("the runtime was told the addresses of pods", { before: this.#podCidr, podCidr });
+      this.#podCidr = podCidr;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("the runtime can't be told the addresses of pods", { podCidr, error: errorMessage(error) });
+    }
   }
 
   /** Labels and id of a cloud that answered, or changed its mind, after the node was registered. */
@@ -274,7 +295,7 @@ export class NodeSync {
     this.#node = node;
     if (this.#registered) this.#tellSchedulable(node);
     // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
-    if (this.#registered && changed) this.wake();
+    if (this.#registered && (changed || podCidrOf(node) !== this.#podCidr)) this.wake();
   }
 
   #tellConditions(before: NodeObject | undefined, after: NodeObject): void {
@@ -313,6 +334,10 @@ export class NodeSync {
 
 function pauseOf(error: unknown): number {
   return Math.min(askedPauseMs(error), longestPauseMs);
+}
+
+function podCidrOf({ spec }: NodeObject): string {
+  return (spec?.podCIDRs ?? []).join(",");
 }
 
 function readiness(node: NodeObject): string | undefined {

@@ -4,8 +4,10 @@ import { create } from "@bufbuild/protobuf";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { type CriCallOptions, CriError } from "../ports/cri.ts";
-import { StatusResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
+import { StatusResponseSchema, VersionResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import { RuntimeState } from "./runtime-state.ts";
+
+const facts = { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false };
 
 /** A runtime that says of itself what the test wants. */
 class World {
@@ -17,6 +19,8 @@ class World {
   hangs = false;
   changes = 0;
   networks = 0;
+  version = "1";
+  supplementalGroupsPolicy = false;
   readonly stop = new AbortController();
   readonly state: RuntimeState;
   readonly ended: Promise<void>;
@@ -34,11 +38,14 @@ class World {
         return isSo ? { type, status: true } : { type, status: false, reason: "Why", message: "that" };
       };
       const conditions = [condition("RuntimeReady", this.ready), condition("NetworkReady", this.network)];
-      return create(StatusResponseSchema, { status: { conditions } });
+      const { supplementalGroupsPolicy } = this;
+      return create(StatusResponseSchema, { status: { conditions }, features: { supplementalGroupsPolicy } });
     };
-    const deps = { clock: this.clock, runtime: { status }, log: silentLog };
+    const version = async () => create(VersionResponseSchema, { runtimeName: "sim", runtimeVersion: this.version });
+    const deps = { clock: this.clock, runtime: { status, version }, log: silentLog };
     this.state = new RuntimeState(
       deps,
+      facts,
       () => this.changes++,
       () => this.networks++,
     );
@@ -111,5 +118,23 @@ test("a runtime that hangs is down after 30 s, and ready again with its next ans
   world.hangs = false;
   await world.clock.advance(5000);
   assert.deepEqual(world.state.problems(), []);
+  await world.end();
+});
+
+test("another version of the runtime is noticed: what it can at once, what it is called when it was away, or within a minute", async () => {
+  const world = new World();
+  await settle();
+  const { changes } = world;
+  Object.assign(world, { version: "2", supplementalGroupsPolicy: true });
+  await world.clock.advance(5000);
+  assert.deepEqual(world.state.facts, { ...facts, supplementalGroupsPolicy: true });
+  assert.equal(world.changes, changes + 1);
+  for (let asks = 0; asks < 12; asks++) await world.clock.advance(5000);
+  assert.equal(world.state.facts.version, "2");
+  world.answers = false;
+  await world.clock.advance(5000);
+  Object.assign(world, { version: "3", answers: true });
+  await world.clock.advance(5000);
+  assert.equal(world.state.facts.version, "3");
   await world.end();
 });

@@ -3,9 +3,13 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
+import { statedFeatures } from "../runtime-service/features.ts";
+import type { RuntimeFacts } from "./node-status.ts";
 
 /** As upstream (updateRuntimeUp). */
 const periodMs = 5000;
+/** So many questions how it is to one for its version, which nobody tells of. */
+const asksPerVersion = 12;
 /** While the network is not up: pods wait for it. */
 const withoutNetworkMs = 1000;
 /** For so long a runtime that said that it was ready is believed, and so long may it take to answer. */
@@ -22,26 +26,33 @@ interface Report {
 /** Asks the runtime every 5 s how it is: what of the node's Ready condition is the runtime's (upstream's runtimeState). */
 export class RuntimeState {
   readonly #clock: Clock;
-  readonly #runtime: Pick<Cri["runtime"], "status">;
+  readonly #runtime: Pick<Cri["runtime"], "status" | "version">;
   readonly #log: Logger;
   readonly #onChange: () => void;
   readonly #onNetwork: () => void;
   #report: Report | undefined;
+  #facts: RuntimeFacts;
+  #asks = 0;
+  /** It may have come back as another version. */
+  #wasAway = false;
   readonly #answered = Promise.withResolvers<void>();
   #answeredAtMs: number | undefined;
 
   /**
+   * @param facts as it was found
    * @param onChange called when what is to be said of the runtime has changed
    * @param onNetwork called when pods get a network that they did not get before
    */
   constructor(
-    deps: { readonly clock: Clock; readonly runtime: Pick<Cri["runtime"], "status">; readonly log: Logger },
+    deps: { readonly clock: Clock; readonly runtime: Pick<Cri["runtime"], "status" | "version">; readonly log: Logger },
+    facts: RuntimeFacts,
     onChange: () => void,
     onNetwork: () => void,
   ) {
     this.#clock = deps.clock;
     this.#runtime = deps.runtime;
     this.#log = deps.log;
+    this.#facts = facts;
     this.#onChange = onChange;
     this.#onNetwork = onNetwork;
   }
@@ -63,6 +74,11 @@ export class RuntimeState {
     return [...(down ? ["container runtime is down"] : []), ...this.#report.problems];
   }
 
+  /** What the runtime is and can do: another version may have taken its place since the start. */
+  get facts(): RuntimeFacts {
+    return this.#facts;
+  }
+
   /** Why pods get no network, in upstream's words; undefined when they do, or nothing is known. */
   get networkProblem(): string | undefined {
     return this.#report?.network;
@@ -71,20 +87,34 @@ export class RuntimeState {
   /** Asks until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const before = this.problems().join();
+      const before = [...this.problems(), JSON.stringify(this.#facts)].join();
       const { networkProblem } = this;
       await this.#ask(signal);
       if (signal.aborted) return;
-      if (before !== this.problems().join()) this.#onChange();
+      if (before !== [...this.problems(), JSON.stringify(this.#facts)].join()) this.#onChange();
       if (networkProblem !== undefined && this.networkProblem === undefined) this.#onNetwork();
       const pauseMs = this.networkProblem === undefined ? periodMs : withoutNetworkMs;
       await this.#clock.sleep("another look at the container runtime", pauseMs, signal).catch(() => {});
     }
   }
 
+  async #askVersion(signal: AbortSignal): Promise<void> {
+    // Whoever started podwright has just asked.
+    const isDue = this.#asks > 0 ? this.#asks % asksPerVersion === 0 : this.#wasAway;
+    this.#asks++;
+    if (!isDue) return;
+    const { runtimeName: name, runtimeVersion: version } = await this.#runtime.version(
+      {},
+      { signal, timeoutMs: believedMs },
+    );
+    this.#facts = { ...this.#facts, name, version };
+    this.#wasAway = false;
+  }
+
   async #ask(signal: AbortSignal): Promise<void> {
     try {
-      const { status } = await this.#runtime.status({}, { signal, timeoutMs: believedMs });
+      const answer = await this.#runtime.status({}, { signal, timeoutMs: believedMs });
+      const { status } = answer;
       const unmet = (type: string, text: string): string[] => {
         const condition = status?.conditions.find((each) => each.type === type);
         if (condition?.status) return [];
@@ -96,9 +126,12 @@ export class RuntimeState {
       this.#report = { problems: [...runtime, ...network], network: network[0] };
       // One that says that it is not ready counts as one that does not answer, once it has said so for a while.
       if (runtime.length === 0 || this.#answeredAtMs === undefined) this.#answeredAtMs = this.#clock.monotonic();
+      this.#facts = { ...this.#facts, ...statedFeatures(answer) };
       this.#answered.resolve();
+      await this.#askVersion(signal);
     } catch (error) {
       if (signal.aborted) return;
+      [this.#asks, this.#wasAway] = [0, true];
       this.#log.warn("the container runtime does not say how it is", { error: errorMessage(error) });
     }
   }

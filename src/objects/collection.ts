@@ -4,7 +4,18 @@ import type { ApiObject } from "../api-client/resource.ts";
 /** All objects of a kind, as a reflector tells of them. */
 export class Collection<T extends ApiObject> implements ReflectorHandler<T> {
   readonly #objects = new Map<string, T>();
+  #isKnown = false;
+  #version = 0;
   readonly #known = Promise.withResolvers<void>();
+
+  /** Grows with each change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
 
   /** Resolves once all are known. */
   get known(): Promise<void> {
@@ -22,11 +33,14 @@ export class Collection<T extends ApiObject> implements ReflectorHandler<T> {
   replaced(objects: readonly T[]): void {
     this.#objects.clear();
     for (const object of objects) this.#objects.set(keyOf(object.metadata.name, object.metadata.namespace), object);
+    this.#isKnown = true;
+    this.#version++;
     this.#known.resolve();
   }
 
   changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void {
     const key = keyOf(object.metadata.name, object.metadata.namespace);
+    this.#version++;
     if (type === "DELETED") this.#objects.delete(key);
     else this.#objects.set(key, object);
   }

@@ -3,6 +3,9 @@ import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
+import { isStaticPod } from "../api/pod-kind.ts";
+import { NotKnownYetError } from "../runtime/container-config-error.ts";
+import type { ServiceMemory } from "./service-memory.ts";
 import type { ApiObjects } from "./api-objects.ts";
 import type { ServiceAccountTokens, TokenSource } from "./service-account-tokens.ts";
 import { Collection } from "./collection.ts";
@@ -11,12 +14,15 @@ import { type Service, serviceVariables } from "./service-variables.ts";
 
 /** How long a start waits for what its pod refers to; after that it says what is missing, and is tried again. */
 const settleLimitMs = 5000;
+/** As upstream's first retry of a volume. */
+const firstTokenRetryMs = 500;
 
 /** All that pods refer to at the API server. */
 export class PodObjects implements ObjectLookup {
   /** The pod's service account, for who knows credentials of registries. */
   readonly account: (pod: Pod) => PullAccount | undefined;
-  readonly services = new Collection<Service>();
+  readonly services: Collection<Service>;
+  readonly #remembered: Pick<ServiceMemory, "all">;
   readonly runtimeClasses = new Collection<RuntimeClass>();
   readonly #clock: Clock;
   readonly #objects: ApiObjects;
@@ -27,7 +33,10 @@ export class PodObjects implements ObjectLookup {
     objects: ApiObjects,
     tokens: ServiceAccountTokens,
     account: (pod: Pod) => PullAccount | undefined,
+    known: { readonly services: Collection<Service>; readonly memory: Pick<ServiceMemory, "all"> },
   ) {
+    this.services = known.services;
+    this.#remembered = known.memory;
     this.account = account;
     this.#clock = clock;
     this.#objects = objects;
@@ -46,8 +55,13 @@ export class PodObjects implements ObjectLookup {
     return this.#tokens.get(pod, source);
   }
 
+  /** @throws NotKnownYetError while the API server has not said which services there are; static pods run without */
   serviceVariables(pod: Pod): readonly { readonly name: string; readonly value: string }[] {
-    return serviceVariables(pod, this.services.all());
+    const services = this.#remembered.all();
+    if (services === undefined && !isStaticPod(pod)) {
+      throw new NotKnownYetError("services have not yet been read at least once, cannot construct envvars");
+    }
+    return serviceVariables(pod, services ?? []);
   }
 
   runtimeHandler(runtimeClass: string): string | undefined {
@@ -63,11 +77,20 @@ export class PodObjects implements ObjectLookup {
           this.#objects.known(pod.metadata.uid),
           this.services.known,
           pod.spec.runtimeClassName ? this.runtimeClasses.known : undefined,
-          this.#tokens.refresh(pod, limited),
+          this.#haveTokens(pod, limited),
         ]);
       });
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
+    }
+  }
+
+  /** A server that refuses one at first, as it does until it knows whose pod it is, is asked again after a moment. */
+  async #haveTokens(pod: Pod, signal: AbortSignal): Promise<void> {
+    for (let pauseMs = firstTokenRetryMs; ; pauseMs *= 2) {
+      await this.#tokens.refresh(pod, signal);
+      if (this.#tokens.has(pod)) return;
+      await this.#clock.sleep("another try for a token", pauseMs, signal);
     }
   }
 }

@@ -90,10 +90,12 @@ export class ServiceAccountTokens {
 
   /** Asks for those of the pod's tokens that it has not, or that have to be renewed. Rejects only for the signal. */
   async refresh(pod: Pod, signal: AbortSignal): Promise<void> {
-    const sources = (pod.spec.volumes ?? [])
-      .flatMap((volume) => volume.projected?.sources ?? [])
-      .flatMap(({ serviceAccountToken }) => serviceAccountToken ?? []);
-    await Promise.all(sources.map((source) => this.#refresh(pod, source, signal)));
+    await Promise.all(sourcesOf(pod).map((source) => this.#refresh(pod, source, signal)));
+  }
+
+  /** Whether the pod has all that it asks for. */
+  has(pod: Pod): boolean {
+    return sourcesOf(pod).every((source) => "token" in this.get(pod, source));
   }
 
   /** Asks for one token, unless there is one that is good. Rejects only for the signal. */
@@ -170,6 +172,12 @@ export class ServiceAccountTokens {
       client.create({ lane: "objects", resource: tokenRequests, place, signal }, body),
     );
   }
+}
+
+function sourcesOf({ spec }: Pod): TokenSource[] {
+  return (spec.volumes ?? [])
+    .flatMap((volume) => volume.projected?.sources ?? [])
+    .flatMap(({ serviceAccountToken }) => serviceAccountToken ?? []);
 }
 
 function keyOf(pod: Pod, source: TokenSource): string {

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { decoder, type Resource } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
 
-const Service = z.object({
+/** corev1.Service, as far as it becomes variables of containers. */
+export const Service = z.object({
   metadata: z.object({ name: z.string(), namespace: z.string().optional(), resourceVersion: z.string().optional() }),
   spec: z
     .object({
@@ -13,7 +14,6 @@ const Service = z.object({
     })
     .optional(),
 });
-/** corev1.Service, as far as it becomes variables of containers. */
 export type Service = z.infer<typeof Service>;
 
 export const services: Resource<Service> = {

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePlace } from "./predicates.ts";
 
 /** What a kubelet and its cluster tell one another of pods. */
@@ -9,6 +10,8 @@ export interface ClusterHooks {
   readonly place: () => NodePlace | undefined;
   /** Asks the API server for the node; resolves also when it can't be had. */
   readonly refreshPlace: () => Promise<void>;
+  /** What the runtime can do now, where it may have been replaced by another version since the start. */
+  readonly runtime: () => Pick<RuntimeInfo, "supplementalGroupsPolicy"> | undefined;
   /** Why the runtime gives pods no network, in upstream's words; undefined: it does, as far as it has said. */
   readonly networkProblem: () => string | undefined;
   /** The pod has stopped and holds nothing any more. Also called again and again. */

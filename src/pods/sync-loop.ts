@@ -87,7 +87,13 @@ export class SyncLoop {
         const node = { allocatable, place: deps.cluster?.place() };
         const pressures = deps.pressure?.pressures ?? [];
         const unsupported = deps.cluster?.unsupported(pod) ?? "";
-        return decideAdmission(pod, { holders, node, security: deps.admission, unsupported, pressures });
+        return decideAdmission(pod, {
+          holders,
+          node,
+          security: { ...deps.admission, ...supplementalGroups(deps.cluster) },
+          unsupported,
+          pressures,
+        });
       },
       refreshPlace: deps.cluster?.refreshPlace,
       next: (change, rejection) => this.#pass(change, rejection),
@@ -289,6 +295,13 @@ export class SyncLoop {
   #mayRunOn(pod: Pod): boolean {
     return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#desk.lost(pod, "NodePorts");
   }
+}
+
+function supplementalGroups(
+  cluster: ClusterHooks | undefined,
+): Partial<Pick<NodeAdmission, "supplementalGroupsPolicy">> {
+  const runtime = cluster?.runtime();
+  return runtime === undefined ? {} : { supplementalGroupsPolicy: runtime.supplementalGroupsPolicy };
 }
 
 /** The API server was asked to delete it: it is to stop, and never to run again. */

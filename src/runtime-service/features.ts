@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { isCriError, type Cri } from "../ports/cri.ts";
-import { CgroupDriver } from "../ports/gen/runtime/v1/api_pb.js";
+import { CgroupDriver, type StatusResponse } from "../ports/gen/runtime/v1/api_pb.js";
 
 /** The CRI version that podwright speaks; the only one since Kubernetes 1.26. */
 const criVersion = "v1";
@@ -67,13 +67,20 @@ export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<R
     conditions,
     runtimeReady: isMet("RuntimeReady"),
     networkReady: isMet("NetworkReady"),
+    ...statedFeatures(status),
+    userNamespacesHostNetwork: status.features?.userNamespacesHostNetwork ?? false,
+  };
+}
+
+/** What a Status answer says of handlers and features. Pure. */
+export function statedFeatures(status: StatusResponse): Pick<RuntimeInfo, "handlers" | "supplementalGroupsPolicy"> {
+  return {
     handlers: status.runtimeHandlers.map(({ name, features }) => ({
       name,
       recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
       userNamespaces: features?.userNamespaces ?? false,
     })),
     supplementalGroupsPolicy: status.features?.supplementalGroupsPolicy ?? false,
-    userNamespacesHostNetwork: status.features?.userNamespacesHostNetwork ?? false,
   };
 }
 

@@ -6,11 +6,11 @@ export const minimumGraceSeconds = 2;
 const defaultGraceSeconds = 30;
 
 /**
- * How long a pod may take to stop: what its deletion said, otherwise its spec. Upstream reads a deletion grace of 0 as
- * "not said" here; that everything ends soon after a forced deletion is up to whoever asks for a shorter grace.
+ * How long a pod may take to stop: what its deletion said, otherwise its spec. A deletion that is forced says 0, which the
+ * worker makes the least there is (upstream's calculateEffectiveGracePeriod).
  */
 export function gracePeriodSeconds({ metadata, spec }: Pod): number {
-  return metadata.deletionGracePeriodSeconds || (spec.terminationGracePeriodSeconds ?? defaultGraceSeconds);
+  return metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
 }
 
 /**

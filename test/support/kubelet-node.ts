@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { systemMounts } from "../../src/linux/mounts.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
@@ -119,6 +120,8 @@ authorization: { mode: AlwaysAllow }
     });
     if (!outcome.stopped || outcome.leftovers.length > 0) throw new Error(JSON.stringify(outcome));
     await sleep(100);
+    // As the Go kubelet's, the root directory stays a shared mount.
+    await systemMounts.unmount(layout.kubeletRoot);
     const traces = await tracesOf(layout, uids);
     if (traces.length > 0) throw new Error(`left on the machine:\n${traces.join("\n")}`);
   }

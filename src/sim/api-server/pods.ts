@@ -33,6 +33,13 @@ export function deletion(pod: Value, options: DeleteOptions, nowMs: number): Val
   if (grace === 0) return "remove";
   const before = metadata.deletionGracePeriodSeconds;
   if (before !== undefined && grace >= before) return "nothing";
+  return marked(pod, grace, nowMs);
+}
+
+/** A pod that is to be gone after so long. */
+export function marked(pod: Value, grace: number, nowMs: number): Value {
+  const { metadata } = pod;
+  const before = metadata.deletionGracePeriodSeconds;
   const sinceMs =
     metadata.deletionTimestamp === undefined ? nowMs : Date.parse(metadata.deletionTimestamp) - (before ?? 0) * 1000;
   const deletionTimestamp = rfc3339(sinceMs + grace * 1000);

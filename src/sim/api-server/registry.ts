@@ -1,5 +1,5 @@
 import { mergePatch, strategicMerge } from "./patches.ts";
-import { checkStatus, createdPod, deletion, type DeleteOptions, rfc3339 } from "./pods.ts";
+import { checkStatus, createdPod, deletion, type DeleteOptions, marked, rfc3339 } from "./pods.ts";
 import { clusterScoped } from "./request.ts";
 import { Store, type Stored } from "./store.ts";
 import { conflict, type Fields, fieldsAt, isFields, notFound, Refusal, type Value } from "./values.ts";
@@ -110,6 +110,10 @@ export class Registry {
     }
     const after = place.resource === "pods" ? deletion(found.value, options, this.#now()) : "remove";
     if (after === "nothing") return found;
+    // As real servers do: watches see how soon it was to go before they see that it is gone.
+    if (after === "remove" && place.resource === "pods" && found.value.metadata.deletionGracePeriodSeconds !== 0) {
+      this.store.put(place.resource, found.key, marked(found.value, 0, this.#now()));
+    }
     if (after === "remove") return this.store.remove(place.resource, found.key) ?? found;
     return this.store.put(place.resource, found.key, after);
   }

@@ -86,7 +86,7 @@ describe("the simulated API server", () => {
     const whole = world.watch("sendInitialEvents=true&fieldSelector=metadata.name%3Da");
     world.ask("DELETE", `${pods}/b`, { gracePeriodSeconds: 0 });
     await world.clock.run(95_000);
-    assert.deepEqual(resumed, ["ADDED b", "DELETED b", "BOOKMARK", "BOOKMARK", "end"]);
+    assert.deepEqual(resumed, ["ADDED b", "MODIFIED b", "DELETED b", "BOOKMARK", "BOOKMARK", "end"]);
     assert.deepEqual(whole, ["ADDED a", "BOOKMARK", "BOOKMARK"]);
     world.server.registry.store.compact();
     assert.throws(() => world.watch(`resourceVersion=${metadata.resourceVersion}`), /too old resource version/);

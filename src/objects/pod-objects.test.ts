@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock, settle } from "../../test/support/manual-clock.ts";
+import { podWith } from "../../test/support/pods.ts";
+import type { ApiObjects } from "./api-objects.ts";
+import { Collection } from "./collection.ts";
+import { PodObjects } from "./pod-objects.ts";
+import type { ServiceAccountTokens } from "./service-account-tokens.ts";
+import type { Service } from "./service-variables.ts";
+
+const pod = podWith({ containers: [{ name: "c" }] });
+
+/** @param refusals how often the server refuses a token */
+function withTokens(refusals: number) {
+  const clock = new ManualClock();
+  const asked: number[] = [];
+  const tokens = {
+    refresh: async () => void asked.push(clock.monotonic()),
+    has: () => asked.length > refusals,
+  } as unknown as ServiceAccountTokens;
+  const objects = { has: () => true, known: async () => {} } as unknown as ApiObjects;
+  const services = new Collection<Service>();
+  services.replaced([]);
+  const known = { services, memory: { all: () => [] } };
+  return { clock, asked, lookup: new PodObjects(clock, objects, tokens, () => undefined, known) };
+}
+
+test("a token that is refused at first is asked for again after half a second, one and two", async () => {
+  const { clock, asked, lookup } = withTokens(3);
+  const begin = clock.monotonic();
+  const settled = lookup.settle(pod, new AbortController().signal);
+  for (const pauseMs of [500, 1000, 2000]) {
+    await settle();
+    await clock.advance(pauseMs);
+  }
+  await settled;
+  assert.deepEqual(
+    asked.map((atMs) => atMs - begin),
+    [0, 500, 1500, 3500],
+  );
+  assert.deepEqual(clock.waits, []);
+});
+
+test("a token that is never given is waited for no longer than anything else", async () => {
+  const { clock, lookup } = withTokens(Number.POSITIVE_INFINITY);
+  const settled = lookup.settle(pod, new AbortController().signal);
+  for (let passed = 0; passed < 10; passed++) await clock.advance(500);
+  await settled;
+  await settle();
+  assert.deepEqual(clock.waits, []);
+});

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Collection } from "./collection.ts";
+import { Service } from "./service-variables.ts";
+
+interface ServiceMemoryDependencies {
+  readonly clock: Clock;
+  readonly files: Pick<Files, "read" | "writeAtomic">;
+  readonly log: Logger;
+}
+
+const periodMs = 60_000;
+const maxBytes = 64 << 20;
+const Services = z.array(Service);
+
+/**
+ * The services of an earlier life. A container that ends while the API server is away, after a restart of podwright, is run
+ * again with the variables that it had.
+ */
+export class ServiceMemory {
+  readonly #deps: ServiceMemoryDependencies;
+  readonly #path: string;
+  readonly #services: Collection<Service>;
+  #remembered: readonly Service[] | undefined;
+  #savedVersion = 0;
+
+  constructor(deps: ServiceMemoryDependencies, path: string, services: Collection<Service>) {
+    this.#deps = deps;
+    this.#path = path;
+    this.#services = services;
+  }
+
+  /** As the API server says, or as an earlier life knew them last; undefined: neither has said. */
+  all(): Iterable<Service> | undefined {
+    return this.#services.isKnown ? this.#services.all() : this.#remembered;
+  }
+
+  /** Reads what an earlier life knew, then keeps what is known until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, files, log } = this.#deps;
+    try {
+      const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
+      this.#remembered = Services.parse(JSON.parse(text));
+    } catch (error) {
+      log.debug("no services of an earlier life are known", { error: errorMessage(error) });
+    }
+    while (!signal.aborted) {
+      await clock.sleep("services to be remembered", periodMs, signal).catch(() => {});
+      if (!signal.aborted) await this.#save();
+    }
+  }
+
+  async #save(): Promise<void> {
+    const { files, log } = this.#deps;
+    const { version, isKnown } = this.#services;
+    if (!isKnown || version === this.#savedVersion) return;
+    try {
+      await files.writeAtomic(this.#path, JSON.stringify([...this.#services.all()]), 0o600);
+      this.#savedVersion = version;
+    } catch (error) {
+      log.warn("services can't be remembered", { path: this.#path, error: errorMessage(error) });
+    }
+  }
+}
