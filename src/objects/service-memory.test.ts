@@ -76,7 +76,10 @@ test("a next life knows the services of the last until the server says which the
   await settle();
   await first.clock.advance(60_000);
   assert.equal(disk.size, 0, "nothing known is nothing to remember");
-  first.services.replaced([kubernetes]);
+  first.services.replaced([]);
+  await settle();
+  assert.equal(disk.get(path), "[]", "at once");
+  first.services.changed("ADDED", kubernetes);
   await first.clock.advance(60_000);
   await first.end();
   const second = new World(disk);

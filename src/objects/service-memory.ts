@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { orAborted } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
@@ -47,16 +48,17 @@ export class ServiceMemory {
     } catch (error) {
       log.debug("no services of an earlier life are known", { error: errorMessage(error) });
     }
+    await orAborted(this.#services.known, signal);
     while (!signal.aborted) {
+      await this.#save();
       await clock.sleep("services to be remembered", periodMs, signal).catch(() => {});
-      if (!signal.aborted) await this.#save();
     }
   }
 
   async #save(): Promise<void> {
     const { files, log } = this.#deps;
-    const { version, isKnown } = this.#services;
-    if (!isKnown || version === this.#savedVersion) return;
+    const { version } = this.#services;
+    if (version === this.#savedVersion) return;
     try {
       await files.writeAtomic(this.#path, JSON.stringify([...this.#services.all()]), 0o600);
       this.#savedVersion = version;
