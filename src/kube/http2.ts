@@ -1,8 +1,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
-import { onAbort } from "../base/abort.ts";
+import { onAbort, orAborted } from "../base/abort.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
+import { KubeConnectionError, type KubeRequest, type KubeResponse } from "../ports/kube-api.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { textHeaders } from "./http1.ts";
@@ -22,6 +22,9 @@ export interface Liveness {
 /** Noticed within one heartbeat (10 s): by then a lease has to be renewed over a connection that works. */
 export const defaultLiveness: Liveness = { quietMs: 5000, answerMs: 4000 };
 
+/** The server has not looked at the request: it may be sent again, whatever it asks for (RFC 9113, 8.7). */
+export class RefusedStreamError extends KubeConnectionError {}
+
 /** One HTTP/2 connection that is dropped as soon as it gives no sign of life. */
 export class Http2Connection {
   readonly #endpoint: Endpoint;
@@ -29,6 +32,8 @@ export class Http2Connection {
   readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #liveness: Liveness;
+  readonly #settled = Promise.withResolvers<void>();
+  #failure: Error | undefined;
   #streams = 0;
   #retired = false;
   #bytesSeen = 0;
@@ -48,10 +53,28 @@ export class Http2Connection {
       if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes);
     });
     // Requests get errors of their own; without a listener this one would end the process.
-    this.#session.on("error", () => {});
+    this.#session.on("error", (error: Error) => (this.#failure = error));
     this.#session.once("goaway", () => (this.#retired = true));
-    this.#session.once("close", () => this.#timer?.[Symbol.dispose]());
+    this.#session.once("remoteSettings", () => this.#settled.resolve());
+    this.#session.once("close", () => {
+      this.#timer?.[Symbol.dispose]();
+      this.#settled.resolve();
+    });
     this.#watchLife();
+  }
+
+  /**
+   * Resolves when the server has said how many requests it takes at a time: before, a burst may be more than that.
+   * @throws KubeConnectionError when it takes none, or has not said so before the signal aborts
+   */
+  async settle(signal: AbortSignal): Promise<void> {
+    await orAborted(this.#settled.promise, signal);
+    if (this.isOpen && this.hasRoom && !signal.aborted) return;
+    const problem = this.isOpen
+      ? "it takes no requests on a new connection"
+      : "the connection was closed without an answer";
+    this.close();
+    throw connectionError(this.#endpoint, this.#failure ?? new Error(problem));
   }
 
   /** Whether it takes another request. */
@@ -83,7 +106,9 @@ export class Http2Connection {
       return await promise;
     } catch (error) {
       signal.throwIfAborted();
-      throw connectionError(this.#endpoint, error);
+      const failure = connectionError(this.#endpoint, error);
+      if (stream.rstCode !== constants.NGHTTP2_REFUSED_STREAM) throw failure;
+      throw new RefusedStreamError(failure.message, { cause: error });
     }
   }
 
@@ -94,7 +119,7 @@ export class Http2Connection {
   }
 
   /** Ends everything at once. */
-  destroy(): void {
+  close(): void {
     this.#timer?.[Symbol.dispose]();
     this.#session.destroy();
   }

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
-import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type SecureServerOptions,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -180,6 +186,34 @@ describe("the transport", () => {
       watches.map(({ status }) => status),
       [200, 200],
     );
+  });
+
+  test("a burst is not more than the server takes, however few requests that is at a time", async () => {
+    const { port } = await http2Server({ settings: { maxConcurrentStreams: 1 } });
+    const transport = transportTo(`https://127.0.0.1:${port}`);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(transport)));
+    assert.equal(answers.length, 20);
+    const none = await http2Server({ settings: { maxConcurrentStreams: 0 } });
+    await assert.rejects(ask(transportTo(`https://127.0.0.1:${none.port}`)), /takes no requests on a new connection/);
+  });
+
+  test("a request that the server did not look at is sent again, a few times", async () => {
+    const server = createSecureServer(tls);
+    let refusals = 0;
+    let times = 2;
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      if (refusals++ < times) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      else stream.respond({ ":status": 201 }, { endStream: true });
+    });
+    const transport = transportTo(`https://127.0.0.1:${await listen(server)}`);
+    const signal = new AbortController().signal;
+    const create = (): Promise<KubeResponse> =>
+      transport.send({ lane: "objects", method: "POST", path: "/", headers: {}, body: "{}", signal });
+    assert.deepEqual([(await create()).status, refusals], [201, 3]);
+    [refusals, times] = [0, Number.POSITIVE_INFINITY];
+    await assert.rejects(create(), /^KubeConnectionError: .*REFUSED_STREAM/);
+    assert.equal(refusals, 5);
   });
 
   test("says what is wrong with the server's certificate", async () => {

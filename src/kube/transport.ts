@@ -14,7 +14,7 @@ import { type CertificateSource, Credentials, type Identity } from "./credential
 import { connectionError } from "./connection-error.ts";
 import { type Endpoint, openTls } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
-import { defaultLiveness, Http2Connection, type Liveness } from "./http2.ts";
+import { defaultLiveness, Http2Connection, type Liveness, RefusedStreamError } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
 
 export interface TransportDependencies {
@@ -95,12 +95,17 @@ class Lane {
       const connection = await this.#connection(endpoint, identity, request.signal);
       // It may have broken, or filled up, while others waited for it too.
       const usable = connection instanceof Http1Connections || (connection.isOpen && connection.hasRoom);
-      if (usable || tries === maxTries) return await connection.send(request, headers);
+      if (!usable && tries < maxTries) continue;
+      try {
+        return await connection.send(request, headers);
+      } catch (error) {
+        if (!(error instanceof RefusedStreamError) || tries === maxTries) throw error;
+      }
     }
   }
 
   close(): void {
-    for (const connection of this.#http2) connection.destroy();
+    for (const connection of this.#http2) connection.close();
     this.#http1?.close();
   }
 
@@ -157,16 +162,18 @@ class Lane {
       const text = `API server ${endpoint.url.host}: no connection within ${connectTimeoutMs / 1000} s`;
       throw new KubeConnectionError(text, { cause: errorMessage(error) });
     });
+    const connection =
+      socket.alpnProtocol === "h2"
+        ? new Http2Connection(endpoint, socket, this.#clock, this.#liveness)
+        : new Http1Connections(endpoint, identity);
+    if (connection instanceof Http2Connection) await connection.settle(limit.signal);
+    else socket.destroy();
     if (certificate !== this.#certificate) {
-      socket.destroy();
+      connection.close();
       throw new KubeConnectionError(`API server ${endpoint.url.host}: the certificate changed meanwhile`);
     }
-    if (socket.alpnProtocol !== "h2") {
-      socket.destroy();
-      return (this.#http1 = new Http1Connections(endpoint, identity));
-    }
-    const connection = new Http2Connection(endpoint, socket, this.#clock, this.#liveness);
-    this.#http2.push(connection);
+    if (connection instanceof Http2Connection) this.#http2.push(connection);
+    else this.#http1 = connection;
     return connection;
   }
 }
