@@ -1,10 +1,14 @@
+import { createSecureContext } from "node:tls";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import type { Processes } from "../ports/processes.ts";
-import { ExecCredentials } from "./exec-credentials.ts";
-import type { KubeAccess, TextSource } from "./kubeconfig.ts";
+import { connectionError } from "./connection-error.ts";
+import { type ExecCredential, ExecCredentials } from "./exec-credentials.ts";
+import type { KubeAccess, KubeUser, TextSource } from "./kubeconfig.ts";
+import { Reread } from "./reread.ts";
+import { tokenProblem } from "./token.ts";
 
 /** What a connection and its requests prove who they are with. All secrets. */
 export interface Identity {
@@ -12,6 +16,8 @@ export interface Identity {
   readonly token: string | undefined;
   /** PEM. A connection is good for one certificate: with another one a new connection is made. */
   readonly certificate: { readonly cert: string; readonly key: string } | undefined;
+  /** The plugin's credential that it is: which one the server refuses decides whether the plugin is run again. */
+  readonly given?: ExecCredential;
 }
 
 /**
@@ -21,21 +27,20 @@ export interface Identity {
  */
 export type CertificateSource = (signal: AbortSignal) => Promise<NonNullable<Identity["certificate"]>>;
 
-/** As in client-go: rotated tokens and certificates are noticed within a minute. */
-const rereadMs = 60_000;
 const maxFileBytes = 1024 * 1024;
 
 /** Who podwright is to the API server, as its kubeconfig says: files are read again, plugins asked again. */
 export class Credentials {
-  readonly #access: KubeAccess;
-  readonly #clock: Clock;
+  readonly #url: URL;
   readonly #files: Files;
   readonly #exec: ExecCredentials | undefined;
-  readonly #certificate: CertificateSource | undefined;
-  readonly #read = new Map<string, { readonly text: string; readonly atMs: number }>();
+  readonly #renewed: CertificateSource | undefined;
+  readonly #token: Reread<string> | undefined;
+  readonly #certificate: Reread<NonNullable<Identity["certificate"]>> | undefined;
+  readonly #authority: Reread<string> | undefined;
 
   constructor(
-    access: KubeAccess,
+    { server, ca, user }: KubeAccess,
     deps: {
       readonly clock: Clock;
       readonly files: Files;
@@ -43,49 +48,84 @@ export class Credentials {
       readonly clientCertificate?: CertificateSource;
     },
   ) {
-    this.#access = access;
-    this.#clock = deps.clock;
+    const { certificate, token, exec } = user;
+    this.#url = new URL(server);
     this.#files = deps.files;
-    this.#certificate = deps.clientCertificate;
-    this.#exec = access.user.exec && new ExecCredentials(access.user.exec, deps);
+    this.#renewed = deps.clientCertificate;
+    this.#exec = exec && new ExecCredentials(exec, { ...deps, authority: () => this.authority() });
+    this.#token = token && new Reread(deps.clock, () => this.#readToken(token));
+    this.#certificate = certificate && new Reread(deps.clock, () => this.#readPair(certificate));
+    this.#authority = ca && new Reread(deps.clock, () => this.#readAuthority(ca));
   }
 
   /** @throws KubeConnectionError when they can't be had */
   async identity(signal: AbortSignal): Promise<Identity> {
-    if (this.#certificate !== undefined) return { token: undefined, certificate: await this.#certificate(signal) };
-    const { certificate, token } = this.#access.user;
+    if (this.#renewed !== undefined) return { token: undefined, certificate: await this.#renewed(signal) };
     const given = await this.#exec?.get();
-    const own = certificate && { cert: await this.#text(certificate.cert), key: await this.#text(certificate.key) };
-    return {
-      token: given?.token ?? (token && (await this.#text(token)).trim()),
-      certificate: given?.certificate ?? own,
-    };
+    if (given !== undefined) return { token: given.token, certificate: given.certificate, given };
+    return { token: await this.#token?.get(), certificate: await this.#certificate?.get() };
   }
 
   /** PEM of who may sign the server's certificate; undefined: whom the system trusts. */
   async authority(): Promise<string | undefined> {
-    return this.#access.ca && (await this.#text(this.#access.ca));
+    return await this.#authority?.get();
   }
 
   /** The server answered 401: what may have changed is looked at again. */
-  refused(): void {
-    this.#exec?.refused();
-    this.#read.clear();
+  refused({ given }: Identity): void {
+    if (given !== undefined) this.#exec?.refused(given);
+    for (const each of [this.#token, this.#certificate, this.#authority]) each?.expire();
+  }
+
+  /** A connection failed, or the server took us for somebody who may not: perhaps for what files held for a moment. */
+  doubted(): void {
+    for (const each of [this.#token, this.#certificate, this.#authority]) each?.doubt();
+  }
+
+  async #readToken(source: TextSource): Promise<string> {
+    const token = (await this.#text(source)).trim();
+    const problem = tokenProblem(token);
+    if (problem !== undefined) throw failed(`the token ${shown(source)}${problem}`);
+    return token;
+  }
+
+  async #readPair({ cert, key }: NonNullable<KubeUser["certificate"]>): Promise<NonNullable<Identity["certificate"]>> {
+    const pair = { cert: await this.#text(cert), key: await this.#text(key) };
+    try {
+      // The same as connecting does: they have to be PEM, and belong together.
+      createSecureContext(pair);
+    } catch (error) {
+      throw connectionError({ url: this.#url, ca: undefined }, error);
+    }
+    return pair;
+  }
+
+  async #readAuthority(source: TextSource): Promise<string> {
+    const text = await this.#text(source);
+    if (source.kind === "file" && !isWholePem(text)) throw failed(`${source.path} holds no whole certificate in PEM`);
+    return text;
   }
 
   async #text(source: TextSource): Promise<string> {
     if (source.kind === "inline") return source.text;
-    const nowMs = this.#clock.monotonic();
-    const known = this.#read.get(source.path);
-    if (known !== undefined && nowMs - known.atMs < rereadMs) return known.text;
     try {
-      const text = new TextDecoder().decode(await this.#files.read(source.path, maxFileBytes));
-      this.#read.set(source.path, { text, atMs: nowMs });
-      return text;
+      return new TextDecoder().decode(await this.#files.read(source.path, maxFileBytes));
     } catch (error) {
-      // A file that is being replaced is back soon; what it held is most likely still good.
-      if (known !== undefined) return known.text;
-      throw new KubeConnectionError(`credentials of the kubeconfig: ${errorMessage(error)}`, { cause: error });
+      throw failed(errorMessage(error), error);
     }
   }
+}
+
+function failed(problem: string, cause?: unknown): KubeConnectionError {
+  return new KubeConnectionError(`credentials of the kubeconfig: ${problem}`, { cause });
+}
+
+function shown(source: TextSource): string {
+  return source.kind === "file" ? `in ${source.path} ` : "";
+}
+
+/** Whether there are certificates, and the last one is not cut off. Pure. */
+function isWholePem(text: string): boolean {
+  const count = (mark: string): number => text.split(`-----${mark} CERTIFICATE-----`).length - 1;
+  return count("BEGIN") > 0 && count("BEGIN") === count("END");
 }

@@ -1,9 +1,11 @@
+import { createSecureContext } from "node:tls";
 import { z } from "zod";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import type { Processes } from "../ports/processes.ts";
 import type { ExecPlugin } from "./kubeconfig.ts";
+import { tokenProblem } from "./token.ts";
 
 /** What a plugin hands out. */
 export interface ExecCredential {
@@ -31,13 +33,23 @@ export class ExecCredentials {
   readonly #plugin: ExecPlugin;
   readonly #clock: Clock;
   readonly #processes: Processes;
+  readonly #authority: () => Promise<string | undefined>;
   #current: ExecCredential | undefined;
   #asking: Promise<ExecCredential> | undefined;
 
-  constructor(plugin: ExecPlugin, deps: { readonly clock: Clock; readonly processes: Processes }) {
+  /** @param deps authority: PEM of who may sign the server's certificate, for plugins that ask the server themselves */
+  constructor(
+    plugin: ExecPlugin,
+    deps: {
+      readonly clock: Clock;
+      readonly processes: Processes;
+      readonly authority: () => Promise<string | undefined>;
+    },
+  ) {
     this.#plugin = plugin;
     this.#clock = deps.clock;
     this.#processes = deps.processes;
+    this.#authority = deps.authority;
   }
 
   /** @throws KubeConnectionError when the plugin gives none; shows nothing that it printed to standard output */
@@ -51,14 +63,14 @@ export class ExecCredentials {
     return this.#current;
   }
 
-  /** The server takes them no longer. */
-  refused(): void {
-    this.#current = undefined;
+  /** The server takes it no longer. Those who still had it when another one was there need no third. */
+  refused(credential: ExecCredential): void {
+    if (this.#current === credential) this.#current = undefined;
   }
 
   async #ask(): Promise<ExecCredential> {
     const { command, args, env, apiVersion, cluster, installHint } = this.#plugin;
-    const spec = { interactive: false, ...(cluster && { cluster }) };
+    const spec = { interactive: false, ...(cluster && { cluster: await this.#withAuthority(cluster) }) };
     const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
     const failed = (problem: string, cause?: unknown): KubeConnectionError => {
       const hint = installHint === undefined ? "" : `: ${installHint}`;
@@ -77,7 +89,18 @@ export class ExecCredentials {
     }
     const credential = decodeCredential(result.stdout, apiVersion);
     if (typeof credential === "string") throw failed(credential);
+    try {
+      createSecureContext(credential.certificate);
+    } catch (error) {
+      throw failed("gave a certificate and a key that are no PEM, or do not belong together", error);
+    }
     return credential;
+  }
+
+  async #withAuthority(cluster: NonNullable<ExecPlugin["cluster"]>): Promise<Readonly<Record<string, unknown>>> {
+    const pem = await this.#authority();
+    if (pem === undefined) return cluster;
+    return { ...cluster, "certificate-authority-data": Buffer.from(pem).toString("base64") };
   }
 }
 
@@ -108,8 +131,11 @@ export function decodeCredential(text: string, apiVersion: string): ExecCredenti
   const result = Answer.safeParse(value);
   if (!result.success) return "printed no ExecCredential with a status";
   if (result.data.apiVersion !== apiVersion) return `answered with ${result.data.apiVersion} instead of ${apiVersion}`;
-  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = result.data.status;
+  const { clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = result.data.status;
+  const token = result.data.status.token?.trim();
   if (!token && !(cert && key)) return "gave neither a token nor a certificate with its key";
+  const problem = token && tokenProblem(token);
+  if (problem) return `gave a token that ${problem}`;
   const expiresAtMs = expirationTimestamp ? Date.parse(expirationTimestamp) : undefined;
   if (expiresAtMs !== undefined && Number.isNaN(expiresAtMs)) return "gave an expirationTimestamp that is no time";
   return {

@@ -6,7 +6,7 @@ import type { CommandOptions, CommandResult } from "../ports/processes.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { decodeCredential, ExecCredentials } from "./exec-credentials.ts";
 import { inClusterAccess } from "./in-cluster.ts";
-import { decodeKubeconfig, type ExecPlugin } from "./kubeconfig.ts";
+import { decodeKubeconfig, type ExecPlugin, type KubeUser } from "./kubeconfig.ts";
 
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 const pem64 = Buffer.from(pem).toString("base64");
@@ -52,6 +52,30 @@ describe("decodeKubeconfig", () => {
     assert.deepEqual(access?.user, { token: { kind: "file", path: "/etc/k/token" } });
   });
 
+  test("without a scheme the server is taken to speak TLS where it, or who asks, has a certificate", () => {
+    const bare = "server: 10.0.0.1:6443";
+    const address = (cluster: string, user?: string): string | undefined =>
+      decodeKubeconfig(kubeconfig(`{ ${bare}${cluster} }`, user), "/conf")?.server;
+    assert.equal(address(""), "http://10.0.0.1:6443");
+    assert.equal(address(", certificate-authority: ca"), "https://10.0.0.1:6443");
+    assert.equal(address(", insecure-skip-tls-verify: true"), "https://10.0.0.1:6443");
+    assert.equal(address("", "{ client-certificate: c, client-key: k }"), "https://10.0.0.1:6443");
+  });
+
+  test("beside a token or a certificate a plugin is never run, as in client-go", () => {
+    const exec = "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true }";
+    const user = (more: string): KubeUser | undefined =>
+      decodeKubeconfig(kubeconfig(`{ ${server} }`, `{ ${exec}${more} }`), "/conf")?.user;
+    assert.deepEqual(Object.keys(user("") ?? {}), ["exec"]);
+    assert.deepEqual(user(", token: t"), { token: { kind: "inline", text: "t" } });
+    assert.deepEqual(Object.keys(user(", client-certificate: c, client-key: k") ?? {}), ["certificate"]);
+  });
+
+  test("a token may end with a line break", () => {
+    const access = decodeKubeconfig(kubeconfig(`{ ${server} }`, '{ token: "t\\n" }'), "/conf");
+    assert.deepEqual(access?.user, { token: { kind: "inline", text: "t" } });
+  });
+
   test("without clusters and contexts it stands for the pod's own service account", () => {
     assert.equal(decodeKubeconfig("apiVersion: v1\nkind: Config\n", "/conf"), undefined);
     const environment = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
@@ -82,6 +106,8 @@ describe("decodeKubeconfig", () => {
       ),
       /exec\.interactiveMode: Always: nobody is there/,
     ],
+    ["a token of two lines", kubeconfig(`{ ${server} }`, '{ token: "a\\nb" }'), /user\.token: holds a line break/],
+    ["a token of nothing", kubeconfig(`{ ${server} }`, '{ token: " " }'), /user\.token: is empty/],
     ["a field of the wrong type", kubeconfig(`{ ${server} }`, "{ token: { a: b } }"), /user\.token: expected string/],
   ];
   for (const [what, text, error] of bad) {
@@ -125,7 +151,7 @@ describe("ExecCredentials", () => {
         this.runs.push(options);
         return { exitCode: 0, signal: undefined, stdout: "", stderr: "", ...this.result };
       };
-      const deps = { clock: this.clock, processes: { ...systemProcesses, run } };
+      const deps = { clock: this.clock, processes: { ...systemProcesses, run }, authority: async () => pem };
       this.credentials = new ExecCredentials({ ...plugin, args }, deps);
     }
 
@@ -142,14 +168,18 @@ describe("ExecCredentials", () => {
     await world.clock.advance(60_000);
     world.gives({ token: "b" });
     assert.equal((await world.credentials.get()).token, "b");
-    world.credentials.refused();
-    await world.credentials.get();
+    const refused = await world.credentials.get();
+    // Requests under way that all had the same credential are refused one after the other.
+    for (let request = 0; request < 16; request++) {
+      world.credentials.refused(refused);
+      await world.credentials.get();
+    }
     assert.equal(world.runs.length, 3);
     const info: unknown = JSON.parse(world.runs[0]?.environment?.["KUBERNETES_EXEC_INFO"] ?? "");
     assert.deepEqual(info, {
       apiVersion,
       kind: "ExecCredential",
-      spec: { interactive: false, cluster: { server: "https://api" } },
+      spec: { interactive: false, cluster: { server: "https://api", "certificate-authority-data": pem64 } },
     });
     assert.equal(world.runs[0]?.environment?.["REGION"], "r");
   });
@@ -180,6 +210,12 @@ describe("ExecCredentials", () => {
     await assert.rejects(world.credentials.get(), /get-token printed nothing, where it should print an ExecCredential/);
   });
 
+  test("a certificate of a plugin has to be one, with its key", async () => {
+    const world = new Plugin();
+    world.gives({ clientCertificateData: pem, clientKeyData: "s3cret" });
+    await assert.rejects(world.credentials.get(), /get-token gave a certificate and a key that are no PEM, or do not/);
+  });
+
   test("what a plugin prints is checked", () => {
     const answer = (changed: object): string =>
       JSON.stringify({ apiVersion, kind: "ExecCredential", status: { token: "t" }, ...changed });
@@ -190,5 +226,8 @@ describe("ExecCredentials", () => {
     assert.match(problem(answer({ status: {} })), /neither a token nor a certificate/);
     const late = answer({ status: { token: "t", expirationTimestamp: "soon" } });
     assert.match(problem(late), /is no time/);
+    assert.deepEqual(decodeCredential(answer({ status: { token: "t\n" } }), apiVersion), { token: "t" });
+    const broken = problem(answer({ status: { token: "s3cret\nX-Evil: 1" } }));
+    assert.match(broken, /^"gave a token that holds a line break/);
   });
 });

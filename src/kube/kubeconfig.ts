@@ -2,6 +2,7 @@ import { dirname, isAbsolute, resolve } from "node:path/posix";
 import { parse } from "yaml";
 import { z } from "zod";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { tokenProblem } from "./token.ts";
 
 /** A text of the kubeconfig itself, or a file that is read again when it changes. */
 export type TextSource =
@@ -15,7 +16,7 @@ export interface ExecPlugin {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly installHint: string | undefined;
-  /** spec.cluster of the plugin's input, where it asks for it. */
+  /** spec.cluster of the plugin's input, where it asks for it, but for certificate-authority-data. */
   readonly cluster: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -111,7 +112,10 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
   const userField = `users[${context.user ?? ""}].user`;
   const user = context.user ? decoded(User, named(config.users, context.user, "user"), userField, refuse) : {};
   const directory = dirname(path);
-  const access = clusterAccess(cluster, directory, (field, problem) => refuse(`${clusterField}.${field}`, problem));
+  const hasCertificate = Boolean(user["client-certificate"] || user["client-certificate-data"]);
+  const access = clusterAccess(cluster, hasCertificate, directory, (field, problem) =>
+    refuse(`${clusterField}.${field}`, problem),
+  );
   return {
     ...access,
     user: userOf(user, cluster, directory, (field, problem) => refuse(`${userField}.${field}`, problem)),
@@ -140,18 +144,26 @@ function named(list: z.infer<typeof Named>, name: string, part: string): unknown
   return list?.find((item) => item.name === name)?.[part];
 }
 
-function clusterAccess(cluster: z.infer<typeof Cluster>, directory: string, refuse: Refuse): Omit<KubeAccess, "user"> {
+/** @param hasCertificate whether the user has one: nobody can show it to a server without TLS */
+function clusterAccess(
+  cluster: z.infer<typeof Cluster>,
+  hasCertificate: boolean,
+  directory: string,
+  refuse: Refuse,
+): Omit<KubeAccess, "user"> {
   const { server, "insecure-skip-tls-verify": insecure } = cluster;
   if (!server) return refuse("server", "Required value: the address of the API server");
-  const url = URL.parse(server.includes("://") ? server : `http://${server}`);
+  const ca = source(cluster["certificate-authority-data"], cluster["certificate-authority"], directory, (problem) =>
+    refuse("certificate-authority-data", problem),
+  );
+  // An address without a scheme, as client-go's own rules have it.
+  const secure = hasCertificate || ca !== undefined || insecure;
+  const url = URL.parse(server.includes("://") ? server : `${secure ? "https" : "http"}://${server}`);
   if (url === null || !/^https?:$/u.test(url.protocol)) return refuse("server", "is no http or https URL");
   if (url.username !== "" || url.search !== "") return refuse("server", "may not hold a user or a query");
   if (cluster["proxy-url"]) {
     return refuse("proxy-url", "not supported: podwright connects to the API server without a proxy");
   }
-  const ca = source(cluster["certificate-authority-data"], cluster["certificate-authority"], directory, (problem) =>
-    refuse("certificate-authority-data", problem),
-  );
   if (insecure && ca !== undefined) {
     return refuse("insecure-skip-tls-verify", "a certificate authority is of no use with it: leave one of them out");
   }
@@ -178,16 +190,27 @@ function userOf(
   );
   if (cert !== undefined && key === undefined) return refuse("client-key", "Required value: the certificate's key");
   if (cert === undefined && key !== undefined) return refuse("client-certificate", "Required value: there is a key");
-  const token = user.tokenFile
-    ? fileSource(user.tokenFile, directory)
-    : user.token
-      ? ({ kind: "inline", text: user.token } as const)
-      : undefined;
+  const token = tokenOf(user, directory, refuse);
+  const exec = user.exec && execPlugin(user.exec, cluster, directory, refuse);
+  // As in client-go: beside a token or certificate a plugin is never run.
+  const runs = token === undefined && cert === undefined;
   return {
     ...(cert !== undefined && key !== undefined && { certificate: { cert, key } }),
     ...(token !== undefined && { token }),
-    ...(user.exec && { exec: execPlugin(user.exec, cluster, directory, refuse) }),
+    ...(exec && runs && { exec }),
   };
+}
+
+function tokenOf(
+  { token, tokenFile }: z.infer<typeof User>,
+  directory: string,
+  refuse: Refuse,
+): TextSource | undefined {
+  if (tokenFile) return fileSource(tokenFile, directory);
+  if (!token) return undefined;
+  const text = token.trim();
+  const problem = tokenProblem(text);
+  return problem === undefined ? { kind: "inline", text } : refuse("token", problem);
 }
 
 function execPlugin(
@@ -216,9 +239,6 @@ function execPlugin(
           server: cluster.server,
           ...(cluster["tls-server-name"] && { "tls-server-name": cluster["tls-server-name"] }),
           ...(cluster["insecure-skip-tls-verify"] && { "insecure-skip-tls-verify": true }),
-          ...(cluster["certificate-authority-data"] && {
-            "certificate-authority-data": cluster["certificate-authority-data"],
-          }),
           ...(config !== undefined && { config }),
         }
       : undefined,

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { until } from "../../test/support/podwright.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
@@ -164,6 +165,36 @@ describe("the transport", () => {
     await writeFile(path, "old\n");
     assert.equal((await send(transport)).status, 401);
     await writeFile(path, "new\n");
+    assert.equal((await send(transport)).status, 200);
+  });
+
+  test("reads files again within a second when the server takes it for nobody, or a connection fails", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "podwright-kube-"));
+    opened.push(() => void rm(directory, { recursive: true }));
+    const [token, ca] = [join(directory, "token"), join(directory, "ca")];
+    await Promise.all([writeFile(token, "old"), writeFile(ca, authority.certificate)]);
+    const other = new CertificateAuthority("other");
+    const theirs = other.issue({ subject: { commonName: "api" }, names: ["127.0.0.1"], usages: ["server"] });
+    const server = createHttpsServer({ cert: theirs.certificate, key: theirs.key }, (request, response) => {
+      response.writeHead(request.headers.authorization === "Bearer new" ? 200 : 403).end();
+    });
+    const clock = new ManualClock();
+    const access: KubeAccess = {
+      server: `https://127.0.0.1:${await listen(server)}`,
+      ca: { kind: "file", path: ca },
+      serverName: undefined,
+      insecure: false,
+      user: { token: { kind: "file", path: token } },
+    };
+    const deps = { clock, files: systemFiles, processes: systemProcesses, userAgent: "test" };
+    const transport = openKubeTransport(access, deps);
+    opened.push(() => transport[Symbol.dispose]());
+    await assert.rejects(send(transport), /did not sign its certificate/);
+    await writeFile(ca, other.certificate);
+    await clock.advance(1000);
+    assert.equal((await send(transport)).status, 403);
+    await writeFile(token, "new");
+    await clock.advance(1000);
     assert.equal((await send(transport)).status, 200);
   });
 

@@ -60,9 +60,16 @@ export function openKubeTransport(
         insecure: access.insecure,
       };
       const whole = { ...request, path: `${base}${request.path}` };
-      const response = await lane(request.lane).send(whole, headers, endpoint, identity);
-      if (response.status === 401) credentials.refused();
-      return response;
+      try {
+        const response = await lane(request.lane).send(whole, headers, endpoint, identity);
+        if (response.status === 401) credentials.refused(identity);
+        // Without a credential that it knows a server may take us for nobody (system:anonymous).
+        else if (response.status === 403) credentials.doubted();
+        return response;
+      } catch (error) {
+        credentials.doubted();
+        throw error;
+      }
     },
     [Symbol.dispose]: () => {
       for (const each of lanes.values()) each.close();

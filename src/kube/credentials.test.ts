@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { systemFiles } from "../linux/files.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import { Credentials } from "./credentials.ts";
+import type { KubeAccess, TextSource } from "./kubeconfig.ts";
+
+const directory = await mkdtemp(join(tmpdir(), "podwright-credentials-"));
+after(() => rm(directory, { recursive: true }));
+
+const authority = new CertificateAuthority("test-ca");
+const signal = new AbortController().signal;
+
+function file(name: string): TextSource & { readonly kind: "file" } {
+  return { kind: "file", path: join(directory, name) };
+}
+
+async function write(name: string, text: string): Promise<void> {
+  await writeFile(join(directory, name), text);
+}
+
+function open(changed: Partial<KubeAccess>): { readonly credentials: Credentials; readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  const server = "https://api.example:6443";
+  const access: KubeAccess = { server, ca: undefined, serverName: undefined, insecure: false, user: {}, ...changed };
+  return { credentials: new Credentials(access, { clock, files: systemFiles, processes: systemProcesses }), clock };
+}
+
+describe("Credentials", () => {
+  test("a token's file that is empty for an instant leaves the token that was", async () => {
+    await write("token", "old\n");
+    const { credentials, clock } = open({ user: { token: file("token") } });
+    assert.equal((await credentials.identity(signal)).token, "old");
+    for (const bad of ["", " \n", "s3cret\r\nX-Evil: 1", "s\u0000"]) {
+      await write("token", bad);
+      await clock.advance(60_000);
+      assert.equal((await credentials.identity(signal)).token, "old", JSON.stringify(bad));
+    }
+    await write("token", "new\n");
+    await clock.advance(1000);
+    assert.equal((await credentials.identity(signal)).token, "new");
+  });
+
+  test("a token that is none is an error that does not show it, until the file holds one", async () => {
+    await write("none", "s3cret\nX-Evil: 1");
+    const { credentials } = open({ user: { token: file("none") } });
+    await assert.rejects(credentials.identity(signal), (error: Error) => {
+      assert.match(error.message, /^credentials of the kubeconfig: the token in \/.*\/none holds a line break/);
+      return !error.message.includes("s3cret");
+    });
+    await write("none", "");
+    await assert.rejects(credentials.identity(signal), /the token in \/.*\/none is empty/);
+    await write("none", "good");
+    assert.equal((await credentials.identity(signal)).token, "good");
+  });
+
+  test("a certificate counts together with its key only", async () => {
+    const [first, second] = ["a", "b"].map((commonName) =>
+      authority.issue({ subject: { commonName }, usages: ["client"] }),
+    );
+    assert.ok(first && second);
+    await Promise.all([write("cert", first.certificate), write("key", first.key)]);
+    const { credentials, clock } = open({ user: { certificate: { cert: file("cert"), key: file("key") } } });
+    const old = { cert: first.certificate, key: first.key };
+    assert.deepEqual((await credentials.identity(signal)).certificate, old);
+    await write("cert", second.certificate);
+    await clock.advance(60_000);
+    assert.deepEqual((await credentials.identity(signal)).certificate, old);
+    await write("key", second.key);
+    await clock.advance(1000);
+    assert.deepEqual((await credentials.identity(signal)).certificate, { cert: second.certificate, key: second.key });
+    await write("key", first.key);
+    await assert.rejects(
+      open({ user: { certificate: { cert: file("cert"), key: file("key") } } }).credentials.identity(signal),
+      /^KubeConnectionError: API server api.example:6443: the kubeconfig's key is not that of its certificate/,
+    );
+  });
+
+  test("an authority's file that is empty or cut off for an instant leaves the authority that was", async () => {
+    await write("ca", authority.certificate);
+    const { credentials, clock } = open({ ca: file("ca") });
+    assert.equal(await credentials.authority(), authority.certificate);
+    const next = new CertificateAuthority("next").certificate;
+    for (const bad of ["", authority.certificate + next.slice(0, 100)]) {
+      await write("ca", bad);
+      await clock.advance(60_000);
+      assert.equal(await credentials.authority(), authority.certificate);
+    }
+    await write("ca", authority.certificate + next);
+    await clock.advance(1000);
+    assert.equal(await credentials.authority(), authority.certificate + next);
+    // Never whom the system trusts in its place.
+    await write("ca", "");
+    await assert.rejects(open({ ca: file("ca") }).credentials.authority(), /\/ca holds no whole certificate in PEM/);
+  });
+});
