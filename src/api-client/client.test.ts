@@ -114,6 +114,28 @@ describe("ApiClient", () => {
     await ends[1];
   });
 
+  test("a list has time for as long as more of it comes", async () => {
+    const kube = new ScriptedKube();
+    const listed = kube.client().list(call);
+    const slow = await kube.next();
+    await slow.open();
+    await slow.write('{"items":');
+    for (let pieces = 0; pieces < 3; pieces++) {
+      await kube.clock.advance(29_000);
+      await slow.write(" ");
+    }
+    await slow.write("[]}");
+    await slow.end();
+    assert.deepEqual(await listed, { items: [] });
+    assert.deepEqual(kube.clock.waits, []);
+    const silent = assert.rejects(kube.client().list(call), /not done within 30 s/);
+    const other = await kube.next();
+    await other.open();
+    await other.write("{");
+    await kube.clock.advance(30_000);
+    await silent;
+  });
+
   test("requests keep their rate, statuses come first, heartbeats are free", async () => {
     const kube = new ScriptedKube();
     const client = kube.client({ requests: { perSecond: 10, burst: 2 } });

@@ -106,9 +106,14 @@ export class ApiClient {
     await this.#json(call, "DELETE", JSON.stringify(options));
   }
 
-  /** One page of a collection, or all of it, as it came. */
+  /** One page of a collection, or all of it, as it came: over a slow link it has time for as long as more of it comes. */
   async list(call: ApiCall<ApiObject>): Promise<unknown> {
-    return await this.#json(call, "GET");
+    const request = this.#request(call, "GET", undefined, undefined);
+    const what = describe(request);
+    await this.#turn(call, "GET", "later");
+    return await withDeadline(this.#clock, what, requestTimeoutMs, call.signal, async (deadline, goesOn) => {
+      return await this.#answer(what, { ...request, signal: deadline }, goesOn);
+    });
   }
 
   /** A watch: the answer's body as it comes, until the call's signal aborts. Only its beginning has a deadline. */
@@ -148,10 +153,15 @@ export class ApiClient {
     await this.#turn(call, method, lane === "status" ? "first" : "later");
     const limitMs = lane === "heartbeats" ? this.#heartbeatTimeoutMs : requestTimeoutMs;
     return await withDeadline(this.#clock, what, limitMs, signal, async (deadline) => {
-      const response = await this.#transport.send({ ...request, signal: deadline });
-      if (isFailure(response)) throw await failureOf(what, response);
-      return parseAnswer(what, await readText(what, response), response);
+      return await this.#answer(what, { ...request, signal: deadline });
     });
+  }
+
+  /** @param goesOn told of each piece that comes */
+  async #answer(what: string, request: KubeRequest, goesOn?: () => void): Promise<unknown> {
+    const response = await this.#transport.send(request);
+    if (isFailure(response)) throw await failureOf(what, response);
+    return parseAnswer(what, await readText(what, response, goesOn), response);
   }
 
   async #turn(
@@ -202,11 +212,12 @@ function describe({ method, path }: KubeRequest): string {
   return `${method} ${path.split("?")[0] ?? ""}`;
 }
 
-async function readText(what: string, { body }: KubeResponse): Promise<string> {
+async function readText(what: string, { body }: KubeResponse, goesOn?: () => void): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let length = 0;
   for await (const chunk of body) {
+    goesOn?.();
     length += chunk.length;
     if (length > longestAnswerBytes) {
       throw new ApiDecodeError(`${what}: the answer is longer than ${longestAnswerBytes} bytes`);

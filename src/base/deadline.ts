@@ -15,14 +15,15 @@ export class DeadlineError extends Error {
 
 /**
  * Runs `work` with a signal that aborts when `signal` does or, with a {@link DeadlineError}, after `limitMs`.
- * Settles at that moment even when `work` does not listen to the signal.
+ * Settles at that moment even when `work` does not listen to the signal. Work that is seen to go on may say so, and then
+ * has `limitMs` anew: a deadline for silence.
  */
 export async function withDeadline<T>(
   clock: Clock,
   wait: string,
   limitMs: number,
   signal: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal, goesOn: () => void) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
   const controller = new AbortController();
@@ -34,6 +35,18 @@ export async function withDeadline<T>(
     controller.abort(reason);
   };
   using _signal = onAbort(signal, () => abort(signal?.reason));
-  using _timer = clock.timer(wait, limitMs, () => abort(new DeadlineError(wait, limitMs)));
-  return await Promise.race([work(controller.signal), aborted.promise]);
+  const begin = (): Disposable => clock.timer(wait, limitMs, () => abort(new DeadlineError(wait, limitMs)));
+  let timer: Disposable | undefined = begin();
+  const goesOn = (): void => {
+    // Work that outlives its deadline has none any more.
+    if (timer === undefined) return;
+    timer[Symbol.dispose]();
+    timer = begin();
+  };
+  try {
+    return await Promise.race([work(controller.signal, goesOn), aborted.promise]);
+  } finally {
+    timer[Symbol.dispose]();
+    timer = undefined;
+  }
 }
