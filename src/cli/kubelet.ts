@@ -45,7 +45,7 @@ import { machineInfo } from "./machine-info.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { certificateDirectory, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
-import { servingCertificates } from "./serving-certificates.ts";
+import { readClientAuthorities, servingCertificates } from "./serving-certificates.ts";
 import { servePodsApis } from "./pods-apis.ts";
 import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
@@ -200,8 +200,9 @@ function sourcesOf(configuration: KubeletConfiguration): NodeSources {
 }
 
 /** What has to be so before anything is done, and what this process does to itself. */
-async function checkMachine({ ports, log, configuration, flags }: Daemon): Promise<void> {
+async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
   cloudOptions(flags);
+  if (served !== undefined) await readClientAuthorities(ports.files, served);
   if (process.getuid?.() !== 0) {
     throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
       remedy: "run it with sudo",

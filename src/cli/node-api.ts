@@ -21,7 +21,7 @@ import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
-import { sameMaterial, type ServingParts, tlsMaterial, watchMaterial } from "./serving-certificates.ts";
+import { sameMaterial, type ServingParts, tlsMaterial, warnOfExpired, watchMaterial } from "./serving-certificates.ts";
 
 /** What the API is served from. */
 export interface NodeApiParts extends ApiSubject, ServingParts {
@@ -108,6 +108,7 @@ async function servePrivately(
     material = await tlsMaterial(parts, settings);
     const options = { host, port, minVersion, ciphers, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
     server = await serveHttps(handler, material, options);
+    warnOfExpired(parts, settings, material);
     log.info("the kubelet's API is served", { address: server.address });
     return server;
   });

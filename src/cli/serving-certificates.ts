@@ -1,5 +1,6 @@
 import { basename, dirname } from "node:path/posix";
 import type { ApiClient } from "../api-client/client.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { CertificateManager } from "../certificates/certificate-manager.ts";
 import { CertificateStore } from "../certificates/certificate-store.ts";
 import { servingWish } from "../certificates/wish.ts";
@@ -8,8 +9,10 @@ import { featureGates } from "../config/feature-gates.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import { systemCertificateTools } from "../linux/certificate-tools.ts";
 import { selfSignedCertificate } from "../linux/certificates.ts";
+import { authoritiesProblem } from "../linux/client-certificate.ts";
 import type { TlsMaterial } from "../linux/https-server.ts";
 import type { HostAddresses } from "../node/host-addresses.ts";
+import { FileError, type Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 
@@ -62,6 +65,34 @@ export async function servingCertificates(
 }
 
 /**
+ * The certificates of those whose clients are known, PEM; undefined: nobody's are.
+ * @throws PodwrightError (bad input) when there is no file, or a file with none: every client would be a stranger
+ */
+export async function readClientAuthorities(
+  files: Pick<Files, "read">,
+  { clientAuthoritiesFile }: Pick<ServingSettings, "clientAuthoritiesFile">,
+): Promise<string | undefined> {
+  if (clientAuthoritiesFile === undefined) return undefined;
+  const unusable = (problem: string, cause?: unknown): PodwrightError => {
+    const message = `unable to load client CA file ${JSON.stringify(clientAuthoritiesFile)}: ${problem}`;
+    return new PodwrightError(ExitCode.badInput, message, {
+      cause,
+      remedy: "authentication.x509.clientCAFile (--client-ca-file) names a PEM file of the authorities' certificates",
+    });
+  };
+  let text: string;
+  try {
+    text = new TextDecoder().decode(await files.read(clientAuthoritiesFile, maxFileBytes));
+  } catch (error) {
+    if (error instanceof FileError) throw unusable(errorMessage(error), error);
+    throw error;
+  }
+  const problem = authoritiesProblem(text);
+  if (problem !== undefined) throw unusable(problem);
+  return text;
+}
+
+/**
  * From the cluster's signer, from the files of the configuration, or from a pair in the certificate directory, which is
  * made when it is missing.
  */
@@ -71,8 +102,8 @@ export async function tlsMaterial(parts: ServingParts, settings: ServingSettings
   const read = async (path: string): Promise<string> => {
     return new TextDecoder().decode(await files.read(path, maxFileBytes));
   };
-  const { serving, clientAuthoritiesFile } = settings;
-  const clientAuthorities = clientAuthoritiesFile === undefined ? undefined : await read(clientAuthoritiesFile);
+  const { serving } = settings;
+  const clientAuthorities = await readClientAuthorities(files, settings);
   const { servingCertificates: manager } = parts;
   if (manager !== undefined) {
     const { certificate, key } = manager.current ?? {};
@@ -94,6 +125,22 @@ export async function tlsMaterial(parts: ServingParts, settings: ServingSettings
     await files.writeAtomic(paths.certificate, made.certificate, 0o644);
   }
   return { certificate: await read(paths.certificate), key: await read(paths.key), clientAuthorities };
+}
+
+/** Of a pair that podwright made itself, and nobody renews: said once, at the start. */
+export function warnOfExpired(
+  { ports, log, certificateDirectory, servingCertificates: manager }: ServingParts,
+  { serving }: ServingSettings,
+  { certificate }: TlsMaterial,
+): void {
+  if (manager !== undefined || serving !== undefined || certificate === undefined) return;
+  const notAfterMs = systemCertificateTools.certificates(certificate)[0]?.notAfterMs ?? Infinity;
+  if (ports.clock.now() <= notAfterMs) return;
+  log.warn("the serving certificate that podwright made for itself has expired", {
+    file: `${certificateDirectory}/${generatedName}.crt`,
+    expired: new Date(notAfterMs).toISOString(),
+    remedy: `remove it and ${generatedName}.key beside it: the next start makes another pair`,
+  });
 }
 
 export function sameMaterial(a: TlsMaterial | undefined, b: TlsMaterial): boolean {

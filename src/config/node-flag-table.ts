@@ -24,7 +24,10 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   "root-dir": honoured("string", "where pods' directories are; /var/lib/kubelet"),
   "state-dir": honoured("string", "podwright's own state, for the client commands too; <root-dir>/podwright"),
   "hostname-override": honoured("string", "the node's name instead of the hostname"),
-  "node-ip": honoured("string", "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family"),
+  "node-ip": honoured(
+    "string",
+    "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; without it one of the machine's is found as upstream does, and looked at again with each status",
+  ),
   "node-labels": honoured("map", "labels that the Node gets when it is registered"),
   "lock-file": honoured("string", "a file that is locked while the kubelet runs; it waits for the lock"),
   "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),

@@ -69,9 +69,12 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
+function certificateBlocks(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/gu) ?? [];
+}
+
 function parse(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/gu) ?? [];
-  return blocks.flatMap((block) => {
+  return certificateBlocks(pem).flatMap((block) => {
     try {
       return [new X509Certificate(block)];
     } catch {
@@ -79,6 +82,24 @@ function parse(pem: string): readonly X509Certificate[] {
       return [];
     }
   });
+}
+
+/**
+ * What makes a PEM text useless as a list of authorities: it names none, or one that is no certificate. With such a list
+ * every client would be a stranger. Undefined: nothing.
+ */
+export function authoritiesProblem(pem: string): string | undefined {
+  if (pem.trim() === "") return "it is empty";
+  const blocks = certificateBlocks(pem);
+  if (blocks.length === 0) return "it holds no certificate in PEM";
+  const unread = blocks.findIndex((block) => {
+    try {
+      return new X509Certificate(block) === undefined;
+    } catch {
+      return true;
+    }
+  });
+  return unread < 0 ? undefined : `certificate ${unread + 1} of ${blocks.length} can't be read`;
 }
 
 function all(value: string | readonly string[] | undefined): readonly string[] {
