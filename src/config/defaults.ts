@@ -1,3 +1,4 @@
+import { featureGates, type FeatureGates } from "./feature-gates.ts";
 import { parseGoDuration } from "./go-duration.ts";
 import type { PartialConfiguration } from "./schema.ts";
 
@@ -16,9 +17,14 @@ export type KubeletConfiguration = ReturnType<typeof defaulted>;
 /**
  * Fills in the defaults (pkg/kubelet/apis/config/v1beta1/defaults.go of Kubernetes 1.36). Where upstream can't tell an
  * empty text, a zero or a duration of zero from a field that isn't there, those mean the default too. Pure.
+ * @param flagGates feature gates of the command line, which come before those of the configuration: two fields have
+ * defaults only while their gates are on
  */
-export function withDefaults(given: PartialConfiguration): KubeletConfiguration {
-  return defaulted(given);
+export function withDefaults(
+  given: PartialConfiguration,
+  flagGates: Readonly<Record<string, boolean>> = {},
+): KubeletConfiguration {
+  return defaulted(given, featureGates({ ...given.featureGates, ...flagGates }));
 }
 
 /** The zero value of these fields means that they are not set. */
@@ -32,7 +38,7 @@ function unlessZero<T extends string | number>(value: T | undefined, fallback: T
   return value === undefined || isUnset(value) ? fallback : value;
 }
 
-function defaulted(given: PartialConfiguration) {
+function defaulted(given: PartialConfiguration, gates: FeatureGates) {
   return {
     ...given,
     enableServer: given.enableServer ?? true,
@@ -43,7 +49,7 @@ function defaulted(given: PartialConfiguration) {
     ...access(given),
     registryPullQPS: given.registryPullQPS ?? 5,
     registryBurst: unlessZero(given.registryBurst, 10),
-    imagePullCredentialsVerificationPolicy: verificationPolicy(given),
+    imagePullCredentialsVerificationPolicy: verificationPolicy(given, gates),
     eventRecordQPS: given.eventRecordQPS ?? 50,
     eventBurst: unlessZero(given.eventBurst, 100),
     enableDebuggingHandlers: given.enableDebuggingHandlers ?? true,
@@ -99,7 +105,7 @@ function defaulted(given: PartialConfiguration) {
     localStorageCapacityIsolation: given.localStorageCapacityIsolation ?? true,
     containerRuntimeEndpoint: given.containerRuntimeEndpoint || "unix:///run/containerd/containerd.sock",
     failCgroupV1: given.failCgroupV1 ?? true,
-    crashLoopBackOff: crashLoopBackOff(given),
+    crashLoopBackOff: crashLoopBackOff(given, gates),
   };
 }
 
@@ -149,16 +155,19 @@ function access({ authentication = {}, authorization = {} }: PartialConfiguratio
   };
 }
 
-/** Defaults of two fields that exist only behind feature gates, on unless the configuration itself turns them off. */
-function verificationPolicy(given: PartialConfiguration): string {
+/** Defaults of two fields that exist only behind feature gates. */
+function verificationPolicy(given: PartialConfiguration, gates: FeatureGates): string {
   const policy = given.imagePullCredentialsVerificationPolicy ?? "";
-  if (policy !== "" || given.featureGates?.["KubeletEnsureSecretPulledImages"] === false) return policy;
+  if (policy !== "" || !gates.enabled("KubeletEnsureSecretPulledImages")) return policy;
   return "NeverVerifyPreloadedImages";
 }
 
-function crashLoopBackOff(given: PartialConfiguration): { readonly maxContainerRestartPeriod?: string | undefined } {
+function crashLoopBackOff(
+  given: PartialConfiguration,
+  gates: FeatureGates,
+): { readonly maxContainerRestartPeriod?: string | undefined } {
   const period = given.crashLoopBackOff?.maxContainerRestartPeriod;
-  if (period !== undefined || given.featureGates?.["KubeletCrashLoopBackOffMax"] === false) {
+  if (period !== undefined || !gates.enabled("KubeletCrashLoopBackOffMax")) {
     return { maxContainerRestartPeriod: period };
   }
   return { maxContainerRestartPeriod: "5m0s" };

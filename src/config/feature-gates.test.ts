@@ -19,7 +19,7 @@ test("an unknown gate and a change of a locked one are errors in upstream's word
 
 test("a gate that changes nothing here is told, one at its default is not", () => {
   const gates = featureGates({ EventedPLEG: true, ContainerCheckpoint: true, CustomCPUCFSQuotaPeriod: false });
-  assert.deepEqual(gates.withoutEffect, ["EventedPLEG=true"]);
+  assert.deepEqual(gates.warnings, ["feature gate EventedPLEG=true has no effect in podwright"]);
   assert.equal(gates.enabled("CustomCPUCFSQuotaPeriod"), false);
   assert.deepEqual(gates.errors, []);
 });
@@ -32,4 +32,48 @@ test("AllAlpha and AllBeta set what is not named itself and not locked", () => {
   assert.equal(gates.enabled("KubeletCrashLoopBackOffMax"), true);
   assert.equal(gates.enabled("NodeSwap"), true);
   assert.equal(gates.enabled("NoSuchGate"), false);
+});
+
+test("AllAlpha and AllBeta are told with the gates that podwright looks at, and only where they change some", () => {
+  const warningsOf = (settings: Readonly<Record<string, boolean>>): string => featureGates(settings).warnings.join();
+  assert.equal(warningsOf({ AllAlpha: true }), "feature gate AllAlpha=true has no effect in podwright beyond PodsAPI");
+  assert.equal(warningsOf({ AllAlpha: true, PodsAPI: false }), "feature gate AllAlpha=true has no effect in podwright");
+  assert.match(warningsOf({ AllBeta: false }), /beyond ComponentFlagz, .*KubeletCrashLoopBackOffMax/);
+  assert.equal(warningsOf({ AllBeta: true }), "feature gate AllBeta=true has no effect in podwright");
+  assert.equal(warningsOf({ AllAlpha: false }), "");
+});
+
+test("gates that 1.36 locks can't be changed", () => {
+  const settings = {
+    SidecarContainers: false,
+    CustomResourceFieldSelectors: false,
+    RetryGenerateName: false,
+    SeparateCacheWatchRPC: true,
+  };
+  assert.deepEqual(
+    featureGates(settings).errors,
+    Object.entries(settings).map(([name, value]) => {
+      return `cannot set feature gate ${name} to ${value}, feature is locked to ${!value}`;
+    }),
+  );
+});
+
+test("a gate that is on needs those it depends on", () => {
+  assert.deepEqual(featureGates({ GracefulNodeShutdown: false }).errors, [
+    "GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
+    "WindowsGracefulNodeShutdown is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
+  ]);
+  const both = { NodeDeclaredFeatures: false, PodLevelResources: false };
+  assert.ok(
+    featureGates(both).errors.includes(
+      "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: [NodeDeclaredFeatures PodLevelResources]",
+    ),
+  );
+  assert.deepEqual(featureGates({ AllBeta: false }).errors, [], "what goes off together is whole");
+  assert.deepEqual(featureGates({}).errors, []);
+  assert.deepEqual(
+    featureGates({ GracefulNodeShutdown: false, NoSuch: true }).errors,
+    ["unrecognized feature gate: NoSuch"],
+    "as upstream, which looks no further then",
+  );
 });

@@ -22,29 +22,30 @@ const groups: readonly GateGroup[] = [
     names: `
       APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
       AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions CRDValidationRatcheting
-      CSIServiceAccountTokenSecrets ConsistentListFromCache DRAAdminAccess DeclarativeValidation
-      DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout ExternalServiceAccountTokenSigner
-      ImageMaximumGCAge ImageVolume InOrderInformers InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy
-      JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz KubeletPSI
-      KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing LogarithmicScaleDown
-      MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator MutableCSINodeAllocatableCount NFTablesProxyMode
-      NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion PodLifecycleSleepAction
-      PodLifecycleSleepActionAllowZero PodObservedGenerationTracking PodSchedulingReadiness
+      CSIServiceAccountTokenSecrets ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess
+      DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+      ExternalServiceAccountTokenSigner ImageMaximumGCAge ImageVolume InOrderInformers InPlacePodVerticalScaling
+      JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI
+      KubeletFineGrainedAuthz KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
+      LogarithmicScaleDown MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator MutableCSINodeAllocatableCount
+      NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion
+      PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodObservedGenerationTracking PodSchedulingReadiness
       PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure RecursiveReadOnlyMounts
       RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization
-      SELinuxChangePolicy SELinuxMountReadWriteOncePod SchedulerQueueingHints SeparateTaintEvictionController
-      ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
-      ServiceAccountTokenPodNodeInfo StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
-      StructuredAuthenticationConfiguration SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions
-      UserNamespacesSupport VolumeAttributesClass WinDSR WinOverlay`,
+      RetryGenerateName SELinuxChangePolicy SELinuxMountReadWriteOncePod SchedulerQueueingHints
+      SeparateTaintEvictionController ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
+      ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo SidecarContainers
+      StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+      SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
+      VolumeAttributesClass WinDSR WinOverlay`,
   },
   {
     stage: "ga",
     enabled: true,
     locked: false,
     names: `
-      AllowServiceExternalIPs CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors DRAPrioritizedList
-      InformerResourceVersion MutatingAdmissionPolicy RetryGenerateName SidecarContainers`,
+      AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
+      MutatingAdmissionPolicy`,
   },
   {
     stage: "beta",
@@ -117,15 +118,15 @@ const groups: readonly GateGroup[] = [
     enabled: true,
     locked: false,
     names: `
-      DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods SeparateCacheWatchRPC
-      ServiceCIDRStatusFieldWiping StorageNamespaceIndex`,
+      DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
+      StorageNamespaceIndex`,
   },
   {
     stage: "deprecated",
     enabled: false,
     locked: true,
     names: `
-      AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver`,
+      AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC`,
   },
   {
     stage: "deprecated",
@@ -152,6 +153,37 @@ const gates: ReadonlyMap<string, Gate> = new Map(
   ),
 );
 
+/**
+ * What gates can't do without (upstream's defaultKubernetesFeatureGateDependencies), less what is locked and there anyway.
+ */
+const dependencies: Readonly<Record<string, readonly string[]>> = {
+  ClusterTrustBundleProjection: ["ClusterTrustBundle"],
+  DRADeviceBindingConditions: ["DRAResourceClaimDeviceStatus"],
+  DRADeviceTaintRules: ["DRADeviceTaints"],
+  DRAResourceClaimGranularStatusAuthorization: ["DRAResourceClaimDeviceStatus"],
+  DRAWorkloadResourceClaims: ["GenericWorkload"],
+  ExtendWebSocketsToKubelet: ["NodeDeclaredFeatures"],
+  GangScheduling: ["GenericWorkload"],
+  GracefulNodeShutdownBasedOnPodPriority: ["GracefulNodeShutdown"],
+  InPlacePodLevelResourcesVerticalScaling: ["NodeDeclaredFeatures", "PodLevelResources"],
+  InPlacePodVerticalScalingInitContainers: ["NodeDeclaredFeatures"],
+  MatchLabelKeysInPodTopologySpreadSelectorMerge: ["MatchLabelKeysInPodTopologySpread"],
+  PodLevelResourceManagers: ["PodLevelResources"],
+  ResourceHealthStatusMessage: ["ResourceHealthStatus"],
+  RestartAllContainersOnContainerExits: ["ContainerRestartRules", "NodeDeclaredFeatures"],
+  StaleControllerConsistencyDaemonSet: ["AtomicFIFO"],
+  StaleControllerConsistencyJob: ["AtomicFIFO"],
+  StaleControllerConsistencyReplicaSet: ["AtomicFIFO"],
+  StaleControllerConsistencyStatefulSet: ["AtomicFIFO"],
+  StorageVersionAPI: ["APIServerIdentity"],
+  TopologyAwareWorkloadScheduling: ["GenericWorkload"],
+  UnknownVersionInteroperabilityProxy: ["APIServerIdentity"],
+  UserNamespacesHostNetworkSupport: ["NodeDeclaredFeatures"],
+  WindowsGracefulNodeShutdown: ["GracefulNodeShutdown"],
+  WorkloadAwarePreemption: ["GangScheduling"],
+  WorkloadWithJob: ["GenericWorkload"],
+};
+
 /** Set every alpha or beta gate that is not named itself. */
 const wholeStages: Readonly<Record<string, Stage>> = { AllAlpha: "alpha", AllBeta: "beta" };
 
@@ -175,37 +207,59 @@ export interface FeatureGates {
   enabled(name: string): boolean;
   /** What is wrong with the settings, in upstream's words. */
   readonly errors: readonly string[];
-  /** Settings that change a gate to which podwright pays no attention. */
-  readonly withoutEffect: readonly string[];
+  /** Of settings that change gates to which podwright pays no attention: alone, or among those that it looks at. */
+  readonly warnings: readonly string[];
 }
 
+type Settings = Readonly<Record<string, boolean>>;
+
 /** Judges the settings of `featureGates` and `--feature-gates`. Pure. */
-export function featureGates(settings: Readonly<Record<string, boolean>> = {}): FeatureGates {
-  const errors: string[] = [];
-  const withoutEffect: string[] = [];
-  for (const [name, value] of Object.entries(settings)) {
-    const gate = gates.get(name);
-    if (name in wholeStages) {
-      if (value) withoutEffect.push(`${name}=${value}`);
-    } else if (gate === undefined) {
-      errors.push(`unrecognized feature gate: ${name}`);
-    } else if (gate.locked && value !== gate.enabled) {
-      errors.push(`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.enabled}`);
-    } else if (value !== gate.enabled && !honoured.has(name)) {
-      withoutEffect.push(`${name}=${value}`);
-    }
-  }
+export function featureGates(settings: Settings = {}): FeatureGates {
+  const enabled = (name: string): boolean => isEnabled(settings, name);
+  const errors = Object.entries(settings).flatMap(([name, value]) => settingProblem(name, value));
   return {
-    errors,
-    withoutEffect,
-    enabled(name) {
-      const gate = gates.get(name);
-      const own = settings[name];
-      if (gate === undefined || gate.locked) return gate?.enabled ?? false;
-      const ofStage = Object.entries(wholeStages).find(([, stage]) => stage === gate.stage);
-      return own ?? (ofStage && settings[ofStage[0]]) ?? gate.enabled;
-    },
+    enabled,
+    errors: errors.length > 0 ? errors : missingDependencies(enabled),
+    warnings: Object.entries(settings).flatMap(([name, value]) => settingWarning(settings, name, value)),
   };
+}
+
+function isEnabled(settings: Settings, name: string): boolean {
+  const gate = gates.get(name);
+  if (gate === undefined || gate.locked) return gate?.enabled ?? false;
+  const ofStage = Object.entries(wholeStages).find(([, stage]) => stage === gate.stage);
+  return settings[name] ?? (ofStage && settings[ofStage[0]]) ?? gate.enabled;
+}
+
+function settingProblem(name: string, value: boolean): string[] {
+  const gate = gates.get(name);
+  if (Object.hasOwn(wholeStages, name)) return [];
+  if (gate === undefined) return [`unrecognized feature gate: ${name}`];
+  if (!gate.locked || value === gate.enabled) return [];
+  return [`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.enabled}`];
+}
+
+function missingDependencies(enabled: (name: string) => boolean): string[] {
+  return Object.entries(dependencies).flatMap(([name, needed]) => {
+    const off = needed.filter((each) => !enabled(each));
+    if (off.length === 0 || !enabled(name)) return [];
+    return [`${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`];
+  });
+}
+
+function settingWarning(settings: Settings, name: string, value: boolean): string[] {
+  const without = `feature gate ${name}=${value} has no effect in podwright`;
+  if (!Object.hasOwn(wholeStages, name)) {
+    const gate = gates.get(name);
+    const matters = gate === undefined || gate.locked || value === gate.enabled || honoured.has(name);
+    return matters ? [] : [without];
+  }
+  const changed = [...gates].filter(([each, { stage, enabled, locked }]) => {
+    return stage === wholeStages[name] && !locked && enabled !== value && settings[each] === undefined;
+  });
+  if (changed.length === 0) return [];
+  const looked = changed.map(([each]) => each).filter((each) => honoured.has(each));
+  return [looked.length === 0 ? without : `${without} beyond ${looked.join(", ")}`];
 }
 
 /** Every known gate, for documentation and tests. */

@@ -120,6 +120,48 @@ test("feature gates of files and of the command line are merged, and the command
   await assert.rejects(loadText("featureGates: {NoSuch: true}"), /unrecognized feature gate: NoSuch/);
 });
 
+test("defaults behind feature gates ask the gates of file and command line, whole stages included", async () => {
+  const off = {
+    crashLoopBackOff: { maxContainerRestartPeriod: undefined },
+    imagePullCredentialsVerificationPolicy: "",
+  };
+  const ofBoth = ({ configuration }: LoadedConfiguration): object => {
+    const { crashLoopBackOff, imagePullCredentialsVerificationPolicy } = configuration;
+    return { crashLoopBackOff, imagePullCredentialsVerificationPolicy };
+  };
+  assert.deepEqual(ofBoth(await loadText("featureGates: {AllBeta: false}")), off);
+  const flag = "--feature-gates=KubeletCrashLoopBackOffMax=false,KubeletEnsureSecretPulledImages=false";
+  assert.deepEqual(ofBoth(await loadText("", flag)), off);
+  assert.deepEqual(ofBoth(await load([flag])), off);
+  const dropIn = { "/f": header, "/d/a.conf": `${header}featureGates: {KubeletCrashLoopBackOffMax: false}` };
+  await assert.rejects(
+    load(["--config", "/f", "--config-dir", "/d"], dropIn),
+    /FeatureGate KubeletCrashLoopBackOffMax not enabled/,
+    "a gate of a drop-in comes after the defaults, as upstream",
+  );
+});
+
+test("all files that are wrong are told, not just the first", async () => {
+  const contents = {
+    "/f": `${header}maxPods: x`,
+    "/d/a.conf": `${header}port: x`,
+    "/d/b.conf": header,
+    "/d/c.conf": "- a",
+  };
+  await assert.rejects(load(["--config", "/f", "--config-dir", "/d"], contents), {
+    exitCode: 2,
+    message: /^\/f:3:1: maxPods: .*\n\/d\/a\.conf:3:1: port: .*\n\/d\/c\.conf.*: expected a KubeletConfiguration/,
+  });
+});
+
+test("a --config-dir that is a file is bad input, with a remedy", async () => {
+  await assert.rejects(load(["--config-dir", "/f"], { "/f": header }), {
+    exitCode: 2,
+    message: "--config-dir /f: is no directory",
+    remedy: "name a directory of *.conf files; a single file is named with --config",
+  });
+});
+
 test("relative paths of a file start at its directory, those of drop-ins and flags where podwright was started", async () => {
   const { configuration } = await loadText(
     "staticPodPath: manifests\nresolvConf: ../run/resolv.conf\npodLogsDir: logs\nauthentication: {x509: {clientCAFile: ca.crt}}",

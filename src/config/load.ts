@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { FileError, type Files } from "../ports/files.ts";
+import { type DirectoryEntry, FileError, type Files } from "../ports/files.ts";
 import type { DecodedConfiguration } from "./decode.ts";
 import { defaultEvictionHard, withDefaults, withLegacyDefaults, type KubeletConfiguration } from "./defaults.ts";
 import { featureGates } from "./feature-gates.ts";
@@ -35,18 +35,17 @@ const maxConfigurationBytes = 1024 * 1024;
  */
 export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFlags): Promise<LoadedConfiguration> {
   const { config, configDir } = flags.node;
-  const warnings: string[] = [...flags.warnings];
-  const layers: ConfigurationLayer[] = [];
-  let configuration = withFlags(withLegacyDefaults(withDefaults({})), flags);
-  if (config) configuration = await baseFile(deps, resolve(deps.workingDirectory, config), layers, warnings);
+  const { base, dropIns } = await readFiles(deps, config, configDir);
+  const decoded = [...(base ? [base] : []), ...dropIns];
+  const warnings: string[] = [...flags.warnings, ...decoded.flatMap((file) => file.warnings)];
+  const layers: ConfigurationLayer[] = decoded.map(({ place, configuration: values }) => ({ place, values }));
+  const flagGates = (flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>;
+  let configuration = base
+    ? baseConfiguration(base, flagGates)
+    : withFlags(withLegacyDefaults(withDefaults({}, flagGates)), flags);
   if (configDir) {
-    for (const path of await dropIns(deps.files, resolve(deps.workingDirectory, configDir))) {
-      const { configuration: values, patch, warnings: found } = await decodeFile(deps.files, path);
-      layers.push({ place: path, values });
-      warnings.push(...found);
-      configuration = mergePatch(configuration, patch) as KubeletConfiguration;
-    }
-    configuration = withDefaults(configuration);
+    for (const { patch } of dropIns) configuration = mergePatch(configuration, patch) as KubeletConfiguration;
+    configuration = withDefaults(configuration, flagGates);
   }
   if (config || configDir) configuration = withFlags(configuration, flags);
   layers.push({ place: "the command line", values: flagLayer(flags.fields) });
@@ -68,20 +67,50 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
   for (const { kind, place, field, because } of unhonoured) {
     if (kind === "ignored") warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
   }
-  warnings.push(...gates.withoutEffect.map((gate) => `feature gate ${gate} has no effect in podwright`));
+  warnings.push(...gates.warnings);
   return { configuration, warnings };
 }
 
-async function baseFile(
-  deps: LoadDependencies,
-  path: string,
-  layers: ConfigurationLayer[],
-  warnings: string[],
-): Promise<KubeletConfiguration> {
-  const decoded = await decodeFile(deps.files, path);
-  layers.push({ place: path, values: decoded.configuration });
-  warnings.push(...decoded.warnings);
-  const configuration = withAbsolutePaths(withDefaults(decoded.configuration), dirname(path));
+interface DecodedFile extends DecodedConfiguration {
+  readonly place: string;
+}
+
+/** @throws PodwrightError (bad input) for all files that can't be used, not just for the first */
+async function readFiles(
+  { files, workingDirectory }: LoadDependencies,
+  config: string | undefined,
+  configDir: string | undefined,
+): Promise<{ readonly base: DecodedFile | undefined; readonly dropIns: readonly DecodedFile[] }> {
+  const paths = [
+    ...(config ? [resolve(workingDirectory, config)] : []),
+    ...(configDir ? await dropInPaths(files, resolve(workingDirectory, configDir)) : []),
+  ];
+  const decoded: DecodedFile[] = [];
+  const errors: PodwrightError[] = [];
+  for (const path of paths) {
+    try {
+      decoded.push({ place: path, ...(await decodeFile(files, path)) });
+    } catch (error) {
+      if (!(error instanceof PodwrightError)) throw error;
+      errors.push(error);
+    }
+  }
+  const [first, ...more] = errors;
+  if (first !== undefined && more.length === 0) throw first;
+  if (first !== undefined) {
+    const { remedy } = errors.find((error) => error.remedy !== undefined) ?? {};
+    const message = errors.map((error) => error.message).join("\n");
+    throw new PodwrightError(ExitCode.badInput, message, { cause: first, ...(remedy !== undefined && { remedy }) });
+  }
+  const [base, ...rest] = decoded;
+  return config ? { base, dropIns: rest } : { base: undefined, dropIns: decoded };
+}
+
+function baseConfiguration(
+  { place, configuration: given }: DecodedFile,
+  flagGates: Readonly<Record<string, boolean>>,
+): KubeletConfiguration {
+  const configuration = withAbsolutePaths(withDefaults(given, flagGates), dirname(place));
   const { evictionHard, mergeDefaultEvictionSettings } = configuration;
   if (evictionHard === undefined) return { ...configuration, evictionHard: { ...defaultEvictionHard } };
   if (!mergeDefaultEvictionSettings) return configuration;
@@ -105,18 +134,30 @@ async function decodeFile(files: LoadDependencies["files"], path: string): Promi
 }
 
 /** The `.conf` files in the directory and below it, in lexical order. */
-async function dropIns(files: LoadDependencies["files"], directory: string): Promise<string[]> {
-  if ((await files.stat(directory)) === undefined) {
-    throw new PodwrightError(ExitCode.badInput, `--config-dir ${directory}: no such directory`);
-  }
+async function dropInPaths(files: LoadDependencies["files"], directory: string): Promise<string[]> {
   const paths: string[] = [];
-  const entries = (await files.list(directory)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  for (const { name, type } of entries) {
+  for (const { name, type } of (await listed(files, directory)).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(directory, name);
-    if (type === "directory") paths.push(...(await dropIns(files, path)));
+    if (type === "directory") paths.push(...(await dropInPaths(files, path)));
     else if (name.endsWith(".conf")) paths.push(path);
   }
   return paths;
+}
+
+async function listed(files: LoadDependencies["files"], directory: string): Promise<readonly DirectoryEntry[]> {
+  const unusable = (problem: string, cause?: unknown): PodwrightError => {
+    return new PodwrightError(ExitCode.badInput, `--config-dir ${directory}: ${problem}`, {
+      cause,
+      remedy: "name a directory of *.conf files; a single file is named with --config",
+    });
+  };
+  try {
+    if ((await files.stat(directory)) === undefined) throw unusable("no such directory");
+    return await files.list(directory);
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    throw unusable(error.code === "ENOTDIR" ? "is no directory" : errorMessage(error), error);
+  }
 }
 
 /** The command line over a configuration. Gates that it does not name stay as they are. */
