@@ -19,6 +19,7 @@ import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import type { Node, NodeSources } from "../engine/node.ts";
+import { checkReservedProcessors } from "../engine/reserved-processors.ts";
 import { subordinateIds } from "../engine/subordinate-ids.ts";
 import { waitForRuntime } from "../engine/wait-for-runtime.ts";
 import { systemHashing } from "../linux/hashing.ts";
@@ -203,6 +204,7 @@ function sourcesOf(configuration: KubeletConfiguration): NodeSources {
 async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
   cloudOptions(flags);
   if (served !== undefined) await readClientAuthorities(ports.files, served);
+  await checkReservedProcessors(ports.files, configuration.reservedSystemCPUs);
   if (process.getuid?.() !== 0) {
     throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
       remedy: "run it with sudo",

@@ -10,7 +10,7 @@ import type { PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
 import type { JournalInput, Recorder } from "../journal/entry.ts";
 import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet.ts";
-import { milliseconds } from "../config/settings.ts";
+import { streamingIdleMs } from "../config/serving.ts";
 import { nodeApi, type NodeApiDependencies, registeredRoutes } from "../node-api/routes.ts";
 import type { ApiHandler } from "../ports/api-server.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
@@ -171,7 +171,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const engineApi = localApi(engineRoutes(node.engine), apiDependencies({ ...parts, ...parts.subject }, node, true));
   const api = withPage(withFigures(figures, ports.compression, engineApi), pageRoutes(node.page, pageAssets));
   const server = await serveUnix(layout.engineSocket, api, {
-    streamingIdleMs: milliseconds(parts.subject.configuration.streamingConnectionIdleTimeout),
+    streamingIdleMs: streamingIdleMs(parts.subject.configuration),
     onError: (error, request) => log.error("request failed", { ...request, error: String(error) }),
   });
   log.info("engine started", {

@@ -1,10 +1,13 @@
 /**
- * How the text of a flag becomes a value. Lists and maps add up when a flag is repeated; the first one replaces what a
+ * How the text of a flag becomes a value. Lists and maps, but for taints, add up when a flag is repeated; the first one replaces what a
  * file says.
  */
 export type FlagKind =
   | "bool"
+  /** Of 32 bits. */
   | "int"
+  /** Of 64 bits. */
+  | "long"
   | "duration"
   | "string"
   /** An IP address. */
@@ -13,6 +16,8 @@ export type FlagKind =
   | "list"
   /** `key=value,…` */
   | "map"
+  /** `key=value,…`; a key alone has an empty value. */
+  | "labels"
   /** One `key=value` a flag; the value may hold commas. */
   | "pair"
   /** `key<value,…` */
@@ -21,7 +26,7 @@ export type FlagKind =
   | "booleans"
   /** `key:value,…`, several values a key. */
   | "headers"
-  /** `key=value:Effect,…` */
+  /** `key=value:Effect,…`; a later one replaces what came before. */
   | "taints"
   /** `node:type=quantity,…` */
   | "reservedMemory"
@@ -100,7 +105,7 @@ const table: Readonly<Record<string, readonly [FlagKind, string]>> = {
   "make-iptables-util-chains": ["bool", "makeIPTablesUtilChains"],
   "manifest-url": ["string", "staticPodURL"],
   "manifest-url-header": ["headers", "staticPodURLHeader"],
-  "max-open-files": ["int", "maxOpenFiles"],
+  "max-open-files": ["long", "maxOpenFiles"],
   "max-pods": ["int", "maxPods"],
   "memory-manager-policy": ["string", "memoryManagerPolicy"],
   "minimum-image-ttl-duration": ["duration", "imageMinimumGCAge"],
@@ -109,7 +114,7 @@ const table: Readonly<Record<string, readonly [FlagKind, string]>> = {
   "oom-score-adj": ["int", "oomScoreAdj"],
   "pod-cidr": ["string", "podCIDR"],
   "pod-manifest-path": ["string", "staticPodPath"],
-  "pod-max-pids": ["int", "podPidsLimit"],
+  "pod-max-pids": ["long", "podPidsLimit"],
   "pods-per-core": ["int", "podsPerCore"],
   port: ["int", "port"],
   "protect-kernel-defaults": ["bool", "protectKernelDefaults"],

@@ -9,6 +9,7 @@ class FlagValueError extends Error {}
 /**
  * The JSON value of a flag of the kind.
  * @param before what the flag gave the last time, when it is repeated: lists and maps go on with it
+ * @returns undefined when it says nothing: an empty text leaves an address, or reserved memory, as it was
  * @throws FlagValueError
  */
 export function flagValue(kind: FlagKind, text: string, before: unknown): unknown {
@@ -16,20 +17,24 @@ export function flagValue(kind: FlagKind, text: string, before: unknown): unknow
     case "bool":
       return parseBool(text);
     case "int":
-      if (!/^[+-]?\d{1,15}$/u.test(text)) throw new FlagValueError("expected a whole number");
-      return Number(text);
+      return whole(text, 32n);
+    case "long":
+      return whole(text, 64n);
     case "duration":
       if (parseGoDuration(text) === undefined) throw new FlagValueError('expected a duration such as "10s" or "1h30m"');
       return text;
     case "string":
       return text;
     case "ip":
+      if (text === "") return before;
       if (!isIpAddress(text)) throw new FlagValueError("expected an IP address");
       return text;
     case "list":
       return [...listOf(before), ...(text === "" ? [] : text.split(","))];
     case "map":
       return { ...mapOf(before), ...pairs(text.split(","), "=") };
+    case "labels":
+      return { ...mapOf(before), ...labels(text) };
     case "pair":
       return { ...mapOf(before), ...pairs([text], "=") };
     case "thresholds":
@@ -39,8 +44,9 @@ export function flagValue(kind: FlagKind, text: string, before: unknown): unknow
     case "headers":
       return headers(text, mapOf(before));
     case "taints":
-      return [...listOf(before), ...items(text).map(taint)];
+      return items(text).map(taint);
     case "reservedMemory":
+      if (text === "") return before;
       return [...listOf(before), ...text.split(";").map(memoryReservation)];
     case "vmodule":
       return [...listOf(before), ...items(text).map(verbosityPattern)];
@@ -52,6 +58,15 @@ function parseBool(text: string): boolean {
   if (["1", "t", "T", "true", "TRUE", "True"].includes(text)) return true;
   if (["0", "f", "F", "false", "FALSE", "False"].includes(text)) return false;
   throw new FlagValueError("expected true or false");
+}
+
+/** Beyond what a number says exactly, the nearest that it can. */
+function whole(text: string, bits: bigint): number {
+  if (!/^[+-]?\d{1,30}$/u.test(text)) throw new FlagValueError("expected a whole number");
+  const value = BigInt(text.replace(/^\+/u, ""));
+  const beyond = 1n << (bits - 1n);
+  if (value < -beyond || value >= beyond) throw new FlagValueError(`value out of range: it does not fit int${bits}`);
+  return Number(value);
 }
 
 function listOf(before: unknown): readonly unknown[] {
@@ -75,6 +90,14 @@ function pairs(parts: readonly string[], separator: string): Record<string, stri
       return [part.slice(0, at).trim(), part.slice(at + 1).trim()] as const;
     });
   return Object.fromEntries(entries);
+}
+
+function labels(text: string): Record<string, string> {
+  const entries = items(text).map((item) => {
+    const at = item.indexOf("=");
+    return at < 0 ? [item.trim(), ""] : [item.slice(0, at).trim(), item.slice(at + 1).trim()];
+  });
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 function booleans(text: string): Record<string, boolean> {

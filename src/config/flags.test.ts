@@ -62,11 +62,13 @@ test("lists and maps add up over repeated flags", () => {
 const sampleValues = {
   bool: "true",
   int: "7",
+  long: "7",
   duration: "7s",
   string: "x",
   ip: "10.0.0.7",
   list: "a,b",
   map: "a=1",
+  labels: "a=1,b",
   pair: "a=1",
   thresholds: "a<1",
   booleans: "A=true",
@@ -97,7 +99,10 @@ const refused: readonly (readonly [words: readonly string[], message: RegExp])[]
   [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: expected a duration/],
   [["--fail-swap-on=maybe"], /^invalid argument "maybe" for --fail-swap-on: expected true or false$/],
   [["--address=localhost"], /expected an IP address$/],
-  [["--node-labels=a"], /malformed pair "a", expect key=value$/],
+  [["--system-reserved=a"], /malformed pair "a", expect key=value$/],
+  [["--max-pods=3000000000"], /^invalid argument "3000000000" for --max-pods: value out of range/],
+  [["--pod-max-pids=9223372036854775808"], /value out of range: it does not fit int64$/],
+  [["--", "run"], /^unknown command "run"$/],
   [["--manifest-url-header=secret"], /^invalid argument for --manifest-url-header: malformed pair, expect key:value$/],
 ];
 
@@ -106,6 +111,36 @@ for (const [words, message] of refused) {
     assert.throws(() => parseKubeletFlags(words), { name: "PodwrightError", exitCode: 2, message });
   });
 }
+
+test("a bare -- ends the flags", () => assert.deepEqual(fieldsOf("--port=1", "--"), { port: 1 }));
+
+test("an empty text leaves an address and reserved memory as they were, and takes taints away", () => {
+  const words = ["--address=10.0.0.7", "--reserved-memory=0:memory=1Gi", "--register-with-taints=a:NoSchedule"];
+  assert.deepEqual(fieldsOf("--address=", "--reserved-memory="), {});
+  assert.deepEqual(fieldsOf(...words, "--address=", "--reserved-memory=", "--register-with-taints="), {
+    address: "10.0.0.7",
+    reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }],
+    registerWithTaints: [],
+  });
+});
+
+test("repeated taints replace those before", () => {
+  assert.deepEqual(fieldsOf("--register-with-taints=a=b:NoSchedule", "--register-with-taints=c:NoExecute"), {
+    registerWithTaints: [{ key: "c", value: "", effect: "NoExecute" }],
+  });
+});
+
+test("a label without a value has an empty one", () => {
+  const { node } = parseKubeletFlags(["--node-labels=a,b=c,", "--node-labels= d = e "]);
+  assert.deepEqual(node.nodeLabels, { a: "", b: "c", d: "e" });
+});
+
+test("numbers of 64 bits are taken whole or as near as they can be", () => {
+  assert.deepEqual(fieldsOf("--pod-max-pids=9223372036854775807", "--max-open-files=+5"), {
+    podPidsLimit: 2 ** 63,
+    maxOpenFiles: 5,
+  });
+});
 
 test("flags without a field are kept, those of no effect are warned of, harmless values are not", () => {
   const { node, warnings } = parseKubeletFlags([

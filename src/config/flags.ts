@@ -45,7 +45,7 @@ export interface NodeFlagValues {
 
 /**
  * Reads flags as upstream's do (pflag): `--name value` or `--name=value`, `_` for `-`, a bare boolean is true, of
- * repeated ones the last counts unless they hold lists or maps. Pure.
+ * repeated ones the last counts unless they hold lists or maps; a bare `--` ends them. Pure.
  * @throws PodwrightError (bad input) for the first that is wrong
  */
 export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
@@ -55,12 +55,18 @@ export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
   const rest = [...arguments_];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === "--help" || word === "-h") return { help: true, fields, node: {}, warnings: [] };
+    if (word === "--") {
+      const [first] = rest;
+      if (first === undefined) break;
+      throw badFlag(`unknown command ${JSON.stringify(first)}`);
+    }
     const { name, kind, given } = flagOf(word);
     const text = given ?? (kind === "bool" ? "true" : rest.shift());
     if (text === undefined) throw badFlag(`flag needs an argument: --${name}`);
     const field = configurationFlags.get(name)?.field;
-    if (field === undefined) node.set(name, parsed(name, kind, text, node.get(name)));
-    else fields.set(field, parsed(name, kind, text, fields.get(field)));
+    const [values, key] = field === undefined ? [node, name] : [fields, field];
+    const value = parsed(name, kind, text, values.get(key));
+    if (value !== undefined) values.set(key, value);
     for (const warning of warningsOf(name, text)) warnings.add(warning);
   }
   return { help: false, fields, node: nodeValues(node), warnings: [...warnings] };

@@ -5,6 +5,7 @@ import { MemoryFiles } from "../sim/files.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { withDefaults } from "./defaults.ts";
 import { parseKubeletFlags } from "./flags.ts";
+import { kubeletSettings } from "./settings.ts";
 import { loadConfiguration, type LoadedConfiguration } from "./load.ts";
 
 const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
@@ -194,6 +195,21 @@ test("unknown and repeated fields are warnings with their place, wrong types are
       "/etc/kubelet.yaml:4:1: syncFrequency: expected a text, got a number; put it in quotes",
       "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a text",
       '/etc/kubelet.yaml:6:1: httpCheckFrequency: expected a duration such as "10s" or "1h30m"',
+    ].join("\n"),
+  });
+});
+
+test("numbers have to fit their type; of 64 bits every one is taken", async () => {
+  const { configuration } = await loadText("podPidsLimit: 9223372036854775807\nmaxOpenFiles: 9223372036854775807");
+  assert.equal(configuration.podPidsLimit, 2 ** 63);
+  assert.equal(kubeletSettings(configuration).podPidsLimit, 4_194_304, "the kernel takes no more");
+  await assert.rejects(loadText("maxPods: 3000000000\nport: -2147483649\npodPidsLimit: 1.5\nmaxOpenFiles: 1e40"), {
+    exitCode: 2,
+    message: [
+      "/etc/kubelet.yaml:3:1: maxPods: the number does not fit int32: -2147483648 to 2147483647",
+      "/etc/kubelet.yaml:4:1: port: the number does not fit int32: -2147483648 to 2147483647",
+      "/etc/kubelet.yaml:5:1: podPidsLimit: expected a whole number of 64 bits",
+      "/etc/kubelet.yaml:6:1: maxOpenFiles: expected a whole number of 64 bits",
     ].join("\n"),
   });
 });

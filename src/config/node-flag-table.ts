@@ -28,7 +28,7 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
     "string",
     "the node's address, one of each family, or :: or 0.0.0.0 for the preferred family; without it one of the machine's is found as upstream does, and looked at again with each status",
   ),
-  "node-labels": honoured("map", "labels that the Node gets when it is registered"),
+  "node-labels": honoured("labels", "labels that the Node gets when it is registered"),
   "lock-file": honoured("string", "a file that is locked while the kubelet runs; it waits for the lock"),
   "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),
   "seccomp-default": honoured("bool", "as the field seccompDefault; either turns it on"),

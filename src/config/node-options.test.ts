@@ -14,6 +14,7 @@ test("--node-ip is an address, one of each family, or the family of one that is 
   assert.deepEqual(nodeIpsOf("::"), { given: [], prefersV6: true });
   assert.deepEqual(nodeIpsOf("192.0.2.9"), { given: ["192.0.2.9"], prefersV6: false });
   assert.deepEqual(nodeIpsOf("2001:db8::9,192.0.2.9").given, ["2001:db8::9", "192.0.2.9"]);
+  assert.deepEqual(nodeIpsOf(" 192.0.2.9 , 2001:db8::9 ").given, ["192.0.2.9", "2001:db8::9"], "spaces are trimmed");
 });
 
 test("a --node-ip that is no address, no dual-stack pair or half unspecified is refused", () => {

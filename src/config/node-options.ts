@@ -18,7 +18,8 @@ export function nodeNameOf(override: string | undefined, hostname: string): stri
  * @throws PodwrightError (bad input) when it is none of these
  */
 export function nodeIpsOf(nodeIp: string | undefined): NodeIps {
-  const given = (nodeIp ?? "").split(",").filter((address) => address !== "");
+  const parts = (nodeIp ?? "").split(",").map((address) => address.trim());
+  const given = parts.filter((address) => address !== "");
   for (const address of given) {
     if (!isIpAddress(address)) throw badNodeIp(nodeIp, `${JSON.stringify(address)} is no IP address`);
   }

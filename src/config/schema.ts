@@ -8,7 +8,15 @@ import { parseGoDuration } from "./go-duration.ts";
 
 const text = z.string();
 const flag = z.boolean();
-const whole = z.int();
+const mostInt32 = 2 ** 31 - 1;
+/** Of 32 bits. */
+const whole = z.int().refine((value) => value >= -mostInt32 - 1 && value <= mostInt32, {
+  error: `the number does not fit int32: ${-mostInt32 - 1} to ${mostInt32}`,
+});
+/** Of 64 bits; beyond what a number says exactly, the nearest that it can. */
+const long = z.number().refine((value) => Number.isInteger(value) && Math.abs(value) <= 2 ** 63, {
+  error: "expected a whole number of 64 bits",
+});
 const texts = z.array(text);
 const textMap = z.record(text, text);
 const isDuration = (value: string): boolean => parseGoDuration(value) !== undefined;
@@ -35,7 +43,7 @@ const outputRouting = z.strictObject({
 
 const logging = z.strictObject({
   format: text.optional(),
-  /** A duration, or nanoseconds. */
+  /** A duration, or nanoseconds; which text is none is told by validate-ignored.ts. */
   flushFrequency: z.union([text, z.number()]).optional(),
   verbosity: whole.optional(),
   vmodule: z.array(z.strictObject({ filePattern: text, verbosity: whole })).optional(),
@@ -110,13 +118,13 @@ export const kubeletConfigurationSchema = z.strictObject({
   hairpinMode: text.optional(),
   maxPods: whole.optional(),
   podCIDR: text.optional(),
-  podPidsLimit: whole.optional(),
+  podPidsLimit: long.optional(),
   resolvConf: text.optional(),
   runOnce: flag.optional(),
   cpuCFSQuota: flag.optional(),
   cpuCFSQuotaPeriod: duration.optional(),
   nodeStatusMaxImages: whole.optional(),
-  maxOpenFiles: whole.optional(),
+  maxOpenFiles: long.optional(),
   contentType: text.optional(),
   kubeAPIQPS: whole.optional(),
   kubeAPIBurst: whole.optional(),
@@ -160,7 +168,7 @@ export const kubeletConfigurationSchema = z.strictObject({
   shutdownGracePeriod: duration.optional(),
   shutdownGracePeriodCriticalPods: duration.optional(),
   shutdownGracePeriodByPodPriority: z
-    .array(z.strictObject({ priority: whole, shutdownGracePeriodSeconds: whole }))
+    .array(z.strictObject({ priority: whole, shutdownGracePeriodSeconds: long }))
     .optional(),
   crashLoopBackOff: z.strictObject({ maxContainerRestartPeriod: duration.optional() }).optional(),
   reservedMemory: z.array(z.strictObject({ numaNode: whole, limits: quantities })).optional(),
@@ -176,7 +184,7 @@ export const kubeletConfigurationSchema = z.strictObject({
   containerRuntimeEndpoint: text.optional(),
   imageServiceEndpoint: text.optional(),
   failCgroupV1: flag.optional(),
-  userNamespaces: z.strictObject({ idsPerPod: whole.optional() }).optional(),
+  userNamespaces: z.strictObject({ idsPerPod: long.optional() }).optional(),
 });
 
 /** What a file, a drop-in or the command line says: any part of a configuration. */

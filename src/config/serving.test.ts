@@ -49,3 +49,7 @@ test("an address and an authorization mode that are none are named", () => {
   assert.throws(() => modeOf("RBAC"), /unknown authorization mode "RBAC"/);
   assert.ok(modeOf("AlwaysAllow"));
 });
+
+test("streams are never ended for a timeout of less than nothing", () => {
+  assert.equal(servingSettings(withDefaults({ streamingConnectionIdleTimeout: "-1s" }))?.streamingIdleMs, 0);
+});

@@ -69,8 +69,13 @@ export function servingSettings(configuration: KubeletConfiguration): ServingSet
           },
     debugging: configuration.enableDebuggingHandlers,
     systemLogs: configuration.enableSystemLogHandler,
-    streamingIdleMs: milliseconds(configuration.streamingConnectionIdleTimeout),
+    streamingIdleMs: streamingIdleMs(configuration),
   };
+}
+
+/** After which a stream on which nothing passes is ended; 0: never, which a negative duration means too. */
+export function streamingIdleMs({ streamingConnectionIdleTimeout }: KubeletConfiguration): number {
+  return Math.max(0, milliseconds(streamingConnectionIdleTimeout));
 }
 
 /** TLS 1.0 and 1.1 are not spoken, whoever asks for them: what is older than 1.2 means 1.2. */

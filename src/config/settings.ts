@@ -56,6 +56,8 @@ export interface KubeletSettings {
   readonly logRotation: LogRotationConfig;
 }
 
+/** Linux has no more (PID_MAX_LIMIT), and takes no higher limit. */
+const mostProcesses = 4_194_304;
 const defaultIdsPerPod = 65_536;
 /** The default of crashLoopBackOff.maxContainerRestartPeriod while its feature gate is off. */
 const defaultRestartPeriod = "5m0s";
@@ -80,7 +82,7 @@ export function kubeletSettings(configuration: KubeletConfiguration, ignoresEvic
     singleProcessOomKill: configuration.singleProcessOOMKill,
     cpuQuota: configuration.cpuCFSQuota,
     cpuPeriodMicroseconds: BigInt(Math.round(milliseconds(configuration.cpuCFSQuotaPeriod) * 1000)),
-    podPidsLimit: configuration.podPidsLimit,
+    podPidsLimit: Math.min(configuration.podPidsLimit, mostProcesses),
     reservations: {
       lists: [configuration.systemReserved ?? {}, configuration.kubeReserved ?? {}],
       systemCpus: configuration.reservedSystemCPUs ?? "",

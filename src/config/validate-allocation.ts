@@ -1,3 +1,5 @@
+import { errorMessage } from "../base/errors.ts";
+import { parseCpuList } from "../resources/cpu-list.ts";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 
@@ -64,8 +66,10 @@ function* reservedProcessors(configuration: KubeletConfiguration): Iterable<stri
   if (systemReservedCgroup || kubeReservedCgroup) {
     yield "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)";
   }
-  if (!/^\d{1,6}(?:-\d{1,6})?(?:,\d{1,6}(?:-\d{1,6})?)*$/u.test(reservedSystemCPUs)) {
-    yield `unable to parse reservedSystemCPUs (--reserved-cpus) ${reservedSystemCPUs}, error: expected a list such as 0-3,8`;
+  try {
+    parseCpuList(reservedSystemCPUs);
+  } catch (error) {
+    yield `unable to parse reservedSystemCPUs (--reserved-cpus) ${reservedSystemCPUs}, error: ${errorMessage(error)}`;
   }
 }
 

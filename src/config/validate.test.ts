@@ -99,6 +99,66 @@ const samples: readonly (readonly [PartialConfiguration, ...messages: string[]])
   ],
   [{ userNamespaces: { idsPerPod: 65_537 } }, "userNamespaces.idsPerPod must be a multiple of 65536"],
   [{ logging: { format: "xml" } }, 'logging.format: Invalid value: "xml": Unsupported log format'],
+  [
+    {
+      imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages",
+      preloadedImagesVerificationAllowlist: ["docker.io/library/*", "*"],
+    },
+    "invalid image pattern in `preloadedImagesVerificationAllowlist`: not a valid wildcard pattern, only patterns ending with '/*' are allowed: *",
+  ],
+  [
+    { reservedSystemCPUs: "3-1" },
+    'unable to parse reservedSystemCPUs (--reserved-cpus) 3-1, error: invalid range "3-1" (3 > 1)',
+  ],
+  [
+    { showHiddenMetricsForVersion: "1.2" },
+    "invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: \"1.2\": must be omitted or have the value '1.35'; only the previous minor version is allowed",
+  ],
+  [
+    { tracing: { samplingRatePerMillion: -5, endpoint: "foo bar" } },
+    "tracing.samplingRatePerMillion: Invalid value: -5: sampling rate must be positive",
+    'tracing.endpoint: Invalid value: "dns://foo bar": parse "dns://foo bar": it is no URL',
+  ],
+  [
+    { tracing: { samplingRatePerMillion: 1_000_001, endpoint: "https://a" } },
+    "tracing.samplingRatePerMillion: Invalid value: 1000001: sampling rate per million must be less than or equal to one million",
+    'tracing.endpoint: Invalid value: "https://a": unsupported scheme: https.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md',
+  ],
+  [{ logging: { flushFrequency: "-1s" } }, 'logging.flushFrequency: Invalid value: "-1s": Must be greater than zero'],
+  [
+    { logging: { flushFrequency: "soon" } },
+    'logging.flushFrequency: Invalid value: "soon": expected a duration such as "10s" or "1h30m"',
+  ],
+  [
+    {
+      logging: {
+        format: "json",
+        vmodule: [
+          { filePattern: "", verbosity: 1 },
+          { filePattern: "a=b", verbosity: -1 },
+        ],
+      },
+    },
+    "logging.vmodule: Forbidden: Only supported for text log format",
+    "logging.vmodule[0]: Required value: File pattern must not be empty",
+    'logging.vmodule[1]: Invalid value: "a=b": File pattern must not contain equal sign or comma',
+    "logging.vmodule[1]: Invalid value: -1: Must be <= 2147483647",
+  ],
+  [{ cpuManagerPolicy: "some" }, 'cpuManagerPolicy (--cpu-manager-policy): unknown policy: "some"'],
+  [{ memoryManagerPolicy: "static" }, 'memoryManagerPolicy (--memory-manager-policy): unknown policy: "static"'],
+  [
+    { configMapAndSecretChangeDetectionStrategy: "Poll" },
+    "configMapAndSecretChangeDetectionStrategy: unknown configmap and secret manager mode: Poll",
+  ],
+  [
+    { qosReserved: { cpu: "50%", memory: "half" } },
+    '--qos-reserved value failed to parse: cannot reserve "cpu" resource',
+    '--qos-reserved value failed to parse: failed to parse percentage "half" for "memory" resource: percentage expected, got \'half\'',
+  ],
+  [
+    { qosReserved: { memory: "101%" } },
+    '--qos-reserved value failed to parse: failed to parse percentage "101%" for "memory" resource: percentage must be between 0 and 100',
+  ],
 ];
 
 for (const [given, ...messages] of samples) {
@@ -109,6 +169,53 @@ for (const [given, ...messages] of samples) {
     );
   });
 }
+
+test("what upstream takes of fields that podwright does not honour is taken", () => {
+  const given: PartialConfiguration = {
+    showHiddenMetricsForVersion: "1.35",
+    logging: { flushFrequency: 1_000_000, vmodule: [{ filePattern: "pod*", verbosity: 3 }] },
+    cpuManagerPolicy: "static",
+    memoryManagerPolicy: "Static",
+    configMapAndSecretChangeDetectionStrategy: "Cache",
+    qosReserved: { memory: "100%" },
+  };
+  for (const endpoint of [
+    "localhost:4317",
+    "dns://8.8.8.8/collector:4317",
+    "unix:///run/collector.sock",
+    "[::1]:4317",
+  ]) {
+    assert.deepEqual(problems({ ...given, tracing: { samplingRatePerMillion: 1_000_000, endpoint } }), [], endpoint);
+  }
+});
+
+test("durations after which something is done again, or given up, are more than nothing", () => {
+  const periods = [
+    ...["syncFrequency", "fileCheckFrequency", "httpCheckFrequency", "nodeStatusUpdateFrequency"],
+    ...["nodeStatusReportFrequency", "runtimeRequestTimeout"],
+  ];
+  for (const field of periods) {
+    assert.match(
+      problems({ [field]: "-5s" }).join(),
+      new RegExp(`${field} .*-5s must be greater than 0; leave it out`),
+    );
+    assert.deepEqual(problems({ [field]: "0s" }), [], "zero means the default where the field is written");
+    const zero = { ...withDefaults({}), [field]: "0s" };
+    assert.equal(validateConfiguration(zero, featureGates(), { cgroupVersion: 2 }).length, 1, field);
+  }
+  assert.deepEqual(problems({ syncFrequency: "-10s" }), [
+    "invalid configuration: syncFrequency (--sync-frequency) -10s must be greater than 0; leave it out for 1m0s",
+  ]);
+  assert.deepEqual(problems({ volumeStatsAggPeriod: "-1s", streamingConnectionIdleTimeout: "-1s" }), []);
+});
+
+test("two taints of one key and effect are refused, of which the API server would register neither", () => {
+  const taint = { key: "a", effect: "NoSchedule" };
+  assert.deepEqual(problems({ registerWithTaints: [taint, { ...taint, effect: "NoExecute" }] }), []);
+  assert.deepEqual(problems({ registerWithTaints: [taint, { ...taint, value: "b" }] }), [
+    "invalid configuration: duplicated taints with the same key and effect: a=b:NoSchedule",
+  ]);
+});
 
 test("all problems are told at once", () => {
   assert.equal(problems({ maxPods: -1, eventBurst: -1, featureGates: { NoSuch: true } }).length, 3);

@@ -1,8 +1,10 @@
+import { allowlistProblem } from "../images/pull-record.ts";
 import { labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
-import type { KubeletConfiguration } from "./defaults.ts";
+import { withDefaults, type KubeletConfiguration } from "./defaults.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { validateAllocation } from "./validate-allocation.ts";
+import { validateIgnored } from "./validate-ignored.ts";
 import { validateMachine } from "./validate-machine.ts";
 
 /**
@@ -25,6 +27,7 @@ export function validateConfiguration(
       ...validateAllocation(configuration),
       ...taints(configuration),
       ...logHandling(configuration),
+      ...validateIgnored(configuration),
     ].map((problem) => `invalid configuration: ${problem}`),
     ...validateMachine(configuration, machine),
   ];
@@ -120,10 +123,40 @@ function* pulls(configuration: KubeletConfiguration, gates: FeatureGates): Itera
   }
   if (allowed.length > 0 && policy !== "NeverVerifyAllowlistedImages") {
     yield 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"';
+    return;
+  }
+  const problem = allowed.map(allowlistProblem).find((each) => each !== undefined);
+  if (problem !== undefined) {
+    yield `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${problem}`;
+  }
+}
+
+/**
+ * Upstream takes these as they are; zero or less would have podwright do without end, or never, what it is to do every so
+ * often. From a file zero means the default: what is zero here comes from the command line.
+ */
+const positive = {
+  syncFrequency: "sync-frequency",
+  fileCheckFrequency: "file-check-frequency",
+  httpCheckFrequency: "http-check-frequency",
+  nodeStatusUpdateFrequency: "node-status-update-frequency",
+  nodeStatusReportFrequency: undefined,
+  runtimeRequestTimeout: "runtime-request-timeout",
+} as const;
+
+function* positiveDurations(configuration: KubeletConfiguration): Iterable<string> {
+  const defaults = withDefaults({});
+  for (const [name, flag] of Object.entries(positive)) {
+    const field = name as keyof typeof positive;
+    const period = ms(configuration[field]);
+    if (period > 0) continue;
+    const shown = `${field}${flag === undefined ? "" : ` (--${flag})`} ${formatGoDuration(period)}`;
+    yield `${shown} must be greater than 0; leave it out for ${defaults[field]}`;
   }
 }
 
 function* times(configuration: KubeletConfiguration, gates: FeatureGates): Iterable<string> {
+  yield* positiveDurations(configuration);
   const period = ms(configuration.cpuCFSQuotaPeriod);
   const shown = `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${formatGoDuration(period)}`;
   if (!gates.enabled("CustomCPUCFSQuotaPeriod")) {
@@ -211,11 +244,16 @@ function* behindGates(configuration: KubeletConfiguration, gates: FeatureGates):
 const taintEffects = new Set(["", "NoSchedule", "PreferNoSchedule", "NoExecute"]);
 
 function* taints(configuration: KubeletConfiguration): Iterable<string> {
+  const seen = new Set<string>();
   for (const { key, value = "", effect, timeAdded } of configuration.registerWithTaints ?? []) {
     const isGood =
       qualifiedNameProblem(key) === undefined && labelValueProblem(value) === undefined && taintEffects.has(effect);
     if (!isGood) yield `invalid taint: ${key}=${value}:${effect}`;
     if (timeAdded !== undefined) yield "taint.TimeAdded is not nil";
+    // Upstream says so of its flag alone; of a file's the API server does, to each registration.
+    const identity = `${key}:${effect}`;
+    if (seen.has(identity)) yield `duplicated taints with the same key and effect: ${key}=${value}:${effect}`;
+    seen.add(identity);
   }
 }
 

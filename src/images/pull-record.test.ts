@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  allowlistProblem,
   decodePulledRecord,
   encodePulledRecord,
   encodePullIntent,
@@ -112,4 +113,23 @@ test("an account that opened a registry may use its image again, and no other on
     "kubernetesServiceAccounts",
     "kubernetesSecrets",
   ]);
+});
+
+test("a pattern of the allowlist is a name without tag and digest, or the beginning of one with /* behind", () => {
+  for (const good of ["busybox", "docker.io/library/*", "localhost:5000/a/b", "a/*"]) {
+    assert.equal(allowlistProblem(good), undefined, good);
+  }
+  const bad: Readonly<Record<string, RegExp>> = {
+    "": /^the supplied pattern is too short: $/,
+    " a": /^leading\/trailing spaces are not allowed:  a$/,
+    "*": /^not a valid wildcard pattern, only patterns ending with '\/\*' are allowed: \*$/,
+    "docker.io/*/x": /^not a valid wildcard pattern/,
+    "/*": /^at least registry hostname is required$/,
+    "a:1": /^neither tag nor digest is accepted in an image reference: a:1$/,
+    "a:latest": /^neither tag nor digest/,
+    [`a@sha256:${"0".repeat(64)}`]: /^neither tag nor digest/,
+    "http://x": /^failed to parse as an image name: .*invalid reference format$/,
+    "a b": /^failed to parse as an image name: /,
+  };
+  for (const [pattern, problem] of Object.entries(bad)) assert.match(allowlistProblem(pattern) ?? "", problem, pattern);
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ImageReferenceError, parseImageReference } from "./image-reference.ts";
 import type { SecretSource } from "./keyring.ts";
 
 /** Secrets of which it is known that they give access to an image, and a hash of what they held then. */
@@ -44,6 +45,26 @@ export interface VerificationPolicy {
   readonly policy: "NeverVerify" | "NeverVerifyPreloadedImages" | "NeverVerifyAllowlistedImages" | "AlwaysVerify";
   /** preloadedImagesVerificationAllowlist: names without tag, or their beginnings with `/*` behind. */
   readonly allowlist: readonly string[];
+}
+
+/** What is wrong with a pattern of the allowlist, in upstream's words; undefined: nothing. */
+export function allowlistProblem(pattern: string): string | undefined {
+  if (pattern !== pattern.trim()) return `leading/trailing spaces are not allowed: ${pattern}`;
+  const isWildcard = pattern.endsWith("/*");
+  const beginning = isWildcard ? pattern.slice(0, -1) : pattern;
+  if (beginning === "") return `the supplied pattern is too short: ${pattern}`;
+  if (beginning.includes("*")) {
+    return `not a valid wildcard pattern, only patterns ending with '/*' are allowed: ${pattern}`;
+  }
+  if (isWildcard) return beginning === "/" ? "at least registry hostname is required" : undefined;
+  try {
+    const { tag, digest } = parseImageReference(pattern);
+    if (digest === "" && !pattern.endsWith(`:${tag}`)) return undefined;
+    return `neither tag nor digest is accepted in an image reference: ${pattern}`;
+  } catch (error) {
+    if (error instanceof ImageReferenceError) return `failed to parse as an image name: ${error.message}`;
+    throw error;
+  }
 }
 
 /** The most Secrets that are remembered for an image when it is only looked up (upstream's figure). */

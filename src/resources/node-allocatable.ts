@@ -1,4 +1,5 @@
 import { type ThresholdValue, thresholdAmount } from "../eviction/thresholds.ts";
+import { parseCpuList } from "./cpu-list.ts";
 import { parseList } from "./pod-totals.ts";
 import { milliQuantity, quantityOf, zeroQuantity } from "./quantity.ts";
 
@@ -80,7 +81,7 @@ function reservedAmounts({ lists, systemCpus }: Reservations) {
     lists.reduce((total, list) => total + (parseList(list).get(name) ?? zeroQuantity).milliValue(), 0n);
   const wholes = (name: string): bigint => (sum(name) + 999n) / 1000n;
   return {
-    milliCpu: systemCpus === "" ? sum("cpu") : BigInt(countCpus(systemCpus)) * 1000n,
+    milliCpu: systemCpus === "" ? sum("cpu") : BigInt(parseCpuList(systemCpus).size) * 1000n,
     memoryBytes: wholes("memory"),
     ephemeralStorageBytes: wholes("ephemeral-storage"),
     pids: wholes("pid"),
@@ -113,15 +114,6 @@ export function reservationProblems(capacity: NodeCapacity, reserved: Reservatio
       ? []
       : bytesProblem("ephemeral-storage", kept.ephemeralStorageBytes, ephemeralStorage, storage)),
   ];
-}
-
-/** How many processors a list like `0-3,8` names. */
-function countCpus(list: string): number {
-  const cpus = list.split(",").flatMap((part) => {
-    const [from = 0, to = from] = part.split("-").map(Number);
-    return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
-  });
-  return new Set(cpus).size;
 }
 
 function atLeastZero(amount: bigint): bigint {

@@ -1,0 +1,96 @@
+import type { KubeletConfiguration } from "./defaults.ts";
+import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
+
+/** Of which hidden metrics may be shown to the kubelet of 1.36. */
+const previousMinor = "1.35";
+const mostSamples = 1_000_000;
+
+/**
+ * What upstream refuses of fields that podwright does not honour, in its words and without `invalid configuration: `: a
+ * node that podwright starts on is one that upstream's kubelet starts on.
+ */
+export function* validateIgnored(configuration: KubeletConfiguration): Iterable<string> {
+  const { showHiddenMetricsForVersion: version = "" } = configuration;
+  if (version !== "" && version !== previousMinor) {
+    const rule = `must be omitted or have the value '${previousMinor}'; only the previous minor version is allowed`;
+    yield `invalid showHiddenMetricsForVersion: ${invalid("showHiddenMetricsForVersion", version, rule)}`;
+  }
+  yield* tracing(configuration);
+  yield* logging(configuration);
+  yield* policies(configuration);
+  yield* memoryOfClasses(configuration);
+}
+
+function invalid(field: string, value: unknown, rule: string): string {
+  return `${field}: Invalid value: ${JSON.stringify(value)}: ${rule}`;
+}
+
+function* tracing({ tracing: given = {} }: KubeletConfiguration): Iterable<string> {
+  const { samplingRatePerMillion: rate = 0, endpoint } = given;
+  if (rate < 0) yield invalid("tracing.samplingRatePerMillion", rate, "sampling rate must be positive");
+  if (rate > mostSamples) {
+    const rule = "sampling rate per million must be less than or equal to one million";
+    yield invalid("tracing.samplingRatePerMillion", rate, rule);
+  }
+  if (endpoint === undefined) return;
+  const url = endpoint.includes("//") ? endpoint : `dns://${endpoint}`;
+  const scheme = /^([a-z][a-z0-9+.-]*):/iu.exec(url)?.[1]?.toLowerCase() ?? "";
+  if (!["dns", "unix", "unix-abstract"].includes(scheme)) {
+    const rule = `unsupported scheme: ${scheme}.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md`;
+    yield invalid("tracing.endpoint", url, rule);
+  } else if (!URL.canParse(url)) {
+    yield invalid("tracing.endpoint", url, `parse ${JSON.stringify(url)}: it is no URL`);
+  }
+}
+
+function* logging({ logging: given }: KubeletConfiguration): Iterable<string> {
+  const { flushFrequency, format, vmodule = [] } = given;
+  const flushMs = typeof flushFrequency === "number" ? flushFrequency / 1e6 : parseGoDuration(flushFrequency);
+  if (flushMs === undefined) {
+    yield invalid("logging.flushFrequency", flushFrequency, 'expected a duration such as "10s" or "1h30m"');
+  } else if (flushMs <= 0) {
+    yield invalid("logging.flushFrequency", formatGoDuration(flushMs), "Must be greater than zero");
+  }
+  if (vmodule.length > 0 && format !== "text") yield "logging.vmodule: Forbidden: Only supported for text log format";
+  for (const [index, { filePattern, verbosity }] of vmodule.entries()) {
+    const field = `logging.vmodule[${index}]`;
+    if (filePattern === "") yield `${field}: Required value: File pattern must not be empty`;
+    if (/[=,]/u.test(filePattern)) {
+      yield invalid(field, filePattern, "File pattern must not contain equal sign or comma");
+    }
+    if (verbosity < 0) yield invalid(field, verbosity, "Must be <= 2147483647");
+  }
+}
+
+/** Upstream finds these out when it makes what works by them. */
+function* policies(configuration: KubeletConfiguration): Iterable<string> {
+  const { cpuManagerPolicy, memoryManagerPolicy, configMapAndSecretChangeDetectionStrategy: strategy } = configuration;
+  if (!["none", "static"].includes(cpuManagerPolicy)) {
+    yield `cpuManagerPolicy (--cpu-manager-policy): unknown policy: ${JSON.stringify(cpuManagerPolicy)}`;
+  }
+  if (!["None", "Static"].includes(memoryManagerPolicy)) {
+    yield `memoryManagerPolicy (--memory-manager-policy): unknown policy: ${JSON.stringify(memoryManagerPolicy)}`;
+  }
+  if (!["Get", "Cache", "Watch"].includes(strategy)) {
+    yield `configMapAndSecretChangeDetectionStrategy: unknown configmap and secret manager mode: ${strategy}`;
+  }
+}
+
+function* memoryOfClasses({ qosReserved = {} }: KubeletConfiguration): Iterable<string> {
+  const failed = "--qos-reserved value failed to parse";
+  for (const [resource, amount] of Object.entries(qosReserved)) {
+    const named = JSON.stringify(resource);
+    const problem = percentageProblem(amount);
+    if (resource !== "memory") yield `${failed}: cannot reserve ${named} resource`;
+    else if (problem !== undefined) {
+      yield `${failed}: failed to parse percentage ${JSON.stringify(amount)} for ${named} resource: ${problem}`;
+    }
+  }
+}
+
+function percentageProblem(text: string): string | undefined {
+  if (!text.endsWith("%")) return `percentage expected, got '${text}'`;
+  const digits = text.replace(/%+$/u, "");
+  if (!/^[+-]?\d+$/u.test(digits)) return `invalid number in percentage '${text}'`;
+  return Number(digits) < 0 || Number(digits) > 100 ? "percentage must be between 0 and 100" : undefined;
+}
