@@ -20,12 +20,7 @@ export async function checkReservedProcessors(files: Pick<Files, "read">, reserv
     throw error;
   }
   const there = parseCpuList(online);
-  if (
-    parseCpuList(reserved)
-      .values()
-      .every((processor) => there.has(processor))
-  )
-    return;
+  if (parseCpuList(reserved).isSubsetOf(there)) return;
   throw new PodwrightError(ExitCode.badInput, `reserved-cpus: ${reserved} is not a subset of online-cpus: ${online}`, {
     remedy: "name processors of this machine in reservedSystemCPUs (--reserved-cpus)",
   });

@@ -74,14 +74,16 @@ function certificateBlocks(pem: string): readonly string[] {
 }
 
 function parse(pem: string): readonly X509Certificate[] {
-  return certificateBlocks(pem).flatMap((block) => {
-    try {
-      return [new X509Certificate(block)];
-    } catch {
-      // OpenSSL has not taken it for an authority either.
-      return [];
-    }
-  });
+  // What is no certificate OpenSSL has not taken for an authority either.
+  return certificateBlocks(pem).flatMap((block) => parseBlock(block) ?? []);
+}
+
+function parseBlock(block: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(block);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -92,13 +94,7 @@ export function authoritiesProblem(pem: string): string | undefined {
   if (pem.trim() === "") return "it is empty";
   const blocks = certificateBlocks(pem);
   if (blocks.length === 0) return "it holds no certificate in PEM";
-  const unread = blocks.findIndex((block) => {
-    try {
-      return new X509Certificate(block) === undefined;
-    } catch {
-      return true;
-    }
-  });
+  const unread = blocks.findIndex((block) => parseBlock(block) === undefined);
   return unread < 0 ? undefined : `certificate ${unread + 1} of ${blocks.length} can't be read`;
 }
 

@@ -2,7 +2,7 @@
  * The processors that a list like `0-3,8` names (the kernel's List Format; upstream's cpuset.Parse).
  * @throws Error in words that complete "… can't be read: "
  */
-export function parseCpuList(list: string): ReadonlySet<number> {
+export function parseCpuList(list: string): Set<number> {
   if (list === "") return new Set();
   return new Set(
     list.split(",").flatMap((part) => {
