@@ -22,6 +22,8 @@ export interface StatusEntry {
   /** Nobody knows whether the last write was done: what the server has is asked for before the next. */
   unsure: boolean;
   failures: number;
+  /** How often in a row the server did not take what it was told. */
+  refusals: number;
   /** The server said that it has no such pod: monotonic ms at which it may be asked again, when something is heard of it. */
   missingUntilMs: number | undefined;
   /** Monotonic ms before which nothing is sent. */
@@ -48,12 +50,18 @@ export function newEntry(pod: ApiPod): StatusEntry {
     busy: false,
     unsure: false,
     failures: 0,
+    refusals: 0,
     missingUntilMs: undefined,
     notBeforeMs: 0,
     detailsAtMs: 0,
     reconcileAtMs: undefined,
     refused: undefined,
   };
+}
+
+/** How often it was told in vain since it was told last. */
+export function failuresOf({ failures, refusals }: StatusEntry): number {
+  return failures + refusals;
 }
 
 /** The server's answer, unless something newer is known of it: false then. */

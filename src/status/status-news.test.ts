@@ -50,12 +50,12 @@ describe("StatusNews", () => {
     const quota = new ApiError(403, "Forbidden", "not yours");
     for (let round = 0; round < 3; round++) {
       news.failed(a, quota, 500);
-      news.invalid(b, new ApiError(422, "Invalid", "not so"));
+      news.invalid(b, new ApiError(422, "Invalid", "not so"), 10_000);
       news.arrived({ ...b, uid: "3" });
     }
     assert.deepEqual(told, [
       `warn: the API server refuses what it is told of a pod {"namespace":"ns","name":"a","error":"not yours","retryMs":500}`,
-      `warn: the API server does not take a pod's status {"namespace":"ns","name":"b","error":"not so"}`,
+      `warn: the API server does not take a pod's status {"namespace":"ns","name":"b","error":"not so","retryMs":10000}`,
     ]);
     news.arrived(a);
     assert.deepEqual(told.slice(2), [`info: the API server takes a pod's status again {"namespace":"ns","name":"a"}`]);

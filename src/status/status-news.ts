@@ -43,10 +43,10 @@ export class StatusNews {
     this.#log.warn("a pod's status does not reach the API server", fields);
   }
 
-  /** It is not tried again. */
-  invalid(pod: Named, error: unknown): void {
+  /** The server finds it wrong; it is tried again all the same. */
+  invalid(pod: Named, error: unknown, retryMs: number): void {
     const { namespace, name } = pod;
-    const fields = { namespace, name, error: errorMessage(error) };
+    const fields = { namespace, name, error: errorMessage(error), retryMs };
     this.#refuse(pod, "the API server does not take a pod's status", fields);
   }
 

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { podWith } from "../../test/support/pods.ts";
 import { answer, apiPod, cause, pending, running, withWorld } from "../../test/support/status-world.ts";
+import type { ContainerStatus, PodStatus } from "../api/status.ts";
+
+const invalid = { kind: "Status", reason: "Invalid", message: "not so", code: 422 };
+
+function container(state: ContainerStatus["state"]): ContainerStatus {
+  return { name: "c", state, lastState: {}, ready: false, restartCount: 0, image: "i", imageID: "" };
+}
 
 describe("StatusSync, when requests fail", () => {
   test("a server that fails is asked again, ever more slowly; a pod that is gone is let be", async () => {
@@ -113,6 +121,112 @@ describe("StatusSync, when requests fail", () => {
       assert.deepEqual(patch.body, { metadata: { uid: "uid-a" }, status: { message: null, reason: "Slow" } });
       await patch.json(answer(pod, { ...pending, reason: "Slow" }, "12"));
       assert.ok(await kube.isQuiet());
+    });
+  });
+
+  test("a status that the server does not take is sent again in a while, ever later; the next one at once", async () => {
+    await withWorld(async ({ kube, sync, statuses, refused }) => {
+      const pod = apiPod("a");
+      sync.podSeen(pod);
+      statuses.set(pod, pending, cause);
+      await kube.clock.advance(40);
+      const patch = await kube.next();
+      statuses.set(pod, running, cause);
+      await patch.json(invalid, 422);
+      const phaseOf = ({ body }: { readonly body: unknown }) => (body as { status: PodStatus }).status.phase;
+      let next = await kube.next();
+      for (const delayMs of [20_000, 40_000, 60_000, 60_000]) {
+        assert.equal(phaseOf(next), "Running");
+        await next.json(invalid, 422);
+        sync.podSeen(apiPod("a", { resourceVersion: "11" }));
+        await kube.clock.advance(delayMs - 1);
+        assert.ok(await kube.isQuiet());
+        await kube.clock.advance(1);
+        next = await kube.next();
+      }
+      await next.json(answer(pod, running, "12"));
+      statuses.set(pod, { phase: "Failed" }, cause);
+      await (await kube.next()).json(invalid, 422);
+      await kube.clock.advance(10_000);
+      assert.equal(phaseOf(await kube.next()), "Failed");
+      assert.deepEqual(refused, []);
+    });
+  });
+
+  test("a deleted pod is removed as soon as its last status was refused", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
+      sync.podSeen(pod);
+      statuses.set(pod, running, cause);
+      await (await kube.next()).json(invalid, 422);
+      await kube.clock.advance(5000);
+      assert.ok(await kube.isQuiet(), "it has not stopped yet");
+      sync.released("uid-a");
+      assert.equal((await kube.next()).request.method, "DELETE");
+    });
+  });
+
+  test("a mirror pod that is refused is told of when it shows an earlier life of its pod, and only then", async () => {
+    const ended = container({ terminated: { exitCode: 0, startedAt: null, finishedAt: null } });
+    for (const [restartPolicy, isTold] of [
+      ["Never", true],
+      ["Always", false],
+    ] as const) {
+      await withWorld(async ({ kube, sync, statuses, refused }) => {
+        const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
+        const mirror = apiPod(
+          "s-node1",
+          { annotations: { "kubernetes.io/config.mirror": "hash" } },
+          { phase: "Succeeded", containerStatuses: [ended] },
+        );
+        sync.podSeen({ ...mirror, spec: { ...mirror.spec, restartPolicy } });
+        const now = container({ running: { startedAt: null } });
+        statuses.set(own, { ...running, containerStatuses: [now] }, cause);
+        await (await kube.next()).json(invalid, 422);
+        assert.deepEqual(refused, isTold ? ["uid-s-node1"] : []);
+      });
+    }
+  });
+
+  test("pods whose statuses hang keep no other pod's readiness or removal waiting", async () => {
+    await withWorld(async ({ kube, sync, statuses }) => {
+      const names = Array.from({ length: 18 }, (_, index) => `hangs${index}`);
+      const told = async (count: number) => {
+        const requests = await Promise.all(Array.from({ length: count }, () => kube.next()));
+        return requests.map(({ request, url }) => `${request.method} ${url.pathname.split("/").slice(6).join(" ")}`);
+      };
+      for (const name of names) {
+        sync.podSeen(apiPod(name));
+        statuses.set(apiPod(name), running, cause);
+      }
+      assert.deepEqual(
+        await told(16),
+        names.slice(0, 16).map((name) => `PATCH ${name} status`),
+      );
+      assert.ok(await kube.isQuiet(), "nobody knows yet that they hang");
+      await kube.clock.advance(2000);
+      assert.deepEqual(await told(2), ["PATCH hangs16 status", "PATCH hangs17 status"]);
+      const healthy = async (name: string): Promise<void> => {
+        const pod = apiPod(name);
+        sync.podSeen(pod);
+        statuses.set(pod, running, cause);
+        const patch = await kube.next();
+        assert.equal(patch.url.pathname, `/api/v1/namespaces/ns/pods/${name}/status`);
+        await patch.json(answer(pod, running, "11"));
+        sync.podSeen(apiPod(name, { resourceVersion: "12", deletionTimestamp: "2026-11-20T14:02:00Z" }, running));
+        sync.released(`uid-${name}`);
+        assert.deepEqual(await told(1), [`DELETE ${name}`]);
+      };
+      await healthy("b");
+      // All have failed at their deadlines, and hang anew.
+      await kube.clock.advance(28_000);
+      await kube.clock.advance(500);
+      assert.deepEqual(
+        await told(8),
+        names.slice(0, 8).map((name) => `GET ${name}`),
+      );
+      assert.ok(await kube.isQuiet(), "half of the places are for others");
+      await healthy("c");
     });
   });
 });

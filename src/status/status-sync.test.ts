@@ -336,26 +336,6 @@ describe("StatusSync", () => {
     });
   });
 
-  test("a status that the server does not take is not sent again, and keeps no deleted pod there", async () => {
-    await withWorld(async ({ kube, sync, statuses, refused }) => {
-      const invalid = { kind: "Status", reason: "Invalid", message: "may not be transitioned", code: 422 };
-      const pod = apiPod("a", { deletionTimestamp: "2026-11-20T14:02:00Z" });
-      sync.podSeen(pod);
-      statuses.set(pod, pending, cause);
-      const patch = await kube.next();
-      statuses.set(pod, running, cause);
-      await patch.json(invalid, 422);
-      const next = await kube.next();
-      assert.equal((next.body as { status: PodStatus }).status.phase, "Running");
-      await next.json(invalid, 422);
-      await kube.clock.advance(60_000);
-      assert.ok(await kube.isQuiet());
-      sync.released("uid-a");
-      assert.equal((await kube.next()).request.method, "DELETE");
-      assert.deepEqual(refused, []);
-    });
-  });
-
   test("a pod that another of its name has replaced is let go without a word", async () => {
     await withWorld(async ({ kube, sync, statuses, refused }) => {
       const message = 'Pod "a" is invalid: metadata.uid: Invalid value: "uid-a": field is immutable';
@@ -367,16 +347,6 @@ describe("StatusSync", () => {
       await kube.clock.advance(60_000);
       assert.ok(await kube.isQuiet(), "neither told again nor deleted");
       assert.deepEqual(refused, []);
-    });
-  });
-
-  test("a mirror pod whose status the server does not take any more is told of", async () => {
-    await withWorld(async ({ kube, sync, statuses, refused }) => {
-      const own = podWith({ containers: [{ name: "c" }] }, { name: "s-node1", uid: "static-uid" });
-      sync.podSeen(apiPod("s-node1", { annotations: { "kubernetes.io/config.mirror": "hash" } }));
-      statuses.set(own, running, cause);
-      await (await kube.next()).json({ kind: "Status", reason: "Invalid", code: 422 }, 422);
-      assert.deepEqual(refused, ["uid-s-node1"]);
     });
   });
 

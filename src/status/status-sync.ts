@@ -11,9 +11,11 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
-import { difference, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
+import { difference, failuresOf, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
 import { StatusNews } from "./status-news.ts";
 import { foreignConditions, isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
+import { showsEarlierLife } from "./transitions.ts";
+import { WritePlaces } from "./write-places.ts";
 
 export interface StatusSyncDependencies {
   readonly client: ApiClient;
@@ -34,10 +36,11 @@ interface Write {
   readonly rank: number;
 }
 
-/** Writes of different pods at a time; of one pod there is never more than one. */
-const parallelWrites = 16;
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
+/** What the server does not take it may take later: who says no may be a policy that somebody mends. */
+const firstRefusalMs = 10_000;
+const longestRefusalMs = 60_000;
 /** A pod that starts has a few changes of its status in a row: those that nobody waits for go together. */
 const detailsMs = 40;
 /** What somebody else changes in a status of ours is put right, but not in a fight. */
@@ -50,9 +53,9 @@ const missingRetryMs = 120_000;
 
 /**
  * Brings pods' statuses to the API server (upstream's statusManager): the latest of each, in order within a pod and side
- * by side otherwise, without asking for the pod before, deletions and changes of readiness first. A pod that is being
- * deleted is removed from the server (grace 0, of that UID only) once it has stopped and its last status was told.
- * Statuses of static pods go to their mirror pods.
+ * by side otherwise, without asking for the pod before, deletions and changes of readiness first, and pods whose last
+ * write failed behind all others. A pod that is being deleted is removed from the server (grace 0, of that UID only) once
+ * it has stopped and its last status was told, or refused. Statuses of static pods go to their mirror pods.
  */
 export class StatusSync {
   readonly #deps: StatusSyncDependencies;
@@ -62,6 +65,7 @@ export class StatusSync {
   readonly #mirrors = new Map<string, string>();
   readonly #statics = new Map<string, ReadonlySet<string>>();
   readonly #dirty = new Set<string>();
+  readonly #places: WritePlaces;
   readonly #writes = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
   #timer: Disposable | undefined;
@@ -69,6 +73,7 @@ export class StatusSync {
   constructor(deps: StatusSyncDependencies) {
     this.#deps = deps;
     this.#news = new StatusNews(deps.clock, deps.log);
+    this.#places = new WritePlaces(deps.clock, () => this.#pump());
   }
 
   /** Pods of which the server has yet to be told, for diagnostics. */
@@ -208,14 +213,17 @@ export class StatusSync {
     const { pod, found, told } = entry;
     const latest = this.#latest(entry);
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
-    if (latest !== undefined && (latest.version !== told || entry.reconcileAtMs !== undefined)) {
+    const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
+    // A pod that is over must not stay for what the server does not take.
+    const again = entry.reconcileAtMs !== undefined && !(over && entry.refusals > 0);
+    if (latest !== undefined && (latest.version !== told || again)) {
       return { kind: "patch", rank: isDeleted ? 0 : rankOf(found, latest.status) };
     }
-    const over = isDeleted && !entry.deleted && !isMirrorPod(pod) && entry.released;
     return over ? { kind: "delete", rank: 0 } : undefined;
   }
 
-  #dueAtMs(entry: StatusEntry, { rank }: Write): number {
+  #dueAtMs(entry: StatusEntry, { kind, rank }: Write): number {
+    if (kind === "delete") return entry.notBeforeMs;
     const isNews = this.#latest(entry)?.version !== entry.told;
     const newsAtMs = rank === 2 ? entry.detailsAtMs : 0;
     return Math.max(entry.notBeforeMs, isNews ? newsAtMs : (entry.reconcileAtMs ?? 0));
@@ -240,9 +248,11 @@ export class StatusSync {
       else if (!entry.busy) due.push({ entry, write });
     }
     // Stable: of equal rank who waited longest goes first.
-    for (const { entry, write } of due.toSorted((a, b) => a.write.rank - b.write.rank)) {
-      if (this.#writes.size >= parallelWrites) break;
-      this.#begin(entry, write.kind, signal);
+    const order = due.toSorted((a, b) => failuresOf(a.entry) - failuresOf(b.entry) || a.write.rank - b.write.rank);
+    for (const { entry, write } of order) {
+      const place = this.#places.take(failuresOf(entry) > 0);
+      if (place === undefined) break;
+      this.#begin(entry, write.kind, place, signal);
     }
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -251,14 +261,18 @@ export class StatusSync {
     }
   }
 
-  #begin(entry: StatusEntry, kind: Write["kind"], signal: AbortSignal): void {
+  #begin(entry: StatusEntry, kind: Write["kind"], place: Disposable, signal: AbortSignal): void {
     entry.busy = true;
     const write = this.#write(entry, kind, signal).finally(() => {
       entry.busy = false;
+      place[Symbol.dispose]();
       this.#writes.delete(write);
       // While the write was on its way, others may have written too.
       this.#reconcile(entry);
-      this.#dirty.add(entry.pod.metadata.uid);
+      // It has had its turn: those that wait come before it.
+      const { uid } = entry.pod.metadata;
+      this.#dirty.delete(uid);
+      this.#dirty.add(uid);
       this.#pump();
     });
     this.#writes.add(write);
@@ -301,6 +315,7 @@ export class StatusSync {
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
+    entry.refusals = 0;
     entry.refused = isPartOf(left, patch) ? JSON.stringify(left) : undefined;
   }
 
@@ -326,15 +341,18 @@ export class StatusSync {
     entry.notBeforeMs = clock.monotonic() + longestRetryMs;
   }
 
-  /** The server will never take it. The next one it may, and a pod that is deleted must not stay for this. */
+  /** The next status is sent at once; this one again in a while. */
   #refused(entry: StatusEntry, version: number | undefined, error: ApiError): void {
     const { pod } = entry;
-    this.#news.invalid(pod.metadata, error);
+    entry.refusals++;
+    const retryMs = Math.min(firstRefusalMs * 2 ** (entry.refusals - 1), longestRefusalMs);
+    this.#news.invalid(pod.metadata, error, retryMs);
     entry.told = version;
-    entry.reconcileAtMs = undefined;
+    entry.reconcileAtMs = this.#deps.clock.monotonic() + retryMs;
     const latest = this.#latest(entry);
     entry.refused = latest && difference(entry, latest.status);
-    if (isMirrorPod(pod)) this.#deps.mirrorRefused(pod.metadata.uid);
+    if (latest === undefined || !isMirrorPod(pod)) return;
+    if (showsEarlierLife(pod, entry.found, latest.status)) this.#deps.mirrorRefused(pod.metadata.uid);
   }
 
   #failed(entry: StatusEntry, error: unknown): void {

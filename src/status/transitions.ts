@@ -41,6 +41,25 @@ function firstRevived(
   })?.name;
 }
 
+/**
+ * Whether a status shows an end that the server lets no later one take back: of a container that its pod does not run
+ * again (upstream's ValidateContainerStateTransition), and that runs or waits now. Pure.
+ */
+export function showsEarlierLife(pod: Pod, shown: PodStatus | undefined, now: PodStatus): boolean {
+  if (mayRestartAll(pod)) return false;
+  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
+    const exitCode = stateOf(shown, container)?.terminated?.exitCode;
+    const state = stateOf(now, container);
+    if (exitCode === undefined || state === undefined || state.terminated !== undefined) return false;
+    return !restartsAfter(pod, container, exitCode);
+  });
+}
+
+function stateOf(status: PodStatus | undefined, { name }: Container): ContainerStatus["state"] | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find((each) => each.name === name)?.state;
+}
+
 /** The node has made another instance of it since, as of one that the runtime had lost track of: that is told. */
 function isAnew(last: ContainerStatus, now: ContainerStatus): boolean {
   return [last, now].every(({ containerID }) => containerID !== undefined) && now.containerID !== last.containerID;

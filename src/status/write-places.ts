@@ -1,0 +1,54 @@
+import type { Clock } from "../ports/clock.ts";
+
+interface Write {
+  readonly hasFailed: boolean;
+  isSlow: boolean;
+}
+
+/** Writes at a time, of which none is slow. */
+const placesLimit = 16;
+/** With those that are slow. */
+const writesLimit = 64;
+/** A write that is not answered by then (a webhook that hangs, a server that chokes on it) holds no place any more. */
+const patienceMs = 2000;
+
+/**
+ * How many statuses are on their way at a time. What is slow makes room for others, and pods whose last write failed get
+ * half of the room at most: however many they are, those with which nothing is wrong don't wait for them. Unlike with
+ * `Places` nobody queues here: who is most urgent is decided anew whenever there is room.
+ */
+export class WritePlaces {
+  readonly #clock: Pick<Clock, "timer">;
+  readonly #onRoom: () => void;
+  readonly #writes = new Set<Write>();
+
+  /** @param onRoom a write is slow: there may be room for another */
+  constructor(clock: Pick<Clock, "timer">, onRoom: () => void) {
+    this.#clock = clock;
+    this.#onRoom = onRoom;
+  }
+
+  /** To be disposed of when the write has ended; undefined while there is no room. */
+  take(hasFailed: boolean): Disposable | undefined {
+    const all = [...this.#writes];
+    const failed = all.filter((other) => other.hasFailed);
+    if (!isRoom(all, 1) || (hasFailed && !isRoom(failed, 1 / 2))) return undefined;
+    const write: Write = { hasFailed, isSlow: false };
+    this.#writes.add(write);
+    const patience = this.#clock.timer("a pod's status to be answered", patienceMs, () => {
+      write.isSlow = true;
+      this.#onRoom();
+    });
+    return {
+      [Symbol.dispose]: () => {
+        patience[Symbol.dispose]();
+        this.#writes.delete(write);
+      },
+    };
+  }
+}
+
+function isRoom(writes: readonly Write[], share: number): boolean {
+  const held = writes.filter(({ isSlow }) => !isSlow).length;
+  return held < placesLimit * share && writes.length < writesLimit * share;
+}
