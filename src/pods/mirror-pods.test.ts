@@ -181,6 +181,61 @@ describe("MirrorPods", () => {
     });
   });
 
+  test("a picture that is refused anew is made anew ever later, which is told once", async () => {
+    await withWorld(async (world) => {
+      const { mirrors, kube, told } = world;
+      world.statics = [staticPod("a", "1")];
+      mirrors.podsKnown();
+      let round = 0;
+      const appears = async (): Promise<string> => {
+        const uid = `mirror-${++round}`;
+        await (await kube.next()).json(mirrorPod("a", "1", { uid }), 201);
+        mirrors.podSeen(mirrorPod("a", "1", { uid }));
+        mirrors.refused(uid);
+        return uid;
+      };
+      const goes = async (uid: string): Promise<void> => {
+        const removal = await kube.next();
+        assert.deepEqual(removal.body, { gracePeriodSeconds: 0, preconditions: { uid } });
+        await removal.json({ kind: "Status", status: "Success" });
+        mirrors.podGone(mirrorPod("a", "1", { uid }));
+      };
+      let uid = await appears();
+      await goes(uid);
+      for (const delayMs of [60_000, 120_000, 240_000, 300_000]) {
+        uid = await appears();
+        await kube.clock.advance(delayMs - 1);
+        mirrors.refused(uid);
+        assert.ok(await kube.isQuiet());
+        await kube.clock.advance(1);
+        mirrors.refused(uid);
+        await goes(uid);
+      }
+      assert.deepEqual(told, [
+        "A mirror pod's status is still refused; it shows an end that the static pod has not come to, again after " +
+          "the mirror pod was made anew",
+      ]);
+    });
+  });
+
+  test("a picture that was removed is not removed again before the watch tells", async () => {
+    await withWorld(async (world) => {
+      world.mirrors.podsKnown();
+      const gone = { kind: "Status", code: 404, reason: "NotFound", message: "gone" };
+      for (const [uid, status, answer] of [
+        ["done", 200, { kind: "Status", status: "Success" }],
+        ["gone", 404, gone],
+      ] as const) {
+        world.mirrors.podSeen(mirrorPod(uid, "1", { uid }));
+        await (await world.kube.next()).json(answer, status);
+        world.mirrors.wake();
+        assert.ok(await world.kube.isQuiet());
+      }
+      await world.kube.clock.advance(60_000);
+      assert.equal((await world.kube.next()).request.method, "DELETE", "whatever the watch tells");
+    });
+  });
+
   test("a removal is of that UID only, and a failure is tried again", async () => {
     await withWorld(async (world) => {
       world.mirrors.podSeen(mirrorPod("a", "1"));

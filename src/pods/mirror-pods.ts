@@ -2,6 +2,7 @@ import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
+import { BackOff } from "../base/back-off.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
@@ -91,8 +92,11 @@ export interface MirrorPodDependencies {
 /** After a failure, and as a look besides. */
 const retryMs = 5000;
 const lookMs = 60_000;
-/** By then the watch has told of a mirror pod that was made. Whatever it tells, or does not, no guess lasts longer. */
+/** By then the watch has told of a mirror pod that was made, or is gone. Whatever it tells, no guess lasts longer. */
 const expectedMs = 30_000;
+/** Between replacements of a static pod's mirror pod whose status the server does not let go on. */
+const firstReplacementMs = 60_000;
+const longestReplacementMs = 300_000;
 
 /** Keeps the API server's pictures of static pods. Nothing that happens to a picture touches the pod. */
 export class MirrorPods {
@@ -100,7 +104,13 @@ export class MirrorPods {
   readonly #mirrors = new Map<string, ApiPod>();
   /** Made, and not told of yet: until when (monotonic ms), by full name. */
   readonly #expected = new Map<string, number>();
+  /** Deleted, and not told of yet: until when (monotonic ms), by UID. */
+  readonly #deleted = new Map<string, number>();
   readonly #refused = new Set<string>();
+  /** By the static pod's UID. */
+  readonly #replacements = new BackOff(firstReplacementMs, longestReplacementMs);
+  /** UIDs of static pods whose mirror pods were replaced in vain, as the log was told. */
+  readonly #inVain = new Set<string>();
   /** Why an action failed last, by {@link keyOf}: a cause is told once, however often it is met. */
   readonly #told = new Map<string, string>();
   /** Until when the server asks to wait with an action (monotonic ms), by {@link keyOf}. */
@@ -127,11 +137,26 @@ export class MirrorPods {
 
   podGone(pod: ApiPod): void {
     this.#refused.delete(pod.metadata.uid);
+    this.#deleted.delete(pod.metadata.uid);
     if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
   }
 
-  /** The server does not take what the mirror pod is to show. */
+  /**
+   * The mirror pod shows an earlier life of its pod, and the server does not let it go on. It is replaced, unless that
+   * has just been tried: who is refused once more says so again.
+   */
   refused(uid: string): void {
+    const mirror = this.#mirrors.get(uid);
+    const pod = mirror && this.#deps.statics().find((other) => isMirrorOf(mirror, other));
+    if (pod === undefined || this.#refused.has(uid)) return;
+    const nowMs = this.#deps.clock.monotonic();
+    for (const expired of this.#replacements.gc(nowMs)) this.#inVain.delete(expired);
+    const own = pod.metadata.uid;
+    if (this.#replacements.isInBackOffSinceUpdate(own, nowMs)) {
+      this.#tellInVain(pod);
+      return;
+    }
+    this.#replacements.next(own, nowMs, nowMs);
     this.#refused.add(uid);
     this.wake();
   }
@@ -160,7 +185,10 @@ export class MirrorPods {
     // What is to be waited with may not be wanted for a moment, and wanted again.
     const nowMs = this.#deps.clock.monotonic();
     for (const [key, untilMs] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key);
-    const due = actions.filter((action) => action.kind === "delete" || !this.#isExpected(action.pod));
+    for (const [key, untilMs] of this.#deleted) if (untilMs <= nowMs) this.#deleted.delete(key);
+    const due = actions.filter((action) =>
+      action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid),
+    );
     const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
     return results.every(Boolean);
   }
@@ -202,6 +230,12 @@ export class MirrorPods {
   async #delete({ metadata: { namespace, name, uid } }: Pod, signal: AbortSignal): Promise<void> {
     const call = { lane: "status", resource: apiPods, place: { namespace, name }, signal } as const;
     await this.#deps.client.delete(call, { gracePeriodSeconds: 0, preconditions: { uid } });
+    this.#isDeleted(uid);
+  }
+
+  /** Unless the watch has told already: it must not be deleted twice. */
+  #isDeleted(uid: string): void {
+    if (this.#mirrors.has(uid)) this.#deleted.set(uid, this.#deps.clock.monotonic() + expectedMs);
   }
 
   /** False when it has to be tried again soon; what somebody has to mend first is looked at in a minute. */
@@ -220,7 +254,10 @@ export class MirrorPods {
 
   #notDeleted(action: MirrorAction, error: unknown): boolean {
     // It is gone already, or another one has its name: the watch will tell.
-    if (isApiError(error, "NotFound", "Conflict")) return true;
+    if (isApiError(error, "NotFound", "Conflict")) {
+      this.#isDeleted(podOf(action).metadata.uid);
+      return true;
+    }
     this.#tell(action, error);
     return false;
   }
@@ -241,6 +278,14 @@ export class MirrorPods {
 
   #pause(action: MirrorAction, error: unknown): void {
     this.#pauses.set(keyOf(action), this.#deps.clock.monotonic() + askedPauseMs(error));
+  }
+
+  #tellInVain({ metadata: { namespace, name, uid } }: Pod): void {
+    if (this.#inVain.has(uid)) return;
+    this.#inVain.add(uid);
+    const why = "it shows an end that the static pod has not come to, again after the mirror pod was made anew";
+    const wait = { retryMs: this.#replacements.get(uid) };
+    this.#deps.log.warn("A mirror pod's status is still refused", { namespace, name, why, ...wait });
   }
 
   #tell(action: MirrorAction, error: unknown): void {
@@ -269,6 +314,11 @@ function adviceOn(error: unknown, namespace: string): { readonly why?: string; r
 
 function podOf(action: MirrorAction): Pod {
   return action.kind === "create" ? action.pod : action.mirror;
+}
+
+function isMirrorOf(mirror: Pod, pod: Pod): boolean {
+  const isSame = fullName(mirror) === fullName(pod);
+  return isSame && hashOf(mirror, Annotation.configMirror) === hashOf(pod, Annotation.configHash);
 }
 
 function keyOf(action: MirrorAction): string {
