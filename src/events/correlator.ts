@@ -22,11 +22,11 @@ interface Seen {
   readonly firstMs: number;
 }
 
-/** As client-go (EventCorrelator): 25 events of one object at once, then one in five minutes. */
+/** As client-go (EventCorrelator): 25 events of one type about one object at once, then one in five minutes. */
 const burst = 25;
 const perSecond = 1 / 300;
-/** More than so many different messages of one reason within so long become one. */
-const maxSimilar = 10;
+/** So many different messages of one reason, each within so long of the one before, are told apart; others become one. */
+const maxApart = 9;
 const similarMs = 600_000;
 /** Keys that are remembered. */
 const maxKeys = 4096;
@@ -37,27 +37,21 @@ export class EventCorrelator {
   readonly #similar = new Map<string, Similar>();
   readonly #seen = new Map<string, Seen>();
 
-  /** Undefined: there were too many of this object. `nowMs` is wall clock. */
+  /** Undefined: there were too many of this object; the next that is told counts it. `nowMs` is wall clock. */
   correlate(event: NodeEvent, nowMs: number): CorrelatedEvent | undefined {
-    const object = JSON.stringify([event.pod ?? null]);
-    const bucket = touch(this.#buckets, object, () => new TokenBucket(perSecond, burst));
-    if (!bucket.tryTake(nowMs)) return undefined;
-    const group = JSON.stringify([event.pod ?? null, event.container ?? "", event.type, event.reason]);
+    const { pod = null, container = "", type, reason } = event;
+    const group = JSON.stringify([pod, type, reason]);
     const similar = touch(this.#similar, group, () => ({ messages: new Set<string>(), lastMs: nowMs }));
     if (nowMs - similar.lastMs > similarMs) similar.messages = new Set();
     similar.lastMs = nowMs;
-    if (similar.messages.size < maxSimilar) similar.messages.add(event.message);
-    const isKnown = similar.messages.has(event.message);
-    const message = isKnown ? event.message : `(combined from similar events): ${event.message}`;
-    const key = isKnown ? `${group} ${event.message}` : group;
+    if (similar.messages.size < maxApart) similar.messages.add(event.message);
+    const isApart = similar.messages.has(event.message);
+    const message = isApart ? event.message : `(combined from similar events): ${event.message}`;
+    const key = isApart ? JSON.stringify([pod, container, type, reason, message]) : group;
     const seen = touch(this.#seen, key, () => ({ count: 0, firstMs: nowMs }));
     seen.count++;
-    return { message, count: seen.count, firstMs: seen.firstMs, key };
-  }
-
-  /** The server has it no longer: the next one is a new one. */
-  forget(key: string): void {
-    this.#seen.delete(key);
+    const bucket = touch(this.#buckets, JSON.stringify([pod, type]), () => new TokenBucket(perSecond, burst));
+    return bucket.tryTake(nowMs) ? { message, count: seen.count, firstMs: seen.firstMs, key } : undefined;
   }
 }
 

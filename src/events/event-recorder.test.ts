@@ -63,23 +63,38 @@ describe("EventRecorder", () => {
       assert.deepEqual([third.request.method, third.url.pathname], ["PATCH", "/api/v1/namespaces/ns/events/p.2"]);
       assert.equal((third.body as { count: number }).count, 2);
       await third.json({ kind: "Status", reason: "NotFound", code: 404 }, 404);
-      assert.equal((await kube.next()).request.method, "POST", "the server had forgotten it");
+      const again = await kube.next();
+      assert.equal(again.request.method, "POST", "the server had forgotten it");
+      assert.equal((again.body as { count: number }).count, 2);
     });
   });
 
-  test("a server that is away is asked again; what it refuses is given up", async () => {
+  test("a server that is away is asked again, and one that asks to wait when it wants it", async () => {
     await withRecorder([started], async (kube) => {
       await kube.clock.advance(40);
-      await (await kube.next()).json({ kind: "Status", code: 503 }, 503);
-      await kube.clock.advance(10_000);
+      (await kube.next()).fail(new Error("there is nobody"));
+      await kube.clock.advance(9999);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(1);
       await (await kube.next()).json({ kind: "Status", code: 429 }, 429, { "retry-after": "30" });
       await kube.clock.advance(29_999);
       assert.ok(await kube.isQuiet(), "it asks to wait");
       await kube.clock.advance(1);
+      await (await kube.next()).json({ metadata: { name: "node1.1" } }, 201);
+      await kube.clock.advance(40);
+      assert.equal(((await kube.next()).body as { reason: string }).reason, "Started");
+    });
+  });
+
+  test("an event that is answered with an error is given up at once, and holds up no other", async () => {
+    const second = { ...started, what: "CreateContainer" };
+    await withRecorder([started, second], async (kube) => {
+      await kube.clock.advance(40);
       await (await kube.next()).json({ kind: "Status", code: 403 }, 403);
       assert.ok(await kube.isQuiet());
       await kube.clock.advance(40);
-      assert.equal(((await kube.next()).body as { reason: string }).reason, "Started");
+      await (await kube.next()).json({ kind: "Status", code: 500, message: "a webhook is broken" }, 500);
+      assert.equal(((await kube.next()).body as { reason: string }).reason, "Created");
     });
   });
 });

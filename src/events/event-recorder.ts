@@ -91,20 +91,20 @@ export class EventRecorder {
     const correlated = this.#correlator.correlate(event, atMs);
     if (correlated === undefined) return;
     for (let tries = 1; !signal.aborted; tries++) {
-      let waitMs = retryMs;
+      let waitMs: number;
       try {
         await this.#store(event, correlated, atMs, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        const refused = error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429;
-        if (refused || tries === maxTries) {
+        const askedMs = askedPauseMs(error);
+        // All others wait for this one: only for a server that is away, or that asks for it.
+        if ((error instanceof ApiError && askedMs === 0) || tries === maxTries) {
           this.#deps.log.warn("an event is given up", { reason: event.reason, error: errorMessage(error) });
           return;
         }
-        const askedMs = askedPauseMs(error);
-        waitMs = Math.max(retryMs, askedMs);
-        if (askedMs > 0) this.#deps.log.info("the API server asks events to wait", { retryMs: waitMs });
+        if (askedMs > 0) this.#deps.log.info("the API server asks events to wait", { retryMs: askedMs });
+        waitMs = askedMs > 0 ? askedMs : retryMs;
       }
       await this.#deps.clock.sleep("another try to send an event", waitMs, signal).catch(() => {});
     }
@@ -122,9 +122,8 @@ export class EventRecorder {
         await client.patch({ ...call, place: { namespace, name } }, "merge", patch);
         return;
       } catch (error) {
-        // Events are kept for an hour.
+        // Events are kept for an hour. The new one goes on counting.
         if (!isApiError(error, "NotFound")) throw error;
-        this.#correlator.forget(correlated.key);
       }
     }
     const object = this.#object(event, correlated, namespace, atMs);
