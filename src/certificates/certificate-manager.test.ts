@@ -217,7 +217,7 @@ describe("CertificateManager", () => {
     await running;
   });
 
-  test("a denied request is told once with its reason, and asked after with a growing pause, not made anew", async () => {
+  test("a denied first request is told once with its reason, and asked after with a growing pause, not made anew", async () => {
     await using world = new World();
     const manager = await world.started();
     const { request, asked } = await world.creation();
@@ -239,6 +239,49 @@ describe("CertificateManager", () => {
     assert.deepEqual([manager.check.name, manager.check.ok], ["client-certificate", false]);
     const notes = world.entries.filter(({ what }) => what === "CertificateNotIssued");
     assert.equal(notes.length, 1);
+  });
+
+  test("a denied renewal is followed by another request, with another key and after a growing pause, and told once", async () => {
+    await using world = new World();
+    await world.store.update(world.issue(10), world.clock.now());
+    const manager = await world.started();
+    await world.clock.advance(8 * hourMs);
+    const conditions = [{ type: "Denied", status: "True", reason: "NotNow", message: "come again" }];
+    const names = new Set<string>();
+    const times: number[] = [];
+    for (let tries = 1; tries <= 6; tries++) {
+      const { request, asked } = await world.creation();
+      names.add(asked.metadata.name);
+      times.push(world.clock.now());
+      await request.json(stored(asked, { conditions }), 201);
+      await soon(() => manager.facts.renewErrors === tries);
+    }
+    assert.equal(names.size, 6);
+    const pauses = times.slice(1).map((time, index) => Math.floor((time - (times[index] ?? 0)) / 1000));
+    assert.deepEqual(pauses, [3, 5, 9, 17, 34]);
+    assert.match(manager.check.detail, /was denied \(NotNow: come again\); another one follows, with another key$/);
+    assert.equal(world.entries.filter(({ what }) => what === "CertificateNotIssued").length, 1);
+    const { request, asked } = await world.creation();
+    await request.json(stored(asked, { conditions: approved, certificate: world.signed(asked, 10) }), 201);
+    await soon(() => manager.facts.ages.length === 1);
+  });
+
+  test("a denied request for a serving certificate is followed by another one, also over a restart", async () => {
+    const world = new World();
+    world.wish = { ...clientWish("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
+    const manager = await world.started({ purpose: "serving" });
+    const first = await world.creation();
+    const conditions = [{ type: "Failed", status: "True" }];
+    await first.request.json(stored(first.asked, { conditions }), 201);
+    await soon(() => manager.facts.renewErrors === 1);
+    await world[Symbol.asyncDispose]();
+    const again = world.manager({ purpose: "serving" });
+    const end = new AbortController();
+    const running = again.run({ record: () => 0 }, end.signal);
+    const second = await world.creation();
+    assert.notEqual(second.asked.metadata.name, first.asked.metadata.name);
+    end.abort(new Error("over"));
+    await running;
   });
 
   test("nobody who could ask, and a server that refuses, are told with their cause; tries grow further apart", async () => {

@@ -11,7 +11,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { CertificateStore, StoredPair } from "./certificate-store.ts";
 import type { CertificateFacts } from "./metrics.ts";
-import { type Decision, requestCertificate, waitsFor } from "./signing-requests.ts";
+import { type Decision, requestCertificate, RequestRefusedError, waitsFor } from "./signing-requests.ts";
 import { renewalMs, stateOf, timeProblem } from "./validity.ts";
 import { lackOf, type Purpose, requestName, signers, usagesOf } from "./wish.ts";
 
@@ -248,13 +248,15 @@ export class CertificateManager {
       const goodUntil = current && formatTime(current.chain[0].notAfterMs);
       const message = errorMessage(error);
       log.warn("no new certificate", { purpose, error: message, ...(goodUntil !== undefined && { goodUntil }) });
-      if (message !== this.#told) {
+      // Each has another name.
+      const told = error instanceof RequestRefusedError ? error.why : message;
+      if (told !== this.#told) {
         this.#journal?.record({
           ...{ kind: "note", what: "CertificateNotIssued", cause },
           message: `no new ${purpose} certificate: ${message}`,
         });
       }
-      this.#told = message;
+      this.#told = told;
       this.#lastProblem = message;
       return false;
     } finally {
@@ -278,11 +280,21 @@ export class CertificateManager {
         log.info("a certificate is waited for", { purpose, request: waitsFor(name, decision, signerName) });
       });
     };
-    using channel = await this.#deps.open(this.current);
+    const { current } = this;
+    // A node that is not known yet asks with one key until somebody decides otherwise.
+    const isFirst = purpose === "client" && current === undefined;
+    const afterRefusal = isFirst
+      ? `to have it asked anew, delete it (kubectl delete csr ${name})`
+      : "another one follows, with another key";
+    using channel = await this.#deps.open(current);
     try {
-      const spec = { name, signerName, usages, request: tools.signingRequest(key, wish) };
+      const spec = { name, signerName, usages, request: tools.signingRequest(key, wish), afterRefusal };
       const certificate = await requestCertificate({ client: channel.client, clock, onWaiting }, spec, signal);
       await this.#take({ certificate, key }, wish, name);
+    } catch (error) {
+      // Approvers say no for reasons that pass, and of what was decided nobody decides again.
+      if (error instanceof RequestRefusedError && !isFirst) await store.dropPendingKey();
+      throw error;
     } finally {
       noise?.[Symbol.dispose]();
     }

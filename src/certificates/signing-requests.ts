@@ -55,6 +55,20 @@ export interface RequestSpec {
   /** PEM (PKCS #10). */
   readonly request: string;
   readonly usages: readonly string[];
+  /** What follows when it is refused, for people. */
+  readonly afterRefusal: string;
+}
+
+/** Somebody or the signer said no: nothing more will come of the request. */
+export class RequestRefusedError extends Error {
+  /** Without the request's name: `was denied (…)`. */
+  readonly why: string;
+
+  constructor({ name, afterRefusal }: Pick<RequestSpec, "name" | "afterRefusal">, why: string) {
+    super(`request ${name} ${why}; ${afterRefusal}`);
+    this.name = "RequestRefusedError";
+    this.why = why;
+  }
 }
 
 export interface RequestDependencies {
@@ -75,7 +89,7 @@ const restMs = 1000;
 /**
  * Asks for a certificate and waits until it is issued. A request of that name that is there already is taken up.
  * @returns the certificate, PEM
- * @throws Error that says what became of the request, and as {@link ApiClient}
+ * @throws RequestRefusedError, Error that says what else became of the request, and as {@link ApiClient}
  */
 export async function requestCertificate(
   deps: RequestDependencies,
@@ -88,10 +102,11 @@ export async function requestCertificate(
   try {
     const made = await createOrFind(deps, spec, signal);
     return await withDeadline(clock, wait, decisionLimitMs, signal, async (deadline) => {
-      return await untilDecided(deps, made, deadline, (decision) => {
+      const onWaiting = (decision: Decision): void => {
         last = decision;
         deps.onWaiting(decision);
-      });
+      };
+      return await untilDecided({ ...deps, onWaiting }, spec, made, deadline);
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -133,10 +148,10 @@ async function createOrFind(
 }
 
 async function untilDecided(
-  { client, clock }: RequestDependencies,
+  { client, clock, onWaiting }: RequestDependencies,
+  spec: RequestSpec,
   made: SigningRequest,
   signal: AbortSignal,
-  onWaiting: (decision: Decision) => void,
 ): Promise<string> {
   const { name, uid } = made.metadata;
   const call = { lane: "objects", resource: signingRequests, signal } as const;
@@ -145,9 +160,7 @@ async function untilDecided(
     if (request.metadata.uid !== uid) throw new Error(`request ${name} was replaced by another one`);
     const decision = decisionOf(request);
     if (decision.kind === "issued") return decision.certificate;
-    if (decision.kind === "refused") {
-      throw new Error(`request ${name} ${decision.why}; to have it asked anew, delete it (kubectl delete csr ${name})`);
-    }
+    if (decision.kind === "refused") throw new RequestRefusedError(spec, decision.why);
     if (decision.kind !== waiting) onWaiting(decision);
     waiting = decision.kind;
     return undefined;
