@@ -47,6 +47,11 @@ test("a certificate that the node does not get is told with why", () => {
   );
 });
 
+test("garbage that can't be collected is told with why", () => {
+  const failed = { kind: "note", what: "ContainerGCFailed", message: "the runtime does not answer" } as const;
+  assert.equal(told(failed), "Warning ContainerGCFailed: The runtime does not answer");
+});
+
 test("every kill says why", () => {
   assert.equal(
     told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }),
@@ -75,7 +80,12 @@ test("what image managers and admission say is told as they say it", () => {
   );
   assert.equal(
     told({ kind: "decision", what: "NodePorts", message: "Pod was rejected: port 80 is taken" }),
-    "Warning NodePorts: Pod was rejected: port 80 is taken",
+    "Warning NodePorts: port 80 is taken",
+  );
+  const message = "the pod waits until other pods have stopped: Node didn't have enough resource: cpu";
+  assert.equal(
+    told({ kind: "decision", what: "AdmissionWaits", message }),
+    "Normal AdmissionWaits: The pod waits until other pods have stopped: Node didn't have enough resource: cpu",
   );
 });
 

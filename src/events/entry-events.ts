@@ -1,5 +1,6 @@
 import { imageErrorReasons } from "../images/image-error.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import { rejected } from "../pods/rejection.ts";
 
 /** What of a journal entry is told as an Event. */
 export interface NodeEvent {
@@ -38,6 +39,7 @@ const warnings: ReadonlySet<string> = new Set([
   "CertificateNotIssued",
   "CloudMetadataFailed",
   "CgroupV1",
+  "ContainerGCFailed",
   "Rebooted",
   "FailedNodeAllocatableEnforcement",
   "CredentialProviderFailed",
@@ -47,6 +49,7 @@ const warnings: ReadonlySet<string> = new Set([
   "HostIPsIPFamilyMismatch",
 ]);
 const normals: ReadonlySet<string> = new Set([
+  "AdmissionWaits",
   "ResizeStarted",
   "ResizeCompleted",
   "NodeAllocatableEnforced",
@@ -155,7 +158,7 @@ function sandboxFailed(message: string): Told {
 }
 
 function ofDecision({ what, message, pod, container = "", cause }: JournalEntry): Told | undefined {
-  if (message.startsWith("Pod was rejected: ")) return warning(what, message);
+  if (message.startsWith(rejected)) return warning(what, message.slice(rejected.length));
   if (what === "BackOff" && pod !== undefined) {
     const name = `${pod.name}_${pod.namespace}(${pod.uid})`;
     return warning("BackOff", `Back-off restarting failed container ${container} in pod ${name}`);

@@ -25,6 +25,19 @@ test("pods that make room for critical ones are counted by what there was too li
   assert.deepEqual(counted("kubelet_preemptions", entries), ["cpu 2", "pods 1"]);
 });
 
+test("refused pods are counted by upstream's reasons, others under a name of many", () => {
+  const refused = (what: string): Partial<JournalInput> => {
+    return { kind: "decision", what, cause: { code: "PodAdded", message: "" } };
+  };
+  const reasons = ["OutOfcpu", "OutOfexample.org/gpu", "OutOfhugepages-2Mi", "NodePorts", "TaintToleration", "Evicted"];
+  assert.deepEqual(counted("kubelet_admission_rejections_total", reasons.map(refused)), [
+    "OutOfcpu 1",
+    "OutOfExtendedResources 2",
+    "Other 2",
+    "Evicted 1",
+  ]);
+});
+
 test("runs of credential plugins are counted by plugin, and which of them failed", () => {
   const asked = (provider: string, result: "done" | "failed"): Partial<JournalInput> => {
     return { what: "AskCredentialProvider", result, durationMs: 20, data: { provider } };

@@ -34,6 +34,21 @@ const startFailures: Readonly<Record<string, string>> = {
 };
 
 const hooks: ReadonlySet<string> = new Set(["PostStartHook", "PreStopHook"]);
+/** Reasons for which pods are refused and that upstream counts by their names, so far as they are given here. */
+const countedRejections: ReadonlySet<string> = new Set([
+  "AppArmor",
+  "Evicted",
+  "OutOfcpu",
+  "OutOfephemeral-storage",
+  "OutOfmemory",
+  "OutOfpods",
+  "PodFeatureUnsupported",
+  "PodOSNotSupported",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "SupplementalGroupsPolicyNotSupported",
+  "SysctlForbidden",
+  "UnexpectedAdmissionError",
+]);
 /** The end of what a hook's action says. */
 const sleeps = /: sleep \d+ s$/u;
 
@@ -168,7 +183,7 @@ export class EntryMetrics {
     const { resource } = data;
     if (what === "Preempting" && typeof resource === "string") this.#pods.preemptions.add([resource]);
     const isPods = container === undefined && pod !== undefined;
-    if (isPods && isRejection(what) && cause !== undefined) this.#pods.rejections.add([what]);
+    if (isPods && isRejection(what) && cause !== undefined) this.#pods.rejections.add([rejectionLabel(what)]);
   }
 
   #observation(entry: JournalInput): void {
@@ -204,6 +219,12 @@ export class EntryMetrics {
     ];
     return (all.find((each) => each.name === name)?.imagePullPolicy ?? "").toLowerCase();
   }
+}
+
+/** The number of resources that a cluster has names for, and of reasons to come, must not grow into a metric's. */
+function rejectionLabel(reason: string): string {
+  if (countedRejections.has(reason)) return reason;
+  return reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other";
 }
 
 function hookKey({ what, pod, container }: JournalInput): string {

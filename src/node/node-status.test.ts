@@ -232,6 +232,7 @@ describe("pressure", () => {
       foundNode(nodeStatus(identity, { ...well, pressures, problems }));
     const free = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];
     assert.deepEqual(conditionEvents(undefined, node([])), free);
+    assert.deepEqual(conditionEvents(foundNode({}), node([])), free, "made by somebody else, who says nothing of it");
     assert.deepEqual(conditionEvents(node([]), node([])), []);
     assert.deepEqual(conditionEvents(node(["DiskPressure"]), node(["MemoryPressure"])), [
       "NodeHasInsufficientMemory",

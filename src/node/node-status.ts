@@ -167,8 +167,9 @@ export function conditionEvents(before: NodeObject | undefined, after: NodeObjec
     return [pressureWords[pressure][status === "True" ? "under" : "free"][2]];
   });
   const readiness = statusOf(after, "Ready");
-  // As upstream: a Node that is new is not said to have become ready or not.
-  if (before === undefined || readiness === statusOf(before, "Ready")) return told;
+  const was = statusOf(before, "Ready");
+  // As upstream: a Node of which nobody has said either is not said to have become ready or not.
+  if (was === undefined || readiness === was) return told;
   return [...told, readiness === "True" ? "NodeReady" : "NodeNotReady"];
 }
 

@@ -254,11 +254,15 @@ test("for a critical pod others make room, if it lacks nothing else", () => {
     refusal(decide(asking("p", { cpu: "1" }, elsewhere), { allocatable, staying, place })) ?? "",
     /^NodeAffinity/,
   );
-  const peers = staying.map((pod) => ({ ...pod, spec: { ...pod.spec, ...critical } }));
+  const peers = [
+    ...staying.map((pod) => ({ ...pod, spec: { ...pod.spec, ...critical } })),
+    asking("small", { cpu: "200m" }),
+  ];
   assert.equal(
     refusal(decide(asking("p", { cpu: "1" }, critical), { allocatable, staying: peers })),
     "UnexpectedAdmissionError: Pod was rejected: Unexpected error while attempting to recover from admission failure: " +
       "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: " +
       "[(res: cpu, q: 500), ]",
+    "what is left when those have gone that may",
   );
 });

@@ -2,9 +2,9 @@ import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 import { admitBySecurity, admitByProfile, admitUnderPressure, type NodeAdmission } from "./node-admission.ts";
-import { podsToPreempt, type Requirement } from "./preemption.ts";
+import { missingInAnyCase, podsToPreempt, type Requirement } from "./preemption.ts";
 import { type Failure, predicateFailures, type PredicateNode } from "./predicates.ts";
-import type { Rejection } from "./rejection.ts";
+import { rejected, type Rejection } from "./rejection.ts";
 
 /** Reason of pods that ask for what this version can't do (upstream's, of nodes without a declared feature). */
 export const unsupportedReason = "PodFeatureUnsupported";
@@ -92,7 +92,9 @@ function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]
   });
   const victims = podsToPreempt(pod, others, requirements);
   if (victims !== undefined) return { kind: "preempt", victims, lacks: textOf(first), resource: first.name };
-  const listed = requirements.map(({ name, amount }) => `(res: ${name}, q: ${amount}), `).join("");
+  const listed = missingInAnyCase(pod, others, requirements)
+    .map(({ name, amount }) => `(res: ${name}, q: ${amount}), `)
+    .join("");
   return reject(
     "UnexpectedAdmissionError",
     "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to " +
@@ -112,5 +114,5 @@ function textOf(failure: Failure): string {
 }
 
 function reject(reason: string, message: string): Admission {
-  return { kind: "reject", rejection: { reason, message: `Pod was rejected: ${message}` } };
+  return { kind: "reject", rejection: { reason, message: `${rejected}${message}` } };
 }

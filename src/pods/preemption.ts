@@ -31,11 +31,23 @@ export function podsToPreempt(
   const open = others.filter((other) => mayPreempt(critical, other));
   const of = (wanted: QosClass): Pod[] => open.filter((pod) => qosClass(pod) === wanted);
   const [bestEffort, burstable, guaranteed] = [of("BestEffort"), of("Burstable"), of("Guaranteed")];
-  if (without(requirements, open).length > 0) return undefined;
+  if (missingInAnyCase(critical, others, requirements).length > 0) return undefined;
   const fromGuaranteed = closest(guaranteed, without(requirements, [...bestEffort, ...burstable]));
   const fromBurstable = closest(burstable, without(requirements, [...bestEffort, ...fromGuaranteed]));
   const fromBestEffort = closest(bestEffort, without(requirements, [...fromBurstable, ...fromGuaranteed]));
   return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
+}
+
+/** What would still be missing if all pods went that may be taken. Pure. */
+export function missingInAnyCase(
+  critical: Pod,
+  others: readonly Pod[],
+  requirements: readonly Requirement[],
+): readonly Requirement[] {
+  return without(
+    requirements,
+    others.filter((other) => mayPreempt(critical, other)),
+  );
 }
 
 /** Whether the one is a critical pod before which the other stands back: one that is not, or of a lower priority. */

@@ -10,7 +10,7 @@ import {
 } from "../../test/support/runtime-status.ts";
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import type { Pod } from "../api/pod.ts";
-import type { PodStatus } from "../api/status.ts";
+import type { PodCondition, PodStatus } from "../api/status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 
@@ -132,14 +132,39 @@ test("a pod that the node ends is Failed in the node's words, and stays so", () 
   );
 });
 
-test("a pod that the node turns away has no containers that wait, so that its reason is what people see", () => {
+test("a pod that is over before it began has no containers that wait, so that its reason is what people see", () => {
+  const podStatus = runtimeStatus(pod, [], []);
+  const failure = {
+    reason: "DeadlineExceeded",
+    message: "Pod was active on the node longer than the specified deadline",
+  };
+  const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
+  assert.deepEqual([failed.phase, failed.reason, failed.containerStatuses], ["Failed", failure.reason, undefined]);
+  assert.equal(failed.conditions?.find(({ type }) => type === "Ready")?.reason, "PodFailed");
+  assert.deepEqual(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed })), failed);
+});
+
+test("of a pod that the node refuses is said why and nothing else, but what others say of it", () => {
   const podStatus = runtimeStatus(pod, [], []);
   const failure = { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu" };
-  const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
-  assert.deepEqual([failed.phase, failed.reason, failed.containerStatuses], ["Failed", "OutOfcpu", undefined]);
-  const readyReason = failed.conditions?.find(({ type }) => type === "Ready")?.reason;
-  assert.equal(readyReason, "PodFailed");
-  const after = generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed }));
+  const asking: Pod = {
+    metadata: { ...pod.metadata, generation: 1 },
+    spec: { ...pod.spec, containers: [{ name: "c", resources: { requests: { cpu: "100" } } }] },
+  };
+  const inputs = { podStatus, failure, hostIPs: ["192.0.2.2"], podIsTerminal: true };
+  const failed = generateAPIPodStatus(statusInputs(asking, inputs));
+  assert.deepEqual(failed, {
+    ...{ observedGeneration: 1, phase: "Failed", ...failure },
+    ...{ startTime: failed.startTime, qosClass: "Burstable" },
+  });
+  const condition = (type: string): PodCondition => ({
+    ...{ type, status: "True", lastProbeTime: null, lastTransitionTime: "2026-11-20T14:02:00Z" },
+  });
+  const conditions = [condition("PodScheduled"), condition("example.org/gate")];
+  const previous: PodStatus = { phase: "Pending", conditions };
+  const scheduled = generateAPIPodStatus(statusInputs(asking, { ...inputs, previous }));
+  assert.deepEqual(scheduled.conditions, [condition("example.org/gate")]);
+  const after = generateAPIPodStatus(statusInputs(asking, { podStatus, previous: failed }));
   assert.deepEqual(after, failed, "so it stays over a restart");
 });
 

@@ -2,6 +2,7 @@ import { isV6 } from "../node/host-address.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
+import { isRejection } from "../pods/admission.ts";
 import { preempting } from "../pods/preemption.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
@@ -10,6 +11,7 @@ import { containerStatuses } from "./container-statuses.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
 import { getPhase, isTerminalPhase, phaseAfter } from "./phase.ts";
+import { foreignConditions } from "./status-write.ts";
 
 /**
  * The status of a pod from all that is known of it; pure. Unlike upstream's, a pod that was Running is not Pending
@@ -24,6 +26,8 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const ephemeral = containerStatuses(inputs, "ephemeral", ephemeralContainers, previous?.ephemeralContainerStatuses);
   const decided = nextPhase(inputs, [...init, ...regular]);
   const phase = heldBack(inputs, decided);
+  const isTurned = isTurnedAway(inputs, decided);
+  if (isTurned && isRejection(inputs.failure?.reason ?? previous?.reason ?? "")) return refusedStatus(inputs, phase);
   const conditions = podConditions({
     pod,
     podStatus,
@@ -36,15 +40,14 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     resize: resizeConditionsOf(inputs),
     disruption: inputs.failure && disruptionOf(inputs.failure.reason),
   });
-  const { generation } = pod.metadata;
   return {
-    ...(generation ? { observedGeneration: generation } : {}),
+    ...observedGeneration(pod),
     phase,
     conditions,
     ...explanation(inputs, phase),
     ...addresses(inputs),
-    startTime: previous?.startTime ?? formatTime(inputs.startedAt ?? now),
-    ...(!isTurnedAway(inputs, decided) && {
+    startTime: startTime(inputs),
+    ...(!isTurned && {
       ...(init.length > 0 && { initContainerStatuses: init }),
       ...(regular.length > 0 && { containerStatuses: regular }),
       ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
@@ -52,6 +55,28 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     qosClass: qosClass(pod),
     ...podResourceStatus(pod, inputs.resize?.actuated),
   };
+}
+
+/** As upstream's rejectPod: the node has given the pod nothing, and says nothing else of it than why. */
+function refusedStatus(inputs: StatusInputs, phase: PodPhase): PodStatus {
+  const conditions = foreignConditions(inputs.previous);
+  return {
+    ...observedGeneration(inputs.pod),
+    phase,
+    ...(conditions.length > 0 && { conditions }),
+    ...explanation(inputs, phase),
+    startTime: startTime(inputs),
+    qosClass: qosClass(inputs.pod),
+  };
+}
+
+function observedGeneration({ metadata: { generation } }: Pod): Pick<PodStatus, "observedGeneration"> {
+  return generation ? { observedGeneration: generation } : {};
+}
+
+/** When the node first saw the pod. */
+function startTime({ previous, startedAt, now }: StatusInputs): string {
+  return previous?.startTime ?? formatTime(startedAt ?? now);
 }
 
 /**
