@@ -85,6 +85,18 @@ test("cgroups of unknown pods go, but not before the pod's directory", async () 
   assert.deepEqual(scene.destroyed, ["uid-2"]);
 });
 
+test("a collection that fails is told, and goes on with the rest", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory("/var/log", 0o755);
+  await scene.files.write(links, "no directory", 0o644);
+  scene.cgroups = ["uid-2"];
+  await scene.garbage.collect(signal);
+  const [told] = scene.entries;
+  assert.equal(told?.what, "ContainerGCFailed");
+  assert.match(told.message, /\/var\/log\/containers/u);
+  assert.deepEqual(scene.destroyed, ["uid-2"]);
+});
+
 test("a pod that is removed takes along every link to its logs, and no other's", async () => {
   const scene = new Scene();
   await scene.link("pod_default_c-111111.log", `${logs}/default_pod_uid-1/c/0.log`, true);

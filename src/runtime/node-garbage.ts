@@ -49,13 +49,21 @@ export class NodeGarbage {
 
   /** One collection; what fails is told and tried again by the next. */
   async collect(signal: AbortSignal): Promise<void> {
-    const steps = [this.#containers.bind(this), this.#links.bind(this), this.#cgroups.bind(this)];
-    for (const step of steps) {
+    const { log, journal } = this.#deps.runtime;
+    const steps = [
+      { step: this.#containers.bind(this), isTold: true },
+      { step: this.#links.bind(this), isTold: true },
+      { step: this.#cgroups.bind(this), isTold: false },
+    ];
+    for (const { step, isTold } of steps) {
       try {
         await step(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#deps.runtime.log.warn("garbage collection failed", { error: errorMessage(error) });
+        const message = errorMessage(error);
+        log.warn("garbage collection failed", { error: message });
+        // Upstream's event of the node, which has none for cgroups.
+        if (isTold) journal.record({ kind: "note", what: "ContainerGCFailed", message });
       }
     }
   }
