@@ -57,7 +57,13 @@ function plan(options: {
   const isForeign = (path: string): boolean => path.endsWith(".test.ts") && inProject(path).startsWith("..");
   const foreign = options.filters.filter((path) => isForeign(path) && existsSync(path));
   const unit = [
-    ...find("src/**/*.test.ts", "test/*.test.ts", "web/*.test.ts", "test/apiserver/*.test.ts"),
+    ...find(
+      "src/**/*.test.ts",
+      "test/*.test.ts",
+      "web/*.test.ts",
+      "test/apiserver/*.test.ts",
+      "bench/support/*.test.ts",
+    ),
     ...foreign.map((path) => resolve(path)),
   ];
   const groups: Group[] = [

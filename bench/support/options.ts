@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsConfig } from "node:util";
 
 const root = dirname(dirname(import.meta.dirname));
 
-/** What both benches are told on their command lines. */
+/** What all benches are told on their command lines. */
 export interface BenchOptions {
   /** Absolute path of the containerd to measure with; its shim and ctr are beside it. */
   readonly containerd: string;
@@ -19,6 +19,20 @@ export interface BenchOptions {
   readonly json: boolean;
 }
 
+/** What one bench alone is told besides. */
+export interface OwnOptions<T> {
+  readonly options: NonNullable<ParseArgsConfig["options"]>;
+  /** Its lines of the usage. */
+  readonly usage: string;
+  /** Reads what was given; throws an Error with what is wrong. Everything that was not given is undefined. */
+  readonly read: (values: Readonly<Record<string, unknown>>) => T;
+}
+
+interface Defaults {
+  readonly rounds: number;
+  readonly pods: readonly number[];
+}
+
 const usage = `options:
   --containerd PATH   containerd to measure with (default: the newest that the set-up brought)
   --rounds N          repetitions of each measurement
@@ -29,10 +43,16 @@ const usage = `options:
 `;
 
 /** Reads the command line; prints the usage and ends the process when it can't be understood. */
-export function benchOptions(defaults: { readonly rounds: number; readonly pods: readonly number[] }): BenchOptions {
+export function benchOptions(defaults: Defaults): BenchOptions;
+export function benchOptions<T extends object>(defaults: Defaults, own: OwnOptions<T>): BenchOptions & T;
+export function benchOptions(
+  defaults: Defaults,
+  own: OwnOptions<object> = { options: {}, usage: "", read: () => ({}) },
+): BenchOptions {
   try {
     const { values } = parseArgs({
       options: {
+        ...own.options,
         containerd: { type: "string" },
         rounds: { type: "string", default: String(defaults.rounds) },
         pods: { type: "string", default: defaults.pods.join(",") },
@@ -42,15 +62,17 @@ export function benchOptions(defaults: { readonly rounds: number; readonly pods:
       },
     });
     return {
+      ...own.read(values),
       containerd: containerdPath(values.containerd),
-      program: values.program === undefined ? builtBundle() : resolve(values.program),
-      cpuProfile: values["cpu-profile"] === undefined ? undefined : resolve(values["cpu-profile"]),
       rounds: count(values.rounds),
-      pods: values.pods.split(",").map(count),
+      pods: counts(values.pods),
+      cpuProfile: values["cpu-profile"] === undefined ? undefined : resolve(values["cpu-profile"]),
       json: values.json,
+      // Last, as building takes a while.
+      program: values.program === undefined ? builtBundle() : resolve(values.program),
     };
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}${own.usage}`);
     process.exit(2);
   }
 }
@@ -64,10 +86,16 @@ function builtBundle(): string {
   return join(directory, "podwright.js");
 }
 
-function count(text: string): number {
+/** @throws Error for anything but a whole number of at least 1 */
+export function count(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) throw new Error(`"${text}" is no number of at least 1`);
   return value;
+}
+
+/** Numbers between commas. @throws Error as {@link count} does */
+export function counts(text: string): number[] {
+  return text.split(",").map(count);
 }
 
 function containerdPath(asked: string | undefined): string {

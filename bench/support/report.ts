@@ -3,19 +3,24 @@ export interface Goal {
   readonly name: string;
   readonly value: number;
   readonly atMost: number;
-  /** `×` (of the floor), `ms`, `%` (of one processor core), or `KiB/s`. */
-  readonly unit: "×" | "ms" | "%" | "KiB/s";
+  /** `×` (of the floor), `× other` (of the other kubelet), `ms`, `%` (of one processor core), or `KiB/s`. */
+  readonly unit: "×" | "× other" | "ms" | "%" | "KiB/s";
 }
 
 type Cell = string | number;
 
+export interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
 /** What one bench has found: a table for people, the same and more for programs. */
-export interface Report {
+export interface Report extends Table {
   readonly bench: string;
   /** One line each: on what it was measured. */
   readonly setting: readonly string[];
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
+  /** Further tables, below the first. */
+  readonly more?: readonly Table[];
   readonly goals: readonly Goal[];
   /** Every single measurement. */
   readonly measurements: unknown;
@@ -30,8 +35,10 @@ export function printReport(report: Report, asJson: boolean): void {
     return;
   }
   for (const line of report.setting) console.log(line);
-  console.log("");
-  for (const line of table(report.columns, report.rows)) console.log(line);
+  for (const one of [report, ...(report.more ?? [])]) {
+    console.log("");
+    for (const line of table(one)) console.log(line);
+  }
   console.log("");
   for (const { met, name, value, atMost, unit } of goals) {
     console.log(`${met ? "PASS" : "FAIL"} ${name}: ${withUnit(value, unit)} (at most ${withUnit(atMost, unit)})`);
@@ -47,6 +54,8 @@ function withUnit(value: number, unit: Goal["unit"]): string {
   switch (unit) {
     case "×":
       return `${value.toFixed(2)} × the floor`;
+    case "× other":
+      return `${value.toFixed(2)} × the other kubelet`;
     case "ms":
       return `${Math.round(value)} ms`;
     case "%":
@@ -56,7 +65,7 @@ function withUnit(value: number, unit: Goal["unit"]): string {
   }
 }
 
-function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+function table({ columns, rows }: Table): string[] {
   const texts = rows.map((row) => row.map((cell) => (typeof cell === "number" ? String(Math.round(cell)) : cell)));
   const widths = columns.map((column, index) =>
     Math.max(column.length, ...texts.map((row) => row[index]?.length ?? 0)),
