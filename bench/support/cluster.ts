@@ -45,6 +45,7 @@ export class BenchCluster implements AsyncDisposable {
   readonly #jealous: boolean;
   /** Of all pods that were made. */
   readonly #uids = new Set<string>();
+  readonly #interrupted = (): void => void this[Symbol.asyncDispose]().finally(() => process.exit(130));
 
   private constructor(
     { server, layout, cri }: Pick<BenchCluster, "server" | "layout" | "cri">,
@@ -66,7 +67,7 @@ export class BenchCluster implements AsyncDisposable {
     const cri = connectCri(layout.containerd.endpoint);
     const child = await startKubelet(server, layout, options, kubelet);
     const cluster = new BenchCluster({ server, layout, cri }, child, kubelet !== undefined);
-    process.once("SIGINT", () => void cluster[Symbol.asyncDispose]().finally(() => process.exit(130)));
+    process.once("SIGINT", cluster.#interrupted);
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
       await server.admin.until("nodes", nodeName, isReady, 60_000);
@@ -91,6 +92,11 @@ export class BenchCluster implements AsyncDisposable {
     } finally {
       process.kill(this.pid, "SIGCONT");
     }
+  }
+
+  /** Writes a kubeconfig of a node's own. */
+  async kubeconfigOf(node: string): Promise<string> {
+    return await writeKubeconfig(this.server, this.layout, node);
   }
 
   async usage(): Promise<Usage> {
@@ -177,6 +183,7 @@ export class BenchCluster implements AsyncDisposable {
     await removeLogs(this.#uids);
     await rm(this.layout.stateDirectory, { recursive: true });
     await rm(this.layout.runDirectory, { recursive: true, force: true });
+    process.off("SIGINT", this.#interrupted);
   }
 }
 
@@ -198,11 +205,10 @@ async function startKubelet(
   const path = (name: string): string => join(layout.stateDirectory, name);
   await mkdir(path("manifests.d"), { recursive: true });
   await writeFile(path("kubelet.yaml"), await configuration(layout));
-  const credentials = server.credentials(`system:node:${nodeName}`, ["system:nodes"]);
-  await writeFile(path("kubeconfig"), server.kubeconfig(credentials), { mode: 0o600 });
+  const kubeconfig = await writeKubeconfig(server, layout, nodeName);
   await machine.cgroups.apply(layout.cgroupRoot, {});
   const flags = [
-    ...["--config", path("kubelet.yaml"), "--kubeconfig", path("kubeconfig"), "--hostname-override", nodeName],
+    ...["--config", path("kubelet.yaml"), "--kubeconfig", kubeconfig, "--hostname-override", nodeName],
     ...["--root-dir", layout.kubeletRoot, "--cert-dir", path("pki")],
   ];
   const log = path("kubelet.log");
@@ -210,6 +216,13 @@ async function startKubelet(
     return await startProgram(kubelet, ["--pod-manifest-path", path("manifests.d"), ...flags], options, log);
   }
   return await startPodwright(["kubelet", "--state-dir", layout.stateDirectory, ...flags], options, log);
+}
+
+async function writeKubeconfig(server: TestApiServer, layout: RuntimeLayout, node: string): Promise<string> {
+  const path = join(layout.stateDirectory, `kubeconfig-${node}`);
+  const credentials = server.credentials(`system:node:${node}`, ["system:nodes"]);
+  await writeFile(path, server.kubeconfig(credentials), { mode: 0o600 });
+  return path;
 }
 
 async function configuration({ containerd, cgroupRoot }: RuntimeLayout): Promise<string> {

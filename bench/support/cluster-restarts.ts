@@ -7,19 +7,8 @@ import type { Floor } from "./floor.ts";
 import { progress } from "./report.ts";
 import { killContainer, look, withRestarter } from "./restarts.ts";
 
-const calmMs = 15_000;
-const restMs = 60_000;
 /** Between two restarts, so that neither meets the other's clean-up. */
 const pauseMs = 700;
-const takenPort = 39_271;
-
-/** What the kubelet takes while nothing happens. */
-export interface RestFigures {
-  readonly pods: number;
-  readonly dead: number;
-  readonly cpuPercent: number;
-  readonly rssMiB: number;
-}
 
 /** Milliseconds from the kill of a container's process, one a pod, each its first restart. */
 export interface RestartFigures {
@@ -80,48 +69,4 @@ async function restartByKubelet(
   });
   const { startedAt } = await look(cluster.cri, next);
   return { started: startedAt - killedAt, shown: performance.timeOrigin + seenAt - killedAt };
-}
-
-/** Milliseconds until the statuses of pods that are refused, all for a host port that is taken, are at the API server. */
-export async function measureStatuses(cluster: BenchCluster, names: readonly string[]): Promise<number> {
-  const ports = [{ containerPort: 80, hostPort: takenPort }];
-  const containers = [{ name: "app", image: "none", ports }];
-  cluster.create(["taker"], { containers: [{ ...containers[0], imagePullPolicy: "Never" }] });
-  await cluster.times(["taker"], (pod) => pod?.status?.phase === "Pending" && pod.status.startTime !== undefined);
-  const began = performance.now();
-  cluster.create(names, { containers });
-  const times = await cluster.times(names, (pod) => pod?.status?.phase === "Failed");
-  const tookMs = Math.max(...times) - began;
-  cluster.delete(["taker", ...names]);
-  await cluster.times(["taker", ...names], (pod) => pod === undefined);
-  progress(`${names.length} statuses`);
-  return tookMs;
-}
-
-/** @param floor makes so many dead containers first, which belong to no pod of the kubelet */
-export async function measureRest(
-  cluster: BenchCluster,
-  names: readonly string[],
-  dead: number,
-  floor?: Floor,
-): Promise<RestFigures> {
-  const graves = (await floor?.bury(dead)) ?? [];
-  cluster.create(names);
-  await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
-  await sleep(calmMs);
-  const [before, began] = [await cluster.usage(), performance.now()];
-  await sleep(restMs);
-  const after = await cluster.usage();
-  const cpuPercent = ((after.cpuMs - before.cpuMs) / (performance.now() - began)) * 100;
-  const figures = { pods: names.length, dead, cpuPercent, rssMiB: after.rssMiB };
-  progress(restRow(figures));
-  cluster.delete(names);
-  await cluster.times(names, (pod) => pod === undefined);
-  await floor?.remove(graves);
-  return figures;
-}
-
-export function restRow({ pods, dead, cpuPercent, rssMiB }: RestFigures): string {
-  const beside = dead > 0 ? ` beside ${dead} dead containers` : "";
-  return `at rest with ${pods} pods${beside}: ${cpuPercent.toFixed(2)} % of a core, RSS ${rssMiB.toFixed(0)} MiB`;
 }

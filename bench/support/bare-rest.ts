@@ -1,0 +1,24 @@
+/** `bare-rest.ts ENDPOINT`: the floor of a kubelet at rest. Tells its parent when it is ready; SIGTERM ends it. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectCri } from "../../src/cri/client.ts";
+
+/** As podwright lists while events tell of the rest (eventedRelistPeriodMs). */
+const listPeriodMs = 10_000;
+
+const { runtime } = connectCri(process.argv[2] ?? "");
+
+/** Nobody looks at them. */
+async function events(): Promise<void> {
+  for await (const _event of runtime.getContainerEvents({}));
+  throw new Error("the runtime ended its events");
+}
+
+async function listings(): Promise<never> {
+  for (;;) {
+    await Promise.all([runtime.listPodSandbox({}), runtime.listContainers({})]);
+    process.send?.("ready");
+    await sleep(listPeriodMs);
+  }
+}
+
+await Promise.all([events(), listings()]);
