@@ -103,8 +103,7 @@ async function operate(daemon: Daemon): Promise<void> {
   const settings = kubeletSettings(configuration, flags.experimentalAllocatableIgnoreEviction);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
-  const addresses = new HostAddresses({ ...ports, log }, nodeIpsOf(flags.nodeIp), nodeName);
-  await addresses.look(new AbortController().signal);
+  const addresses = await hostAddresses(daemon, nodeName);
   await checkMachine(daemon);
   const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
@@ -168,6 +167,12 @@ async function operate(daemon: Daemon): Promise<void> {
       ]);
     },
   });
+}
+
+async function hostAddresses({ ports, log, flags, told }: Daemon, nodeName: string): Promise<HostAddresses> {
+  const addresses = new HostAddresses({ ...ports, log }, nodeIpsOf(flags.nodeIp), nodeName);
+  await addresses.look(told);
+  return addresses;
 }
 
 function apiFiles(flags: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile" | "servesPage"> {
@@ -264,8 +269,9 @@ async function makeDirectories({
   const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
   await makeNodeDirectories(files, rootDirectory, configuration.podLogsDir);
   const isShared = await shareDirectory(ports.mounts, await canonicalPath(files, rootDirectory));
-  if (!isShared)
-    log.warn("what is mounted below the root directory is not shared, as pods use mounts there", { rootDirectory });
+  if (!isShared) {
+    log.warn("what is mounted below the root directory is not shared: pods have mounts there", { rootDirectory });
+  }
   const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
   await files.makeDirectory(stateDirectory, 0o700);
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);

@@ -35,21 +35,21 @@ export function hostAddresses(
 ): string[] {
   if (given.length > 0) return [...given];
   if (isName !== undefined) return [isName];
-  const { interfaces, defaultRoutes, resolved } = network;
-  const own = interfaces.flatMap(({ addresses }) => addresses);
+  const { interfaces, defaultRoutes: routes, resolved } = network;
+  const own = new Set(interfaces.flatMap(({ addresses }) => addresses));
   const families = prefersV6 ? [true, false] : [false, true];
   const first = (among: readonly string[]): string | undefined =>
     families.map((v6) => among.find((address) => isV6(address) === v6)).find((address) => address !== undefined);
   const addressesOf = (name: string): readonly string[] =>
     interfaces.flatMap((each) => (each.name === name ? each.addresses : []));
   const byRoutes = families.flatMap((v6) => {
-    const names = v6 ? defaultRoutes.v6 : defaultRoutes.v4;
+    const names = v6 ? routes.v6 : routes.v4;
     const through = [...names, ...(names.length > 0 ? [loopback] : [])];
     return through.flatMap((name) => addressesOf(name).filter((address) => isV6(address) === v6));
   });
-  const hasRoutes = defaultRoutes.v4.length + defaultRoutes.v6.length > 0;
+  const hasRoutes = routes.v4.length + routes.v6.length > 0;
   const outer = interfaces.flatMap(({ name, addresses }) => (name === loopback ? [] : addresses));
-  const found = first(resolved.filter((address) => own.includes(address))) ?? (hasRoutes ? byRoutes[0] : first(outer));
+  const found = first(resolved.filter((address) => own.has(address))) ?? (hasRoutes ? byRoutes[0] : first(outer));
   return found === undefined ? [] : [found];
 }
 

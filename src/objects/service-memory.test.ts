@@ -44,8 +44,10 @@ class World {
   /** Names of the variables that a container gets. */
   variables(pod = podWith({ containers: [{ name: "c" }] })): string[] {
     const known = { services: this.services, memory: this.memory };
-    const nothing = [{} as ApiObjects, {} as ServiceAccountTokens, () => undefined] as const;
-    return new PodObjects(this.clock, ...nothing, known).serviceVariables(pod).map(({ name }) => name);
+    const nothing: unknown = {};
+    const objects = nothing as ApiObjects;
+    const tokens = nothing as ServiceAccountTokens;
+    return new PodObjects(this.clock, objects, tokens, () => undefined, known).serviceVariables(pod).map(({ name }) => name);
   }
 
   async end(): Promise<void> {
