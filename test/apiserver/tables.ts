@@ -1,6 +1,8 @@
+import { age } from "./ages.ts";
 import type { Exchange } from "./exchange.ts";
-import { at, type Fields, fieldsAt, isFields, itemsAt, type Json, numberAt, textAt } from "./objects.ts";
-import type { Resource } from "./resource.ts";
+import { at, type Fields, fieldsAt, isFields, itemsAt, type Json, textAt } from "./objects.ts";
+import { podCells } from "./pod-table.ts";
+import { apiVersionOf, type Resource } from "./resource.ts";
 
 /** A column of a table as `kubectl get` prints it. */
 interface Column {
@@ -10,50 +12,11 @@ interface Column {
   readonly cell: (object: Fields) => Json;
 }
 
-/** How long ago, in the two greatest units, as kubectl writes it. */
-function age(since: string): string {
-  const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1000));
-  if (Number.isNaN(seconds)) return "<unknown>";
-  if (seconds < 120) return `${seconds}s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 10) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m${seconds % 60}s`;
-  if (minutes < 180) return `${minutes}m`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
-}
-
 const nameColumn: Column = { name: "Name", cell: (object) => textAt(object, "metadata.name") };
 const ageColumn: Column = { name: "Age", cell: (object) => age(textAt(object, "metadata.creationTimestamp")) };
 
 function orNone(text: string): string {
   return text === "" ? "<none>" : text;
-}
-
-/** The one word for a pod's state: its phase, or what its containers wait for or ended with. */
-function podStatus(pod: Fields): string {
-  let status = textAt(pod, "status.reason") || textAt(pod, "status.phase");
-  const inits = itemsAt(pod, "status.initContainerStatuses");
-  for (const [index, init] of inits.entries()) {
-    const isDone = at(init, "state.terminated.exitCode") === 0 || at(init, "started") === true;
-    if (isDone) continue;
-    const reason = textAt(init, "state.terminated.reason") || textAt(init, "state.waiting.reason");
-    status = reason === "" || reason === "PodInitializing" ? `Init:${index}/${inits.length}` : `Init:${reason}`;
-    return textAt(pod, "metadata.deletionTimestamp") === "" ? status : "Terminating";
-  }
-  for (const container of itemsAt(pod, "status.containerStatuses").toReversed()) {
-    const reason = textAt(container, "state.waiting.reason") || textAt(container, "state.terminated.reason");
-    if (reason !== "") status = reason;
-  }
-  return textAt(pod, "metadata.deletionTimestamp") === "" ? status : "Terminating";
-}
-
-function readyContainers(pod: Fields): string {
-  const statuses = itemsAt(pod, "status.containerStatuses");
-  return `${statuses.filter(({ ready }) => ready === true).length}/${itemsAt(pod, "spec.containers").length}`;
-}
-
-function restarts(pod: Fields): number {
-  return itemsAt(pod, "status.containerStatuses").reduce((sum, each) => sum + (numberAt(each, "restartCount") ?? 0), 0);
 }
 
 function nodeStatus(node: Fields): string {
@@ -100,9 +63,9 @@ const info =
 const columns: Readonly<Record<string, readonly Column[]>> = {
   pods: [
     nameColumn,
-    { name: "Ready", cell: readyContainers },
-    { name: "Status", cell: podStatus },
-    { name: "Restarts", cell: (pod) => String(restarts(pod)) },
+    { name: "Ready", cell: (pod) => podCells(pod).ready },
+    { name: "Status", cell: (pod) => podCells(pod).status },
+    { name: "Restarts", cell: (pod) => podCells(pod).restarts },
     ageColumn,
     { name: "IP", wide: true, cell: info("status.podIP") },
     { name: "Node", wide: true, cell: info("spec.nodeName") },
@@ -145,10 +108,11 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
 };
 
 /** What is printed of each object is asked for with `includeObject`; kubectl wants its metadata. */
-function shownObject(exchange: Exchange, object: Fields): Fields | undefined {
+function shownObject(exchange: Exchange, resource: Resource, object: Fields): Fields | undefined {
   const policy = exchange.query.get("includeObject") ?? "Metadata";
   if (policy === "None") return undefined;
-  if (policy === "Object") return object;
+  // In a list only the list says of what kind its items are; in a table each row says it.
+  if (policy === "Object") return { kind: resource.kind, apiVersion: apiVersionOf(resource), ...object };
   return metadataOf(object);
 }
 
@@ -183,7 +147,7 @@ export function shapeAnswer(exchange: Exchange, resource: Resource, answer: Fiel
     })),
     rows: objects.map((object) => ({
       cells: chosen.map(({ cell }) => cell(object)),
-      object: shownObject(exchange, object),
+      object: shownObject(exchange, resource, object),
     })),
   };
 }
