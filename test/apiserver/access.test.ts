@@ -36,6 +36,43 @@ describe("who may come in", () => {
     await using other = await TestApiServer.start();
     assert.equal((await whoAmI(other.credentials("ann")))[0], 401);
   });
+  it("lets who may act as somebody else do so", async () => {
+    using admin = new TestClient(server, server.credentials("admin", ["system:masters"]));
+    const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const as = async (headers: Readonly<Record<string, string | string[]>>, who = admin): Promise<Fields> => {
+      const answer = await who.request("POST", path, { body: {}, headers });
+      return answer.code === 201 ? fieldsAt(answer.body, "status.userInfo") : answer.body;
+    };
+    assert.deepEqual(await as({ "Impersonate-User": "ann" }), { username: "ann", groups: ["system:authenticated"] });
+    const whole = {
+      "Impersonate-User": "ann",
+      "Impersonate-Group": ["a,b", "c"],
+      "Impersonate-Uid": "7",
+      "Impersonate-Extra-example.com%2Fscope": ["read", "write"],
+    };
+    assert.deepEqual(await as(whole), {
+      username: "ann",
+      uid: "7",
+      groups: ["a,b", "c", "system:authenticated"],
+      extra: { "example.com/scope": ["read", "write"] },
+    });
+    const account = await as({ "Impersonate-User": "system:serviceaccount:team:robot" });
+    assert.deepEqual(account["groups"], [
+      "system:serviceaccounts",
+      "system:serviceaccounts:team",
+      "system:authenticated",
+    ]);
+    assert.equal((await as({ "Impersonate-User": "system:anonymous" }))["reason"], "Forbidden");
+    const nobody = await as({ "Impersonate-Group": "a" });
+    assert.deepEqual([nobody["code"], nobody["message"]], [400, "requested [a] without impersonating a user"]);
+    using tess = new TestClient(server, server.credentials("tess"));
+    assert.equal(
+      (await as({ "Impersonate-User": "ann" }, tess))["message"],
+      'users "ann" is forbidden: User "tess" cannot impersonate resource "users" in API group "" at the cluster scope',
+    );
+    const get = await admin.request("GET", "/api/v1/nodes", { headers: { "Impersonate-User": "ann" } });
+    assert.match(textAt(get.body, "message"), /User "ann" cannot list resource "nodes"/);
+  });
   it("answers reviews of tokens and of access", async () => {
     using client = new TestClient(server, server.credentials("admin", ["system:masters"]));
     const token = await client.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {

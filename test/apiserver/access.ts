@@ -2,6 +2,7 @@ import type { TLSSocket } from "node:tls";
 import { ApiError, type ErrorSubject } from "./api-error.ts";
 import { authenticate, type TokenAuthenticator, type User } from "./authn.ts";
 import { type AccessRequest, type Authorizer, bootstrappers, everybody, masters, refusal } from "./authz.ts";
+import { impersonated } from "./impersonation.ts";
 import { NodeAuthorizer } from "./node-authorizer.ts";
 import type { Reviewer } from "./reviews.ts";
 import type { Store } from "./store.ts";
@@ -38,13 +39,18 @@ export class Access implements Reviewer {
     this.#authorizers.push(authorizer);
   }
 
-  /** @throws ApiError 401 */
-  authenticate(socket: TLSSocket, authorization: string | undefined): User {
-    return authenticate(socket, authorization, [
+  /**
+   * Who acts by a request.
+   * @param headers as they came, name and value in turn
+   * @throws ApiError 401; 400 or 403 when they can't act as somebody else
+   */
+  authenticate(socket: TLSSocket, authorization: string | undefined, headers: readonly string[]): User {
+    const user = authenticate(socket, authorization, [
       (token) => this.#tokens.get(token),
       this.issuer.authenticate,
       this.#bootstrapTokens,
     ]);
+    return impersonated(user, headers, (request) => this.require(request));
   }
 
   authorize(request: AccessRequest): string | undefined {

@@ -38,6 +38,11 @@ export class Exchange {
     return this.#request.headers;
   }
 
+  /** Headers as they came, name and value in turn. */
+  get rawHeaders(): readonly string[] {
+    return this.#request.rawHeaders;
+  }
+
   /** A flag of the query: `true` and `1` are on. */
   flag(name: string): boolean {
     return ["true", "1"].includes(this.query.get(name) ?? "");

@@ -34,6 +34,7 @@ describe("requests for a kubelet", () => {
     kubelet = createServer(options, (incoming, response) => {
       const { CN } = (incoming.socket as TLSSocket).getPeerCertificate().subject;
       asked.push(`${String(CN)} ${incoming.url}`);
+      asked.push(...Object.keys(incoming.headers).filter((each) => each.startsWith("impersonate-")));
       response.setHeader("content-type", "text/plain");
       response.write("one\n");
       setTimeout(() => response.end("two\n"), 20);
@@ -67,7 +68,8 @@ describe("requests for a kubelet", () => {
     asked.length = 0;
     const log = await client.get(`${pods}/web/log?follow=true&tailLines=3&timestamps=false`);
     assert.deepEqual([log.code, log.text], [200, "one\ntwo\n"]);
-    const metrics = await client.get("/api/v1/nodes/node1/proxy/metrics/resource?x=1");
+    const headers = { "Impersonate-User": "ann", "Impersonate-Group": "system:masters" };
+    const metrics = await client.request("GET", "/api/v1/nodes/node1/proxy/metrics/resource?x=1", { headers });
     assert.equal(metrics.code, 200);
     const logs = await client.get("/api/v1/nodes/node1/proxy/logs/a%20b%3F/");
     assert.deepEqual([logs.code, logs.text], [200, "one\ntwo\n"]);

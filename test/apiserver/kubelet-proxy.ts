@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { ApiError, badRequest, notFound } from "./api-error.ts";
 import type { Credentials } from "./certificates.ts";
 import type { Exchange } from "./exchange.ts";
+import { isImpersonation } from "./impersonation.ts";
 import { type ApiObject, itemsAt, numberAt, textAt } from "./objects.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { Store } from "./store.ts";
@@ -50,7 +51,9 @@ function containerOf(pod: ApiObject, asked: string | null): string {
 }
 
 function passedHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const kept = Object.entries(headers).filter(([name]) => !hopHeaders.has(name) && !name.startsWith(":"));
+  const kept = Object.entries(headers).filter(
+    ([name]) => !hopHeaders.has(name) && !name.startsWith(":") && !isImpersonation(name),
+  );
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])));
 }
 

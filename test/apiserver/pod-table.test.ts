@@ -11,7 +11,8 @@ const ended = (exitCode: number, reason?: string, signal?: number): Fields => ({
   terminated: { exitCode, ...(reason === undefined ? {} : { reason }), ...(signal === undefined ? {} : { signal }) },
 });
 const container = (name: string, state: Fields, more: Fields = {}): Fields => ({ name, state, ready: false, ...more });
-const up = (name: string, more: Fields = {}): Fields => container(name, running, { ready: true, started: true, ...more });
+const up = (name: string, more: Fields = {}): Fields =>
+  container(name, running, { ready: true, started: true, ...more });
 const condition = (type: string, status = "True", more: Fields = {}): Fields => ({ type, status, ...more });
 
 interface Scene {
@@ -120,7 +121,11 @@ const rows: readonly (readonly [name: string, scene: Scene, printed: string])[] 
     { phase: "Failed", containers: [container("app", ended(1, "Error"))], deleted: true },
     "0/1 Error 0",
   ],
-  ["it is going, and its node is lost", { reason: "NodeLost", containers: [up("app")], deleted: true }, "1/1 Unknown 0"],
+  [
+    "it is going, and its node is lost",
+    { reason: "NodeLost", containers: [up("app")], deleted: true },
+    "1/1 Unknown 0",
+  ],
   [
     "restarts of sidecars and containers, and since the last",
     {

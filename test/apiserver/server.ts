@@ -231,7 +231,7 @@ export class TestApiServer implements AsyncDisposable {
     const info = parseRequest(exchange.method, exchange.url);
     this.requests.add(exchange, info);
     try {
-      exchange.user = this.access.authenticate(exchange.socket, exchange.header("authorization"));
+      exchange.user = this.access.authenticate(exchange.socket, exchange.header("authorization"), exchange.rawHeaders);
       if (await this.faults.meet(exchange, info)) await this.#answer(exchange, info);
     } catch (error) {
       if (error instanceof ApiError) exchange.sendError(error);
@@ -272,7 +272,7 @@ export class TestApiServer implements AsyncDisposable {
       const { method = "GET", headers } = request;
       const url = new URL(request.url ?? "/", this.url);
       const info = parseRequest(method, url);
-      const user = this.access.authenticate(socket, headers.authorization);
+      const user = this.access.authenticate(socket, headers.authorization, request.rawHeaders);
       if (info !== undefined) this.access.require({ ...info, user });
       const kubelet = info === undefined ? undefined : this.#kubelets.locate(info, url.searchParams);
       if (kubelet === undefined) throw badRequest("this path is no connection to a kubelet");

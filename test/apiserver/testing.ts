@@ -16,6 +16,7 @@ interface RequestOptions {
   readonly contentType?: string;
   readonly accept?: string;
   readonly token?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
 /** Where a server is, and who signed its certificate. */
@@ -78,6 +79,7 @@ export class TestClient implements Disposable {
       method,
       agent: this.#agent,
       headers: {
+        ...options.headers,
         accept: options.accept ?? "application/json",
         ...(data === undefined
           ? {}
