@@ -1,4 +1,5 @@
 import type { User } from "./authn.ts";
+import type { Fields } from "./objects.ts";
 
 /** What somebody wants to do, as a SubjectAccessReview puts it. */
 export interface AccessRequest {
@@ -44,17 +45,15 @@ export const everybody: Authorizer = ({ user, path, verb, resource }) => {
   return verb === "create" && resource.startsWith("selfsubject");
 };
 
+const bootstrapRule: Rule = {
+  verbs: ["create", "get", "list", "watch"],
+  groups: ["certificates.k8s.io"],
+  resources: ["certificatesigningrequests"],
+};
+
 /** Nodes that have no certificate yet may ask for one (ClusterRole system:node-bootstrapper). */
 export const bootstrappers: Authorizer = (request) =>
-  request.user.groups.includes("system:bootstrappers") &&
-  ruleAllows(
-    {
-      verbs: ["create", "get", "list", "watch"],
-      groups: ["certificates.k8s.io"],
-      resources: ["certificatesigningrequests"],
-    },
-    request,
-  );
+  request.user.groups.includes("system:bootstrappers") && ruleAllows(bootstrapRule, request);
 
 /** Why a request is refused, in the real server's words. */
 export function refusal(request: AccessRequest, reasons: readonly string[] = []): string {
@@ -65,4 +64,33 @@ export function refusal(request: AccessRequest, reasons: readonly string[] = [])
   const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
   const said = `${who} cannot ${verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${where}`;
   return [said, ...reasons].join(": ");
+}
+
+/**
+ * What somebody may do, in the words of a SelfSubjectRulesReview, as far as there are rules: nodes and what a test lets
+ * them are judged request by request.
+ */
+export function rulesOf({ groups }: User): Fields {
+  const isMaster = groups.includes("system:masters");
+  const isKnown = groups.includes("system:authenticated");
+  const reviews = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
+  const resourceRules = [
+    ...(isMaster ? [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }] : []),
+    ...(isKnown ? [{ verbs: ["create"], apiGroups: ["authorization.k8s.io"], resources: reviews }] : []),
+    ...(isKnown
+      ? [{ verbs: ["create"], apiGroups: ["authentication.k8s.io"], resources: ["selfsubjectreviews"] }]
+      : []),
+    ...(groups.includes("system:bootstrappers") ? [bootstrapRule] : []).map((rule) => ({
+      verbs: rule.verbs,
+      apiGroups: rule.groups,
+      resources: rule.resources,
+    })),
+  ];
+  const paths = ["/healthz", "/livez", "/readyz", "/version", ...(isKnown ? ["/api", "/apis", "/openapi"] : [])];
+  const nonResourceRules = [
+    ...(isMaster ? [{ verbs: ["*"], nonResourceURLs: ["*"] }] : []),
+    { verbs: ["get"], nonResourceURLs: paths.flatMap((path) => [path, `${path}/*`]) },
+  ];
+  const evaluationError = "what nodes may, and what a test allows, is not told as rules";
+  return { resourceRules, nonResourceRules, incomplete: !isMaster, ...(isMaster ? {} : { evaluationError }) };
 }

@@ -69,7 +69,8 @@ describe("the real kubectl", { skip: missing }, () => {
     };
     try {
       await sees(/^NAME +READY +STATUS +RESTARTS +AGE\nweb +0\/1 +Pending +0 +\d+s\n/);
-      const running = { phase: "Running", containerStatuses: [{ name: "app", ready: true, restartCount: 2 }] };
+      const app = { name: "app", ready: true, restartCount: 2, state: { running: {} } };
+      const running = { phase: "Running", containerStatuses: [app] };
       server.admin.patch("pods", "default/web", { status: running }, { subresource: "status" });
       await sees(/web +1\/1 +Running +2 /);
       const described = await kubectl("describe", "pod", "web");
@@ -176,6 +177,45 @@ describe("the real kubectl", { skip: missing }, () => {
     assert.ok(certificate.verify(new X509Certificate(server.authority.certificate).publicKey));
     assert.equal(await kubectl("auth", "can-i", "delete", "nodes"), "yes\n");
     assert.match(await kubectl("create", "token", "default"), /^ey[\w-]+\.[\w-]+\.[\w-]+\s*$/);
+  });
+
+  it("acts as somebody else, and lists what they may do", async () => {
+    const who = await kubectl("auth", "whoami", "--as", "foo", "--as-group", "a", "--as-group", "b", "--as-uid", "3");
+    assert.match(who, /^Username +foo\nUID +3\nGroups +\[a b system:authenticated\]$/m);
+    await assert.rejects(kubectl("get", "pods", "--as", "foo"), /User "foo" cannot list resource "pods"/);
+    assert.match(await kubectl("auth", "can-i", "--list"), /^\*\.\* +\[\] +\[\] +\[\*\]$/m);
+    assert.doesNotMatch(await kubectl("auth", "can-i", "--list", "--as", "foo"), /\*\.\*/);
+  });
+
+  it("creates classes, budgets, quotas, services and reviews", async () => {
+    await kubectl("create", "priorityclass", "low", "--value=-1000");
+    assert.equal(server.admin.get("priorityclasses", "low")["value"], -1000);
+    await kubectl("create", "pdb", "share", "--selector=tier=x,zone in (a,b)", "--min-available=20%");
+    const matchExpressions = [{ key: "zone", operator: "In", values: ["a", "b"] }];
+    const share = server.admin.get("poddisruptionbudgets", "default/share");
+    assert.deepEqual(share["spec"], {
+      minAvailable: "20%",
+      selector: { matchLabels: { tier: "x" }, matchExpressions },
+    });
+    await kubectl("create", "pdb", "one", "--selector=tier=x", "--max-unavailable=1");
+    assert.equal(at(server.admin.get("poddisruptionbudgets", "default/one"), "spec.maxUnavailable"), 1);
+    await kubectl("create", "quota", "few", "--hard=cpu=1,pods=2");
+    assert.deepEqual(at(server.admin.get("resourcequotas", "default/few"), "spec.hard"), { cpu: "1", pods: "2" });
+    await kubectl("create", "service", "clusterip", "front", "--tcp=80:8080");
+    assert.equal(itemsAt(server.admin.get("services", "default/front"), "spec.ports")[0]?.["targetPort"], 8080);
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: "x" } };
+    await writeFile(join(home, "review.json"), JSON.stringify(review));
+    const reviewed = await kubectl("create", "-f", join(home, "review.json"), "-o", "jsonpath={.status.error}");
+    assert.equal(reviewed, "invalid bearer token");
+  });
+
+  it("sorts pods and events, and explains fields", async () => {
+    for (const name of ["b", "a"]) server.admin.create(podNamed(`sorted-${name}`, { schedulerName: "none" }));
+    const sorted = await kubectl("get", "pods", "--sort-by=.metadata.name");
+    assert.match(sorted, /^NAME +READY .*\n[^]*^sorted-a +0\/1 +Pending .*\nsorted-b /m);
+    assert.match(await kubectl("get", "events", "--sort-by=.lastTimestamp"), /^LAST SEEN +TYPE +REASON/);
+    assert.match(await kubectl("explain", "pod.spec.containers"), /FIELD: containers <\[\]Object>[^]* image\t<string>/);
+    assert.match(await kubectl("explain", "runtimeclass"), /does not tell the members of this kind/);
   });
 
   it("waits for a condition", async () => {

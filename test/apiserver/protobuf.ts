@@ -1,102 +1,6 @@
 import { ApiError } from "./api-error.ts";
-import { type Draft, type Fields, type Json, textAt } from "./objects.ts";
-
-/** What a field holds: a scalar, or a message by its description. */
-type Type = "string" | "bytes" | "integer" | "boolean" | "time" | "texts" | Message;
-
-interface Field {
-  readonly name: string;
-  readonly type: Type;
-  readonly of?: "list" | "map";
-}
-
-/** A message by the numbers of its fields (the `generated.proto` files of k8s.io/api and apimachinery). */
-interface Message {
-  readonly [number: number]: Field;
-}
-
-const text = (name: string): Field => ({ name, type: "string" });
-const one = (name: string, type: Type): Field => ({ name, type });
-const list = (name: string, type: Type = "string"): Field => ({ name, type, of: "list" });
-const map = (name: string, type: Type = "string"): Field => ({ name, type, of: "map" });
-
-const meta = one("metadata", {
-  1: text("name"),
-  2: text("generateName"),
-  3: text("namespace"),
-  5: text("uid"),
-  6: text("resourceVersion"),
-  8: one("creationTimestamp", "time"),
-  9: one("deletionTimestamp", "time"),
-  10: one("deletionGracePeriodSeconds", "integer"),
-  11: map("labels"),
-  12: map("annotations"),
-  14: list("finalizers"),
-});
-const deleteOptions: Message = {
-  1: one("gracePeriodSeconds", "integer"),
-  2: one("preconditions", { 1: text("uid"), 2: text("resourceVersion") }),
-  4: text("propagationPolicy"),
-  5: list("dryRun"),
-};
-const attributes: Message = {
-  1: text("namespace"),
-  2: text("verb"),
-  3: text("group"),
-  4: text("version"),
-  5: text("resource"),
-  6: text("subresource"),
-  7: text("name"),
-};
-const condition: Message = {
-  1: text("type"),
-  2: text("reason"),
-  3: text("message"),
-  4: one("lastUpdateTime", "time"),
-  5: one("lastTransitionTime", "time"),
-  6: text("status"),
-};
-const requestSpec: Message = {
-  1: one("request", "bytes"),
-  2: text("username"),
-  3: text("uid"),
-  4: list("groups"),
-  5: list("usages"),
-  6: map("extra", "texts"),
-  7: text("signerName"),
-  8: one("expirationSeconds", "integer"),
-};
-
-/** The kinds that kubectl sends in this form and that are worth reading. */
-const kinds: Readonly<Record<string, Message>> = {
-  Namespace: { 1: meta },
-  ConfigMap: { 1: meta, 2: map("data"), 3: map("binaryData", "bytes"), 4: one("immutable", "boolean") },
-  Secret: { 1: meta, 2: map("data", "bytes"), 3: text("type"), 4: map("stringData"), 5: one("immutable", "boolean") },
-  ServiceAccount: { 1: meta, 4: one("automountServiceAccountToken", "boolean") },
-  DeleteOptions: deleteOptions,
-  Eviction: { 1: meta, 2: one("deleteOptions", deleteOptions) },
-  CertificateSigningRequest: {
-    1: meta,
-    2: one("spec", requestSpec),
-    3: one("status", { 1: list("conditions", condition), 2: one("certificate", "bytes") }),
-  },
-  SelfSubjectReview: { 1: meta },
-  SelfSubjectAccessReview: {
-    1: meta,
-    2: one("spec", {
-      1: one("resourceAttributes", attributes),
-      2: one("nonResourceAttributes", { 1: text("path"), 2: text("verb") }),
-    }),
-  },
-  TokenRequest: {
-    1: meta,
-    2: one("spec", {
-      1: list("audiences"),
-      3: one("boundObjectRef", { 1: text("kind"), 2: text("apiVersion"), 3: text("name"), 4: text("uid") }),
-      4: one("expirationSeconds", "integer"),
-    }),
-  },
-};
+import { type Draft, type Fields, type Json, numberAt, textAt } from "./objects.ts";
+import { type FieldType, type Message, protobufKinds } from "./protobuf-kinds.ts";
 
 /** A field as it stands in the message: a number, or bytes. */
 interface WireField {
@@ -108,11 +12,12 @@ function readFields(bytes: Buffer): WireField[] {
   const fields: WireField[] = [];
   let offset = 0;
   const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
       const byte = bytes[offset++] ?? 0;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
+      value += BigInt(byte & 0x7f) << shift;
+      // Negative numbers come as the 64 bits that they are.
+      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
     }
   };
   while (offset < bytes.length) {
@@ -131,12 +36,27 @@ function readTime(bytes: Buffer): string | undefined {
   return typeof seconds === "number" ? new Date(seconds * 1000).toISOString().replace(".000Z", "Z") : undefined;
 }
 
+/** It says of itself which of the two it is. */
+function readIntegerOrString(bytes: Buffer): Json {
+  const read = readMessage(
+    {
+      1: { name: "type", type: "integer" },
+      2: { name: "number", type: "integer" },
+      3: { name: "text", type: "string" },
+    },
+    bytes,
+  );
+  return read["type"] === 1 ? textAt(read, "text") : (numberAt(read, "number") ?? 0);
+}
+
 /** @returns undefined for what JSON leaves out: Go writes empty texts and times, too */
-function readValue(type: Type, value: number | Buffer): Json | undefined {
+function readValue(type: FieldType, value: number | Buffer): Json | undefined {
   if (typeof value === "number") return type === "boolean" ? value !== 0 : value;
   if (type === "string") return value.length === 0 ? undefined : value.toString();
   if (type === "bytes") return value.length === 0 ? undefined : value.toString("base64");
   if (type === "time") return readTime(value);
+  if (type === "quantity") return textAt(readMessage({ 1: { name: "string", type: "string" } }, value), "string");
+  if (type === "integer or string") return readIntegerOrString(value);
   if (type === "texts") return readFields(value).map((each) => String(each.value));
   return typeof type === "object" ? readMessage(type, value) : undefined;
 }
@@ -150,7 +70,10 @@ function readMessage(message: Message, bytes: Buffer): Fields {
       const items = (read[field.name] ?? []) as readonly Json[];
       read[field.name] = [...items, readValue(field.type, value) ?? ""];
     } else if (field.of === "map") {
-      const entry = readMessage({ 1: text("key"), 2: one("value", field.type) }, Buffer.from(value as Buffer));
+      const entry = readMessage(
+        { 1: { name: "key", type: "string" }, 2: { name: "value", type: field.type } },
+        Buffer.from(value as Buffer),
+      );
       read[field.name] = {
         ...(read[field.name] as Fields | undefined),
         [textAt(entry, "key")]: entry["value"] ?? "",
@@ -163,18 +86,18 @@ function readMessage(message: Message, bytes: Buffer): Fields {
   return read;
 }
 
+const typeMessage: Message = { 1: { name: "apiVersion", type: "string" }, 2: { name: "kind", type: "string" } };
+const envelopeMessage: Message = { 1: { name: "type", type: typeMessage }, 2: { name: "raw", type: "bytes" } };
+
 /**
  * Reads what kubectl's typed commands send (`create namespace`, `certificate approve`, `drain`, `auth can-i` …): the
  * magic number, then an envelope with the kind and the object.
  * @throws ApiError 415 for other kinds: production clients are to send JSON here
  */
 export function readProtobuf(bytes: Buffer): Fields {
-  const envelope = readMessage(
-    { 1: one("type", { 1: text("apiVersion"), 2: text("kind") }), 2: one("raw", "bytes") },
-    bytes.subarray(4),
-  );
+  const envelope = readMessage(envelopeMessage, bytes.subarray(4));
   const { apiVersion, kind } = (envelope["type"] ?? {}) as { readonly apiVersion?: string; readonly kind?: string };
-  const message = kinds[kind ?? ""];
+  const message = protobufKinds[kind ?? ""];
   if (message === undefined || bytes.subarray(0, 4).toString("latin1") !== "k8s\0") {
     const what = `protobuf of ${kind ?? "something else"}`;
     throw new ApiError(415, "UnsupportedMediaType", `this server reads JSON; it does not read ${what}`);

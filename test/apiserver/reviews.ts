@@ -1,6 +1,6 @@
-import { invalid } from "./api-error.ts";
+import { badRequest, invalid } from "./api-error.ts";
 import type { User } from "./authn.ts";
-import type { AccessRequest } from "./authz.ts";
+import { type AccessRequest, rulesOf } from "./authz.ts";
 import { type Fields, fieldsAt, listAt, textAt } from "./objects.ts";
 
 /** What reviews are answered from. */
@@ -70,7 +70,8 @@ export function answerReview(resource: string, review: Fields, caller: User, rev
     case "selfsubjectaccessreviews":
       return access(caller);
     case "selfsubjectrulesreviews":
-      return answered({ resourceRules: [], nonResourceRules: [], incomplete: true });
+      if (textAt(spec, "namespace") === "") throw badRequest("no namespace on request");
+      return answered(rulesOf(caller));
     case "selfsubjectreviews":
       return answered({ userInfo: userInfo(caller) });
     case "tokenreviews": {
