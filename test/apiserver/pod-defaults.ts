@@ -80,7 +80,8 @@ export function qosClass(pod: Fields): string {
   return kinds.every((kind) => kind === "same") ? "Guaranteed" : "Burstable";
 }
 
-function completeTolerations(spec: Draft): void {
+/** A pod stays for a while on a node that is not ready, unless it says otherwise (DefaultTolerationSeconds). */
+export function completeTolerations(spec: Draft): void {
   const tolerations = [...itemsAt(spec, "tolerations")];
   for (const condition of ["not-ready", "unreachable"]) {
     const key = `node.kubernetes.io/${condition}`;
@@ -95,7 +96,7 @@ function completeTolerations(spec: Draft): void {
 /** The defaults of a new pod (k8s.io/kubernetes/pkg/apis/core/v1 and the DefaultTolerationSeconds admission). */
 export function completePod(pod: Draft): void {
   const spec = draftAt(pod, "spec");
-  spec["restartPolicy"] ??= "Always";
+  if (textAt(spec, "restartPolicy") === "") spec["restartPolicy"] = "Always";
   spec["dnsPolicy"] ??= "ClusterFirst";
   spec["terminationGracePeriodSeconds"] ??= 30;
   spec["schedulerName"] ??= "default-scheduler";

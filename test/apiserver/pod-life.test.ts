@@ -47,6 +47,61 @@ describe("the life of a pod", () => {
     assert.throws(() => server.admin.create(podNamed("x", { serviceAccountName: "nobody" })), { code: 403 });
     assert.throws(() => server.admin.create(podNamed("x", { containers: [] })), /spec\.containers: Required value/);
   });
+  it("is refused by the fields that are wrong", () => {
+    const mount = (name: string): Fields => ({ name, mountPath: `/${name}` });
+    const container = (name: string, ...mounts: string[]): Fields => ({
+      name,
+      image: "a:1",
+      volumeMounts: mounts.map(mount),
+    });
+    const spec = {
+      volumes: [{ name: "there" }],
+      initContainers: [container("init", "gone")],
+      containers: [container("app", "there", "missing")],
+    };
+    const refusal = (given: Fields): string => {
+      try {
+        server.admin.create(podNamed("x", given));
+        return "";
+      } catch (error) {
+        return error instanceof Error ? error.message : "";
+      }
+    };
+    assert.match(refusal(spec), /spec\.initContainers\[0\]\.volumeMounts\[0\]\.name: Not found: "gone"/);
+    assert.match(refusal(spec), /spec\.containers\[0\]\.volumeMounts\[1\]\.name: Not found: "missing"/);
+    assert.match(
+      refusal({ restartPolicy: "Sometimes" }),
+      /spec\.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"/,
+    );
+  });
+  it("may be changed in few ways, and gets tolerations that it needs again", async () => {
+    await scheduled("steady", { tolerations: [{ key: "own", operator: "Exists" }] });
+    const patch = async (spec: Fields): Promise<string> => {
+      const answer = await client.request("PATCH", `${pods}/steady`, { contentType: strategic, body: { spec } });
+      return answer.code === 200 ? "" : textAt(answer.body, "message");
+    };
+    assert.match(await patch({ terminationGracePeriodSeconds: 5 }), /pod updates may not change fields other than/);
+    assert.match(await patch({ tolerations: null }), /existing toleration can not be modified/);
+    assert.equal(await patch({ tolerations: [{ key: "own", operator: "Exists" }, { key: "more" }] }), "");
+    assert.equal(itemsAt(server.admin.get("pods", "default/steady"), "spec.tolerations").length, 4);
+    assert.equal(await patch({ activeDeadlineSeconds: 100 }), "");
+    assert.match(await patch({ activeDeadlineSeconds: 200 }), /must be less than or equal to previous value/);
+  });
+  it("is not evicted when two budgets have it", async () => {
+    for (const name of ["one", "two"]) {
+      const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name } };
+      server.admin.create({ ...budget, spec: { selector: { matchLabels: { app: "twice" } } } });
+      const status = { disruptionsAllowed: 1 };
+      server.admin.patch("poddisruptionbudgets", `default/${name}`, { status }, { subresource: "status" });
+    }
+    await scheduled("twice", {}, { labels: { app: "twice" } });
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "twice" } };
+    const refused = await client.request("POST", `${pods}/twice/eviction`, { body: eviction });
+    assert.equal(refused.code, 500);
+    assert.match(textAt(refused.body, "message"), /^This pod has more than one PodDisruptionBudget/);
+    const allowed = server.admin.list("poddisruptionbudgets").map((each) => at(each, "status.disruptionsAllowed"));
+    assert.deepEqual(allowed, [1, 1]);
+  });
   it("waits for a node that is ready, chosen and tolerated", async () => {
     server.admin.create(podNamed("picky", { nodeSelector: { disk: "ssd" } }));
     const waiting = await server.admin.until(

@@ -9,11 +9,11 @@ import {
   type Fields,
   itemsAt,
   numberAt,
-  sameJson,
   textAt,
 } from "./objects.ts";
-import { completeContainer, completePod, qosClass } from "./pod-defaults.ts";
+import { completeContainer, completePod, completeTolerations, qosClass } from "./pod-defaults.ts";
 import { statusProblems } from "./pod-status.ts";
+import { specProblems } from "./pod-updates.ts";
 import type { Problem, Strategy } from "./resource.ts";
 
 function containerProblems(pod: Fields, list: string, names: Set<string>): Problem[] {
@@ -32,44 +32,33 @@ function containerProblems(pod: Fields, list: string, names: Set<string>): Probl
   });
 }
 
+/** Mounts of volumes that the pod does not have. */
+function mountProblems(pod: Fields, list: string): Problem[] {
+  const volumes = new Set(itemsAt(pod, "spec.volumes").map(({ name }) => name));
+  return itemsAt(pod, `spec.${list}`).flatMap((container, index) =>
+    itemsAt(container, "volumeMounts").flatMap(({ name }, place): Problem[] =>
+      volumes.has(name)
+        ? []
+        : [[`spec.${list}[${index}].volumeMounts[${place}].name`, `Not found: ${JSON.stringify(name)}`]],
+    ),
+  );
+}
+
+const restartPolicies = ["Always", "OnFailure", "Never"];
+
+function restartPolicyProblems(pod: Fields): Problem[] {
+  const policy = textAt(pod, "spec.restartPolicy");
+  if (restartPolicies.includes(policy)) return [];
+  const supported = restartPolicies.map((each) => JSON.stringify(each)).join(", ");
+  return [["spec.restartPolicy", `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`]];
+}
+
 function problemsOf(pod: Fields): Problem[] {
   const names = new Set<string>();
-  const problems = ["initContainers", "containers", "ephemeralContainers"].flatMap((list) =>
-    containerProblems(pod, list, names),
-  );
+  const lists = ["initContainers", "containers", "ephemeralContainers"];
+  const problems = lists.flatMap((list) => containerProblems(pod, list, names));
   if (itemsAt(pod, "spec.containers").length === 0) problems.push(["spec.containers", "Required value"]);
-  const volumes = new Set(itemsAt(pod, "spec.volumes").map(({ name }) => name));
-  for (const [index, container] of itemsAt(pod, "spec.containers").entries()) {
-    for (const mount of itemsAt(container, "volumeMounts")) {
-      if (volumes.has(mount["name"])) continue;
-      problems.push([`spec.containers[${index}].volumeMounts[0].name`, `Not found: ${JSON.stringify(mount["name"])}`]);
-    }
-  }
-  return problems;
-}
-
-/** What an update of the pod itself may change of its `spec`. */
-function withoutMutable(spec: Fields): Fields {
-  const rest = draftOf(spec);
-  for (const name of ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"]) {
-    delete rest[name];
-  }
-  for (const list of ["containers", "initContainers"]) {
-    for (const container of draftsAt(rest, list)) delete container["image"];
-  }
-  return rest;
-}
-
-function specProblems(pod: Fields, old: ApiObject): Problem[] {
-  if (sameJson(withoutMutable(fieldsAt(pod, "spec")), withoutMutable(fieldsAt(old, "spec")))) return [];
-  return [
-    [
-      "spec",
-      "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
-        "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
-        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
-    ],
-  ];
+  return [...problems, ...restartPolicyProblems(pod), ...lists.flatMap((list) => mountProblems(pod, list))];
 }
 
 function resizeProblems(pod: Fields, old: ApiObject): Problem[] {
@@ -117,7 +106,10 @@ function keepAllBut(draft: Draft, old: ApiObject, subresource: string): void {
 export const podStrategy: Strategy = {
   countsGenerations: true,
   create: completePod,
-  update: (draft, old) => void (draft["status"] = old["status"]),
+  update: (draft, old) => {
+    draft["status"] = old["status"];
+    completeTolerations(draftAt(draft, "spec"));
+  },
   updateSubresource: (draft, old, subresource) => {
     keepAllBut(draft, old, subresource);
     // Old kubelets corrupt owner references, so that this endpoint leaves them alone.
@@ -128,7 +120,7 @@ export const podStrategy: Strategy = {
   },
   validate: (pod, old, subresource) => [
     ...problemsOf(pod),
-    ...(old !== undefined && subresource === "" ? specProblems(pod, old) : []),
+    ...(old !== undefined && subresource === "" ? specProblems(fieldsAt(pod, "spec"), fieldsAt(old, "spec")) : []),
     ...(old === undefined ? [] : changeProblems(pod, old, subresource)),
   ],
   graceSeconds: (pod, asked) => {
