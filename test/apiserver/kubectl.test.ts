@@ -118,6 +118,7 @@ describe("the real kubectl", { skip: missing }, () => {
   it("drains a node by evictions, as budgets allow", async () => {
     server.admin.create({ ...podNamed("drained"), metadata: { name: "drained", labels: { app: "db" } } });
     await server.admin.until("pods", "default/drained", (pod) => at(pod, "spec.nodeName") === "node1");
+    server.admin.patch("pods", "default/drained", { status: { phase: "Running" } }, { subresource: "status" });
     const selector = { matchLabels: { app: "db" } };
     const budget = {
       apiVersion: "policy/v1",

@@ -87,7 +87,7 @@ describe("the life of a pod", () => {
     assert.equal(await patch({ activeDeadlineSeconds: 100 }), "");
     assert.match(await patch({ activeDeadlineSeconds: 200 }), /must be less than or equal to previous value/);
   });
-  it("is not evicted when two budgets have it", async () => {
+  it("is not evicted while it runs when two budgets have it", async () => {
     for (const name of ["one", "two"]) {
       const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name } };
       server.admin.create({ ...budget, spec: { selector: { matchLabels: { app: "twice" } } } });
@@ -96,11 +96,15 @@ describe("the life of a pod", () => {
     }
     await scheduled("twice", {}, { labels: { app: "twice" } });
     const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "twice" } };
+    server.admin.patch("pods", "default/twice", { status: { phase: "Running" } }, { subresource: "status" });
     const refused = await client.request("POST", `${pods}/twice/eviction`, { body: eviction });
     assert.equal(refused.code, 500);
     assert.match(textAt(refused.body, "message"), /^This pod has more than one PodDisruptionBudget/);
     const allowed = server.admin.list("poddisruptionbudgets").map((each) => at(each, "status.disruptionsAllowed"));
     assert.deepEqual(allowed, [1, 1]);
+    server.admin.patch("pods", "default/twice", { status: { phase: "Pending" } }, { subresource: "status" });
+    const granted = await client.request("POST", `${pods}/twice/eviction`, { body: eviction });
+    assert.equal(granted.code, 201, "what has not begun to run disrupts nobody");
   });
   it("waits for a node that is ready, chosen and tolerated", async () => {
     server.admin.create(podNamed("picky", { nodeSelector: { disk: "ssd" } }));

@@ -41,7 +41,7 @@ export function bindPod(registry: Registry, target: Target, node: string): Field
   return success;
 }
 
-/** Deletes a pod unless that would break a disruption budget. @throws ApiError 429 when it would, 500 for two budgets */
+/** Deletes a pod unless it runs and that would break a disruption budget. @throws ApiError 429 when it would, 500 for two budgets */
 export function evictPod(registry: Registry, target: Target, eviction: Fields, caller: Caller): Fields {
   const pod = registry.find(target);
   if (pod === undefined) throw notFound({ group: "", resource: "pods", name: target.name });
@@ -51,12 +51,14 @@ export function evictPod(registry: Registry, target: Target, eviction: Fields, c
       (each) =>
         each.metadata.namespace === target.namespace && matchesLabelSelector(fieldsAt(each, "spec.selector"), pod),
     );
-  const isDone = ["Succeeded", "Failed"].includes(textAt(pod, "status.phase"));
-  if (!isDone && budgets.length > 1) {
+  const mayGo =
+    pod.metadata.deletionTimestamp !== undefined ||
+    ["Pending", "Succeeded", "Failed"].includes(textAt(pod, "status.phase"));
+  if (!mayGo && budgets.length > 1) {
     const why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     throw new ApiError(500, "", why);
   }
-  for (const budget of isDone ? [] : budgets) {
+  for (const budget of mayGo ? [] : budgets) {
     const allowed = numberAt(budget, "status.disruptionsAllowed") ?? 0;
     if (allowed > 0) {
       const resource = findResource("policy", "v1", "poddisruptionbudgets");

@@ -55,7 +55,7 @@ function restartPolicyProblems(pod: Fields): Problem[] {
 
 function problemsOf(pod: Fields): Problem[] {
   const names = new Set<string>();
-  const lists = ["initContainers", "containers", "ephemeralContainers"];
+  const lists = ["containers", "initContainers", "ephemeralContainers"];
   const problems = lists.flatMap((list) => containerProblems(pod, list, names));
   if (itemsAt(pod, "spec.containers").length === 0) problems.push(["spec.containers", "Required value"]);
   return [...problems, ...restartPolicyProblems(pod), ...lists.flatMap((list) => mountProblems(pod, list))];

@@ -1,7 +1,7 @@
 import { badRequest, invalid } from "./api-error.ts";
 import type { User } from "./authn.ts";
 import { type AccessRequest, rulesOf } from "./authz.ts";
-import { type Fields, fieldsAt, listAt, textAt } from "./objects.ts";
+import { type Fields, fieldsAt, listAt, textAt, timestamp } from "./objects.ts";
 
 /** What reviews are answered from. */
 export interface Reviewer {
@@ -73,7 +73,7 @@ export function answerReview(resource: string, review: Fields, caller: User, rev
       if (textAt(spec, "namespace") === "") throw badRequest("no namespace on request");
       return answered(rulesOf(caller));
     case "selfsubjectreviews":
-      return answered({ userInfo: userInfo(caller) });
+      return { ...answered({ userInfo: userInfo(caller) }), metadata: { creationTimestamp: timestamp() } };
     case "tokenreviews": {
       const audiences = listAt(spec, "audiences").map(String);
       const found = reviewer.token(textAt(spec, "token"), audiences);

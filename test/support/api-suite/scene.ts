@@ -22,6 +22,7 @@ export type Who = "admin" | "node1" | "node2" | "joiner" | "nobody";
 export interface StepOptions {
   readonly type?: string;
   readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** Instead of {@link Who}'s own. */
   readonly token?: string;
   /** Asks again until this holds: some of what the server knows comes to it late. */
@@ -89,6 +90,7 @@ export class Scene implements Disposable {
       this.#clients[who].request(method, path, {
         ...(body === undefined ? {} : { body }),
         ...(options.type === undefined ? {} : { contentType: options.type }),
+        ...(options.headers === undefined ? {} : { headers: options.headers }),
         ...(options.accept === undefined ? {} : { accept: options.accept }),
         ...(token === undefined ? {} : { token }),
       });

@@ -2,6 +2,7 @@ import { playAccess } from "./access.ts";
 import { playNodes } from "./nodes.ts";
 import { playPodChanges } from "./pod-changes.ts";
 import { playPodEnds } from "./pod-ends.ts";
+import { playPodSpecs } from "./pod-specs.ts";
 import { playPods } from "./pods.ts";
 import type { Scene, Steps } from "./scene.ts";
 import { playWatches } from "./watches.ts";
@@ -20,6 +21,7 @@ export async function play(scene: Scene): Promise<void> {
   await playNodes(steps);
   await playPods(steps);
   await playPodChanges(steps);
+  await playPodSpecs(steps);
   await playPodEnds(steps);
   await playWatches(steps);
   await playAccess(steps);
