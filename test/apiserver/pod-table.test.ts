@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { age } from "./ages.ts";
-import type { Fields } from "./objects.ts";
+import { type Fields, textAt } from "./objects.ts";
 import { podCells } from "./pod-table.ts";
 
 const past = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
@@ -27,9 +27,9 @@ interface Scene {
 }
 
 function podOf({ phase = "Running", reason, inits = [], beside = [], containers = [], ...more }: Scene): Fields {
-  const initContainers = inits.map(({ name }) => ({
-    name,
-    ...(beside.includes(String(name)) ? { restartPolicy: "Always" } : {}),
+  const initContainers = inits.map((each) => ({
+    name: textAt(each, "name"),
+    ...(beside.includes(textAt(each, "name")) ? { restartPolicy: "Always" } : {}),
   }));
   return {
     metadata: { name: "web", ...(more.deleted === true ? { deletionTimestamp: past(1) } : {}) },

@@ -1,4 +1,4 @@
-import { type Fields, fieldsAt, itemsAt, type Json, listAt } from "../../apiserver/objects.ts";
+import { type Fields, fieldsAt, itemsAt, listAt } from "../../apiserver/objects.ts";
 import { podNamed } from "../../apiserver/testing.ts";
 import { onNode1, pods } from "./pods.ts";
 import { merge, type Steps, strategic } from "./scene.ts";
@@ -92,7 +92,7 @@ async function isPrinted({ step, ask }: Steps): Promise<void> {
     await ask("admin", `PATCH ${pods}/printed/status`, { status: { phase: "Running", ...status } }, shown);
     await step(`a table of a pod that ${name}`, "admin", `GET ${pods}/printed`, undefined, {
       accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
-      view: (body) => listAt(itemsAt(body, "rows")[0], "cells").slice(0, 4) as readonly Json[],
+      view: (body) => listAt(itemsAt(body, "rows")[0], "cells").slice(0, 4),
     });
   }
   await step("a table with whole objects", "admin", `GET ${pods}?includeObject=Object`, undefined, {
