@@ -89,6 +89,56 @@ test("a file that turns bad keeps the pod it gave, and a good one again replaces
   assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is good again`]);
 });
 
+test("a file that is empty for a moment keeps its pods", async () => {
+  const fixture = new Fixture();
+  const controller = new AbortController();
+  await fixture.write("a.yaml", podYaml("one"));
+  const running = fixture.source.run(controller.signal);
+  await fixture.clock.advance(1);
+  for (const empty of ["", " \n\t\n", "# a comment\n---\n"]) {
+    await fixture.write("a.yaml", empty);
+    await fixture.clock.advance(1);
+    assert.deepEqual(fixture.pods, ["one-node1 busybox"], JSON.stringify(empty));
+    assert.deepEqual(fixture.source.problems, [
+      `${directory}/a.yaml: is empty; its pods run on; remove the file to stop them`,
+    ]);
+  }
+  assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
+  await fixture.write("a.yaml", podYaml("one"));
+  await fixture.clock.advance(1);
+  assert.deepEqual([fixture.pods, fixture.source.problems], [["one-node1 busybox"], []]);
+  await fixture.write("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+  await fixture.clock.advance(1);
+  assert.deepEqual([fixture.pods, fixture.source.problems], [[], []], "a list of nothing is a wish");
+  controller.abort();
+  await running;
+});
+
+test("a file that keeps pods which it does not give any more is looked at again soon, whatever inotify sees", async () => {
+  const fixture = new Fixture();
+  const controller = new AbortController();
+  await fixture.files.makeDirectory(directory, 0o755);
+  await fixture.files.symlink("/elsewhere.yaml", `${directory}/link.yaml`);
+  await fixture.files.write("/elsewhere.yaml", podYaml("one"), 0o600);
+  const running = fixture.source.run(controller.signal);
+  await fixture.clock.advance(1);
+  await fixture.files.write("/elsewhere.yaml", "", 0o600);
+  await fixture.clock.advance(periodMs);
+  assert.equal(fixture.source.problems.length, 1);
+  await fixture.files.write("/elsewhere.yaml", podYaml("one", "alpine"), 0o600);
+  await fixture.clock.advance(1000);
+  assert.deepEqual([fixture.pods, fixture.source.problems], [["one-node1 alpine"], []]);
+  controller.abort();
+  await running;
+});
+
+test("an empty file that never gave a pod says nothing", async () => {
+  const fixture = new Fixture();
+  await fixture.write("a.yaml", "# later\n");
+  await fixture.source.refresh();
+  assert.deepEqual([fixture.pods, fixture.source.problems], [[], []]);
+});
+
 test("static manifests hold pods only, and none that needs the API", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");

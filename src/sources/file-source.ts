@@ -2,8 +2,9 @@ import { basename, dirname, join } from "node:path/posix";
 import { errorMessage } from "../base/errors.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { maxManifestBytes, tooBig } from "./decode.ts";
+import { ManifestError } from "./manifest-error.ts";
 import type { SourceDependencies } from "./source.ts";
-import { equalBytes, ProblemReporter, staticPodsOf, type StaticManifests } from "./static-manifests.ts";
+import { equalBytes, isEmptyText, ProblemReporter, staticPodsOf, type StaticManifests } from "./static-manifests.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface FileSourceConfig {
@@ -12,6 +13,9 @@ export interface FileSourceConfig {
   /** fileCheckFrequency. */
   readonly periodMs: number;
 }
+
+/** Until a file is looked at again that gave pods and is bad: it may be on its way to be good. */
+const soonMs = 1000;
 
 interface KnownFile extends StaticManifests {
   readonly bytes: Uint8Array;
@@ -24,8 +28,8 @@ type Listing = { readonly files: readonly string[] } | { readonly problem: strin
  * Static pods from staticPodPath: read when inotify tells of a change, and every fileCheckFrequency in any case. Names
  * that start with a dot are passed over, directories in the directory are not entered.
  *
- * A file that is gone takes its pods along. A file that can't be read or has an error keeps what it gave last, so that
- * a half-written file never stops a pod; upstream stops it. If it gave nothing yet, those of its documents count that
+ * A file that is gone takes its pods along. A file that can't be read, has an error or is empty keeps what it gave
+ * last, so that a half-written file never stops a pod; upstream stops it. If it gave nothing yet, those of its documents count that
  * are good.
  */
 export class FileSource {
@@ -59,7 +63,7 @@ export class FileSource {
           watch = { directory, handle: this.#watch(directory, wait, () => (watch = undefined)) };
         }
         await this.refresh();
-        await wait.for(this.#config.periodMs, signal);
+        await wait.for(this.#isDisturbed ? Math.min(soonMs, this.#config.periodMs) : this.#config.periodMs, signal);
       }
     } finally {
       watch?.handle[Symbol.dispose]();
@@ -88,6 +92,11 @@ export class FileSource {
     if (!changed) return;
     this.#delivered = true;
     this.#deps.deliver({ pods: [...known.values()].flatMap((file) => file.pods), complete: true });
+  }
+
+  /** True while pods are kept of a file that does not say so any more. */
+  get #isDisturbed(): boolean {
+    return [...this.#known.values()].some(({ pods, errors }) => pods.length > 0 && errors.length > 0);
   }
 
   async #directoryToWatch(): Promise<string> {
@@ -135,7 +144,7 @@ export class FileSource {
 
   /** What the file gives now; undefined when it is gone or no file. */
   async #readFile(path: string, before: KnownFile | undefined): Promise<KnownFile | undefined> {
-    const { files, nodeName } = this.#deps;
+    const { files } = this.#deps;
     let bytes: Uint8Array;
     try {
       const type = (await files.stat(await files.realPath(path)))?.type;
@@ -159,12 +168,26 @@ export class FileSource {
       );
       return before;
     }
-    const now = staticPodsOf(bytes, path, { kind: "file", path }, nodeName);
+    const now = this.#parse(bytes, path, before?.pods.length ?? 0);
     this.#reporter.set(
       path,
       now.errors.map((error) => error.message),
     );
     const pods = now.errors.length > 0 && before !== undefined ? before.pods : now.pods;
     return { ...now, pods, bytes };
+  }
+
+  /**
+   * Whoever writes a file over empties it first, and may get no further where the disk is full: of a file that gave pods
+   * no text is an error, not the wish for none.
+   */
+  #parse(bytes: Uint8Array, path: string, podsBefore: number): StaticManifests {
+    if (podsBefore > 0 && isEmptyText(bytes)) {
+      return {
+        pods: [],
+        errors: [new ManifestError({ file: path }, "is empty; its pods run on; remove the file to stop them")],
+      };
+    }
+    return staticPodsOf(bytes, path, { kind: "file", path }, this.#deps.nodeName);
   }
 }

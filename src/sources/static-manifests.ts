@@ -33,6 +33,17 @@ export function staticPodsOf(
   return { pods, errors };
 }
 
+/** White space, comments and marks of documents. */
+const emptyLine = /^\s*(?:(?:---|\.\.\.)\s*)?(?:#.*)?$/u;
+
+/** True of a text without any document. An empty List is one: that says that there are to be no pods. */
+export function isEmptyText(bytes: Uint8Array): boolean {
+  return new TextDecoder()
+    .decode(bytes)
+    .split("\n")
+    .every((line) => emptyLine.test(line));
+}
+
 /** Tells the log and the journal about problems, each once for as long as it lasts, and about their end. */
 export class ProblemReporter {
   readonly #deps: Pick<SourceDependencies, "journal" | "log">;
