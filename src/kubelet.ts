@@ -77,7 +77,7 @@ export interface KubeletDependencies {
   readonly log: Logger;
   /** ConfigMaps and Secrets. */
   readonly objects: ObjectLookup;
-  readonly sourcesReady: () => boolean;
+  readonly sourcesReady: (source?: string) => boolean;
   /** Which pods of the runtime may be removed when no source wants them. */
   readonly owns: (uid: PodUid) => Promise<boolean>;
   /** What the runtime can do beyond what every runtime can. */
@@ -151,7 +151,7 @@ export class Kubelet {
       cache: this.#cache,
       workers: this.#workers,
       allocations: this.#allocations,
-      sourcesReady: () => this.#wantedIsKnown(),
+      sourcesReady: (source) => this.#wantedIsKnown(source),
       moreToCome: () => !this.#identity.settled,
       owns: deps.owns,
       leftovers: new PodLeftovers(runtime, this.#cgroups),
@@ -335,9 +335,9 @@ export class Kubelet {
     return new NodeGarbage(deps, config);
   }
 
-  /** Every source has said what it wants, and the workers know all of it. */
-  #wantedIsKnown(): boolean {
-    return this.#deps.sourcesReady() && this.#identity.settled;
+  /** Every source, or the named one, has said what it wants, and the workers know all of it. */
+  #wantedIsKnown(source?: string): boolean {
+    return this.#deps.sourcesReady(source) && this.#identity.settled;
   }
 
   /** What this node's pods are, as last observed. */

@@ -71,7 +71,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     {
       ...deps,
       objects: objects?.lookup ?? setup.objects,
-      sourcesReady: () => mux.allSourcesSeen(),
+      sourcesReady: (source) => (source === undefined ? mux.allSourcesSeen() : mux.isSeen(source)),
       ...(setup.cluster && {
         cluster: {
           unsupported: (pod) => cluster?.unsupported(pod) ?? "",

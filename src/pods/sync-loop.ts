@@ -9,6 +9,7 @@ import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { gracePeriodSeconds } from "../runtime/grace.ts";
 import { keptSpec } from "../runtime/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
 import { decideAdmission } from "./admission.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import { AfterListing } from "./after-listing.ts";
@@ -29,8 +30,8 @@ export interface SyncLoopDependencies {
   readonly cache: PodCache;
   readonly workers: PodWorkers;
   readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod" | "retry">;
-  /** True once every source has said what it wants: before that nothing is known to be unwanted. */
-  readonly sourcesReady: () => boolean;
+  /** True once every source, or the one that is named, has said what it wants: before, nothing is known to be unwanted. */
+  readonly sourcesReady: (source?: string) => boolean;
   /** Whether changes are on their way here of which a source has said already. */
   readonly moreToCome: () => boolean;
   /** Which of the runtime's pods are this node's to remove. */
@@ -235,13 +236,28 @@ export class SyncLoop {
 
   /** One look for pods that nobody wants: in the runtime, on disk, in the cgroup tree. */
   async #housekeeping(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, owns, runtime } = this.#deps;
-    if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;
+    const { pleg, cache } = this.#deps;
     // Some of what is wanted has no worker yet.
-    if (this.#afterListing.isBusy) return;
+    if (pleg.lastRelistMs === undefined || this.#deps.moreToCome() || this.#afterListing.isBusy) return;
+    const allReady = this.#deps.sourcesReady();
+    await this.#endOrphans(allReady);
+    if (!allReady) return;
+    if (!this.#knowsAll && pleg.listed.every((uid) => cache.uids().includes(uid))) {
+      this.#knowsAll = true;
+      this.#unheard.clear();
+      this.#desk.retry();
+      this.#tellTakenUp();
+    }
+    await this.removeLeftovers(signal);
+  }
+
+  /** Stops pods of the runtime that no source wants, as far as those have spoken that may want them. */
+  async #endOrphans(allReady: boolean): Promise<void> {
+    const { workers, cache, owns, runtime } = this.#deps;
     for (const uid of cache.uids()) {
       if (workers.get(uid) !== undefined) continue;
       const { status, error } = cache.get(uid);
+      if (!allReady && !this.#isDisowned(status)) continue;
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
         if (!(await owns(uid))) continue;
         const pod = await keptSpec(runtime.files, runtime.node, uid);
@@ -252,13 +268,15 @@ export class SyncLoop {
         cache.delete(uid);
       }
     }
-    if (!this.#knowsAll && pleg.listed.every((uid) => cache.uids().includes(uid))) {
-      this.#knowsAll = true;
-      this.#unheard.clear();
-      this.#desk.retry();
-      this.#tellTakenUp();
-    }
-    await this.removeLeftovers(signal);
+  }
+
+  /**
+   * A static pod whose file or URL gives it no more. With the API server away it would hold the name of the one that its
+   * manifest gives now for as long as that lasts.
+   */
+  #isDisowned({ sandboxes }: PodStatus): boolean {
+    const source = sandboxes[0]?.source;
+    return (source === "file" || source === "http") && this.#deps.sourcesReady(source);
   }
 
   /** Removes what pods left that are gone. What can't be removed of one of them keeps no other's. */

@@ -152,6 +152,7 @@ function sandboxStatus(id: string, status: CriSandboxStatus | undefined): Sandbo
   const network = status?.network;
   const ips = [network?.ip ?? "", ...(network?.additionalIps ?? []).map((additional) => additional.ip)];
   const options = status?.linux?.namespaces?.options;
+  const source = status?.annotations[Annotation.configSource];
   return {
     id: sandboxId(id),
     attempt: status?.metadata?.attempt ?? 0,
@@ -160,6 +161,7 @@ function sandboxStatus(id: string, status: CriSandboxStatus | undefined): Sandbo
     hostNetwork: options?.network === NamespaceMode.NODE,
     ips: ips.filter((ip) => ip !== ""),
     userIds: userIdsOf(options),
+    ...(source !== undefined && { source }),
   };
 }
 

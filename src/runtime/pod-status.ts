@@ -62,6 +62,8 @@ export interface SandboxStatus {
   readonly ips: readonly string[];
   /** The node's ids that its users have; undefined: the node's own users, or the runtime does not tell. */
   readonly userIds?: IdRange | undefined;
+  /** annotation kubernetes.io/config.source: which source its pod came from; undefined when it does not say. */
+  readonly source?: string;
 }
 
 /**

@@ -78,6 +78,11 @@ test("the sources are seen when each has said all that it wants", () => {
   assert.equal(fixture.mux.allSourcesSeen(), false);
   fixture.mux.set("run", { pods: [], complete: false });
   assert.equal(fixture.mux.allSourcesSeen(), false);
+  assert.deepEqual(
+    ["file", "run", "api"].map((source) => fixture.mux.isSeen(source)),
+    [true, false, true],
+    "no API server",
+  );
   fixture.set("run");
   assert.equal(fixture.mux.allSourcesSeen(), true);
 });

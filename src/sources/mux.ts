@@ -39,7 +39,12 @@ export class PodMux {
 
   /** True once every source has said all that it wants: before, nothing is known to be unwanted. */
   allSourcesSeen(): boolean {
-    return this.#sources.every((source) => this.#states.get(source)?.complete === true);
+    return this.#sources.every((source) => this.isSeen(source));
+  }
+
+  /** The same of one source. One that there is not, or no longer, wants nothing. */
+  isSeen(source: string): boolean {
+    return !this.#sources.some((name) => name === source && this.#states.get(name)?.complete !== true);
   }
 
   /** Pods that are wanted now, as they were passed on. */

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
+import type { Pod } from "../../api/pod.ts";
+import { asStatic } from "./cluster.ts";
+
+const minuteMs = 60_000;
+
+/** The same pod by another manifest has another UID. */
+function version(name: string, uid: string): Pod {
+  const pod = clusterPod(name);
+  return asStatic({ ...pod, metadata: { ...pod.metadata, uid } });
+}
+
+/** Podwright is started anew without the API server, and manifests have changed meanwhile. */
+async function afterChange(change: (world: ClusterScene) => void): Promise<ClusterScene> {
+  const world = new ClusterScene();
+  const { cluster, node } = world;
+  cluster.want(clusterPod("calm"));
+  cluster.want(version("static", "uid-old"));
+  node.start();
+  await world.pass(minuteMs);
+  assert.ok(world.runs("uid-calm") && world.runs("uid-old"));
+  node.kill();
+  cluster.server.goDown("refuses");
+  change(world);
+  node.start();
+  return world;
+}
+
+test("a static pod that was changed while podwright was down replaces the old one without the API server", async () => {
+  const world = await afterChange(({ cluster }) => {
+    cluster.delete("uid-old");
+    cluster.want(version("static", "uid-new"));
+  });
+  const since = world.changes.length;
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-old"), world.runs("uid-new")], [false, true]);
+  assert.deepEqual([...new Set(world.stopped(since))], ["uid-old/main", "uid-old/sandbox"]);
+  await world.pass(5 * minuteMs);
+  assert.ok(world.runs("uid-calm"), "of the server's pods nothing is known yet");
+  world.cluster.server.comeUp(false);
+  await world.pass(minuteMs);
+  assert.deepEqual(world.told("uid-calm"), ["Running", "True", 0]);
+  assert.deepEqual(world.told("uid-new"), ["Running", "True", 0], "by its mirror pod");
+  assert.equal(world.cluster.mirrors().length, 1);
+});
+
+test("a static pod whose manifest went while podwright was down stops without the API server", async () => {
+  const world = await afterChange(({ cluster }) => cluster.delete("uid-old"));
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-old"), world.runs("uid-calm")], [false, true]);
+});
