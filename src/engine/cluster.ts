@@ -4,6 +4,7 @@ import type { WatchNews } from "../api-client/watch-news.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 import type { CloudProvider } from "../cloud/cloud-provider.ts";
 import { CloudResourceSync } from "../cloud/cloud-resource-sync.ts";
+import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
@@ -21,7 +22,7 @@ import { Annotation } from "../runtime/labels.ts";
 import { RuntimeState } from "../node/runtime-state.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { NodePlace } from "../pods/predicates.ts";
-import { MirrorPods } from "../pods/mirror-pods.ts";
+import { MirrorPods, type OwnStaticPod } from "../pods/mirror-pods.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
@@ -65,7 +66,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "wake" | "networkUp">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "pods" | "knowsAllPods" | "wake" | "networkUp">;
   readonly mux: Pick<PodMux, "pods" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
@@ -116,7 +117,8 @@ export class Cluster implements ClusterHooks {
       nodeName,
       nodeUid,
       statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
-      sourcesReady: () => mux.allSourcesSeen(),
+      own: () => ownStaticPods(kubelet),
+      allKnown: () => mux.allSourcesSeen() && kubelet.knowsAllPods(),
     });
     this.#source = new ApiSource(deps, {
       podSeen: (pod) => this.#podSeen(pod),
@@ -180,7 +182,7 @@ export class Cluster implements ClusterHooks {
     this.#statuses.released(uid);
   }
 
-  /** What is wanted of the node has changed. */
+  /** What is wanted of the node has changed, or a pod of it is gone. */
   wantedChanged(): void {
     this.#mirrors.wake();
   }
@@ -261,4 +263,12 @@ export class Cluster implements ClusterHooks {
     const runtime = this.#runtime.facts;
     return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures: pressure?.pressures };
   }
+}
+
+function ownStaticPods(kubelet: Pick<Kubelet, "pods" | "pod">): OwnStaticPod[] {
+  return kubelet.pods().flatMap(({ view: { ref, pod: seen, state } }) => {
+    if (seen === undefined || !isStaticPod(seen)) return [];
+    // What the latest step told of may be the pod as it was before its manifest changed.
+    return [{ pod: kubelet.pod(ref.uid) ?? seen, isStopping: state.kind === "terminating" }];
+  });
 }

@@ -86,6 +86,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     setup.config,
     (uid) => {
       objects?.gone(uid);
+      cluster?.wantedChanged();
       deps.onPodGone(uid);
     },
   );

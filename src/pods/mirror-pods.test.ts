@@ -6,7 +6,7 @@ import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import type { LogFields } from "../ports/log.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
-import { mirrorActions, mirrorOf, MirrorPods } from "./mirror-pods.ts";
+import { leavingNames, mirrorActions, mirrorOf, MirrorPods, type OwnStaticPod } from "./mirror-pods.ts";
 
 function staticPod(name: string, hash: string): Pod {
   const annotations = { "kubernetes.io/config.hash": hash, "kubernetes.io/config.source": "file" };
@@ -39,6 +39,37 @@ describe("mirrorActions", () => {
     ]);
     assert.deepEqual(actions([], [mirrorPod("a", "1")]), ["delete a: MirrorPodOrphaned"]);
   });
+
+  test("before all that the node has is known no picture is wrong, but one that is being deleted", () => {
+    const deletionTimestamp = "2026-11-20T14:02:00Z";
+    const early = (...mirrors: ApiPod[]) =>
+      mirrorActions([staticPod("a", "2")], mirrors, false).map(({ cause }) => cause.code);
+    assert.deepEqual(early(mirrorPod("a", "1"), mirrorPod("b", "1")), []);
+    assert.deepEqual(early(mirrorPod("a", "2", { deletionTimestamp })), ["MirrorPodDeleted"]);
+  });
+
+  test("a static pod leaves when it stops, and when no manifest gives it any more", () => {
+    const names = (isStopping: boolean, ...statics: Pod[]) => [
+      ...leavingNames([{ pod: staticPod("a", "1"), isStopping }], statics),
+    ];
+    assert.deepEqual(names(false, staticPod("a", "1")), []);
+    assert.deepEqual(names(true, staticPod("a", "1")), ["ns/a"]);
+    assert.deepEqual(names(false, staticPod("a", "2")), ["ns/a"]);
+    assert.deepEqual(names(false), ["ns/a"]);
+  });
+
+  test("nothing is done about pictures of a pod that is being stopped", () => {
+    const during = (statics: readonly Pod[], mirrors: readonly ApiPod[], name: string) =>
+      mirrorActions(statics, mirrors, true, new Set(), new Set([`ns/${name}`])).map(({ kind }) => kind);
+    for (const [name, kept] of [
+      ["a", true],
+      ["b", false],
+    ] as const) {
+      assert.deepEqual(during([], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "orphaned");
+      assert.deepEqual(during([staticPod("a", "2")], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "outdated");
+      assert.deepEqual(during([staticPod("a", "2")], [], name), kept ? [] : ["create"], "missing");
+    }
+  });
 });
 
 test("a picture belongs to the node, has the pod's hash and no UID of its own", () => {
@@ -66,8 +97,9 @@ describe("MirrorPods", () => {
     /** What the log was told. */
     readonly told: string[];
     statics: Pod[];
+    own: OwnStaticPod[];
     uid: string | undefined;
-    sourcesReady: boolean;
+    allKnown: boolean;
   }
 
   async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
@@ -80,8 +112,9 @@ describe("MirrorPods", () => {
       kube,
       told,
       statics: [],
+      own: [],
       uid: "n",
-      sourcesReady: true,
+      allKnown: true,
       mirrors: new MirrorPods({
         ...{
           client: kube.client(),
@@ -92,7 +125,8 @@ describe("MirrorPods", () => {
         },
         nodeUid: () => world.uid,
         statics: () => world.statics,
-        sourcesReady: () => world.sourcesReady,
+        own: () => world.own,
+        allKnown: () => world.allKnown,
       }),
     };
     const stop = new AbortController();
@@ -121,13 +155,34 @@ describe("MirrorPods", () => {
 
   test("a picture is not taken for nobody's before all manifests have been read", async () => {
     await withWorld(async (world) => {
-      world.sourcesReady = false;
+      world.allKnown = false;
       world.mirrors.podSeen(mirrorPod("a", "1"));
       world.mirrors.podsKnown();
       assert.ok(await world.kube.isQuiet());
-      world.sourcesReady = true;
+      world.allKnown = true;
       world.mirrors.wake();
       assert.equal((await world.kube.next()).request.method, "DELETE");
+    });
+  });
+
+  test("the picture of a pod that stops, for good or for another manifest, stays until that is gone", async () => {
+    await withWorld(async (world) => {
+      const pod = staticPod("a", "1");
+      world.own = [{ pod, isStopping: false }];
+      world.mirrors.podSeen(mirrorPod("a", "1"));
+      world.mirrors.podsKnown();
+      assert.ok(await world.kube.isQuiet(), "its worker has not heard of it");
+      world.statics = [staticPod("a", "2")];
+      world.own = [{ pod, isStopping: true }];
+      world.mirrors.wake();
+      assert.ok(await world.kube.isQuiet());
+      world.own = [];
+      world.mirrors.wake();
+      const deletion = await world.kube.next();
+      assert.equal(deletion.request.method, "DELETE");
+      await deletion.json({});
+      world.mirrors.podGone(mirrorPod("a", "1"));
+      assert.equal((await world.kube.next()).request.method, "POST");
     });
   });
 

@@ -20,27 +20,47 @@ export type MirrorAction =
 
 /**
  * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
- * is deleted first and made anew when it is gone. Pure.
+ * is deleted first and made anew when it is gone. What a static pod that stops still holds, its picture shows until that is
+ * gone: the scheduler finds no room that is not there, and the end is told. Pure.
  * @param statics the static pods that are wanted
- * @param sourcesReady whether all manifests have been read: before, no static pod is known to be unwanted
+ * @param allKnown whether all manifests have been read, and all static pods of the node are known: before, none is known
+ *   to be unwanted
  * @param refused UIDs of mirror pods whose status the server does not let go on
+ * @param leaving full names of static pods that are to stop, see {@link leavingNames}
  */
 export function mirrorActions(
   statics: readonly Pod[],
   mirrors: readonly ApiPod[],
-  sourcesReady: boolean,
+  allKnown: boolean,
   refused: ReadonlySet<string> = new Set(),
+  leaving: ReadonlySet<string> = new Set(),
 ): MirrorAction[] {
   const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
   const found = new Set(mirrors.map(fullName));
   const actions = mirrors.flatMap((mirror): MirrorAction[] => {
-    const pod = wanted.get(fullName(mirror));
-    const cause = pod === undefined && !sourcesReady ? undefined : wrong(mirror, pod, refused);
-    return cause === undefined ? [] : [{ kind: "delete", mirror, cause }];
+    const cause = wrong(mirror, wanted.get(fullName(mirror)), refused);
+    const mayBeRight = !allKnown && (cause?.code === "MirrorPodOrphaned" || cause?.code === "MirrorPodOutdated");
+    return cause === undefined || mayBeRight ? [] : [{ kind: "delete", mirror, cause }];
   });
   const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
   const missing = statics.filter((pod) => !found.has(fullName(pod)));
-  return [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
+  const all = [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
+  return all.filter((action) => !leaving.has(fullName(podOf(action))));
+}
+
+/** A static pod that the node has, whether or not it is wanted. */
+export interface OwnStaticPod {
+  readonly pod: Pod;
+  readonly isStopping: boolean;
+}
+
+/** Full names of static pods that are being stopped, or will be as soon as their workers hear of it. Pure. */
+export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
+  const keyOfHash = (pod: Pod): string => `${fullName(pod)} ${hashOf(pod, Annotation.configHash)}`;
+  const wanted = new Set(statics.map(keyOfHash));
+  return new Set(
+    own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod)),
+  );
 }
 
 function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
@@ -85,8 +105,10 @@ export interface MirrorPodDependencies {
   readonly nodeUid: () => string | undefined;
   /** The static pods that are wanted. */
   readonly statics: () => readonly Pod[];
-  /** Whether all manifests have been read. */
-  readonly sourcesReady: () => boolean;
+  /** Static pods that the node has. {@link MirrorPods.wake} tells that one is gone. */
+  readonly own: () => readonly OwnStaticPod[];
+  /** Whether all manifests have been read, and {@link own} has all that earlier lives left. */
+  readonly allKnown: () => boolean;
 }
 
 /** After a failure, and as a look besides. */
@@ -178,8 +200,9 @@ export class MirrorPods {
   async #reconcile(signal: AbortSignal): Promise<boolean> {
     const uid = this.#deps.nodeUid();
     if (!this.#known || uid === undefined) return true;
-    const { statics, sourcesReady } = this.#deps;
-    const actions = mirrorActions(statics(), [...this.#mirrors.values()], sourcesReady(), this.#refused);
+    const [statics, allKnown] = [this.#deps.statics(), this.#deps.allKnown()];
+    const leaving = leavingNames(this.#deps.own(), statics);
+    const actions = mirrorActions(statics, [...this.#mirrors.values()], allKnown, this.#refused, leaving);
     const keys = new Set(actions.map(keyOf));
     for (const key of this.#told.keys()) if (!keys.has(key)) this.#told.delete(key);
     // What is to be waited with may not be wanted for a moment, and wanted again.
@@ -190,7 +213,7 @@ export class MirrorPods {
       action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid),
     );
     const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
-    return results.every(Boolean);
+    return results.every(Boolean) && allKnown && leaving.size === 0;
   }
 
   #isExpected(pod: Pod): boolean {

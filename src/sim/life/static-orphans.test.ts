@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { behaviourCommand } from "../behaviour.ts";
 import { asStatic } from "./cluster.ts";
 
 const minuteMs = 60_000;
@@ -50,4 +51,34 @@ test("a static pod whose manifest went while podwright was down stops without th
   const world = await afterChange(({ cluster }) => cluster.delete("uid-old"));
   await world.pass(minuteMs);
   assert.deepEqual([world.runs("uid-old"), world.runs("uid-calm")], [false, true]);
+});
+
+test("the mirror pod of a static pod goes, or becomes another's, when that has stopped", async () => {
+  const world = new ClusterScene();
+  const { cluster, node } = world;
+  const command = behaviourCommand({ exitAfterMs: undefined, exitCode: 0, deaf: true, unstartable: false });
+  const slow = (uid: string): Pod => {
+    const { metadata, spec } = version("static", uid);
+    const containers = spec.containers.map((container) => ({ ...container, command }));
+    return { metadata, spec: { ...spec, terminationGracePeriodSeconds: 20, containers } };
+  };
+  const mirrored = (): unknown[] =>
+    cluster.mirrors().map(({ value }) => value.metadata.annotations?.["kubernetes.io/config.mirror"]);
+  cluster.want(slow("uid-1"));
+  node.start();
+  await world.pass(minuteMs);
+  cluster.delete("uid-1");
+  cluster.want(slow("uid-2"));
+  node.staticsChanged();
+  await world.pass(10_000);
+  assert.deepEqual([world.runs("uid-1"), mirrored()], [true, ["uid-1"]]);
+  await world.pass(15_000);
+  assert.deepEqual([world.runs("uid-2"), mirrored()], [true, ["uid-2"]]);
+  cluster.delete("uid-2");
+  node.kill();
+  node.start();
+  await world.pass(10_000);
+  assert.deepEqual([world.runs("uid-2"), mirrored()], [true, ["uid-2"]], "also when it is an orphan");
+  await world.pass(15_000);
+  assert.deepEqual([world.runs("uid-2"), mirrored()], [false, []]);
 });

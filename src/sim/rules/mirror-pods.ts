@@ -1,3 +1,4 @@
+import { isStaticPod } from "../../api/pod-kind.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { isDeleted, isMirror } from "../life/cluster.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
@@ -6,13 +7,15 @@ const mirrorOf = "kubernetes.io/config.mirror";
 
 /**
  * The picture of a static pod that is wanted stays, also while the manifests are read late: podwright deletes it only
- * when it knows of a reason. Judged as podwright decides it, since until it is done what is wanted may have changed.
+ * when it knows of a reason, and none of a pod that is being stopped. Judged as podwright decides it, since until it is done what is wanted may have changed.
  */
-export const mirrorPods: RuleMaker = ({ node }, broken): Rule => {
+export const mirrorPods: RuleMaker = ({ node, pods }, broken): Rule => {
   const { cluster } = node;
   if (cluster === undefined) return {};
   /** Static pods whose manifests podwright has seen go in this life and not come back. */
   const gone = new Set<string>();
+  /** Static pods that this life is stopping: names by UID. */
+  const stopping = new Map<string, string>();
   /** Mirror pods that show an earlier life of their pod, which the server does not let go on. */
   const refused = new Set<string>();
   cluster.server.onServed(({ code, before }) => {
@@ -21,10 +24,17 @@ export const mirrorPods: RuleMaker = ({ node }, broken): Rule => {
   return {
     entry: ({ kind, what, pod, cause }) => {
       const uid = pod?.uid ?? "";
-      if (what === lifeStarted) gone.clear();
+      if (what === lifeStarted) for (const known of [gone, stopping]) known.clear();
+      const spec = pods.get(uid);
+      if (what === "PodTerminating" && pod && spec && isStaticPod(spec)) stopping.set(uid, pod.name);
+      if (what === "PodTerminated" || what === "PodFinished") stopping.delete(uid);
       if (what === "PodRemoved") gone.add(uid);
       if (what === "PodAdded") gone.delete(uid);
-      if (kind !== "action" || what !== "DeleteMirrorPod" || refused.has(uid)) return;
+      if (kind !== "action" || !what.endsWith("MirrorPod")) return;
+      if ([...stopping.values()].includes(pod?.name ?? "")) {
+        broken("a pod's mirror waits for its stop", `${pod?.name}: ${what}: ${cause?.message}`);
+      }
+      if (what !== "DeleteMirrorPod" || refused.has(uid)) return;
       const mirror = cluster.mirrors().find(({ value }) => value.metadata.uid === uid);
       if (mirror === undefined || isDeleted(mirror)) return;
       const { name, annotations } = mirror.value.metadata;
