@@ -66,12 +66,13 @@ export class DecisionLog {
     return { message, until: Math.round(this.#clock.now() + waitMs) };
   }
 
-  /** Another pod of the same name has to be gone first. */
-  waitsFor(rival: string): void {
+  /** Another pod of the same name has to be gone first. Returns what is told of that, and whether it is news. */
+  waitsFor(rival: string): { readonly message: string; readonly isNews: boolean } {
     const message = `waits until pod ${rival} of the same name is gone`;
-    if (message === this.#last) return;
+    const isNews = message !== this.#last;
     this.#last = message;
-    this.#journal.record({ kind: "decision", what: "PodWaits", message, pod: this.#pod });
+    if (isNews) this.#journal.record({ kind: "decision", what: "PodWaits", message, pod: this.#pod });
+    return { message, isNews };
   }
 
   entered(from: WorkerState, to: WorkerState): void {

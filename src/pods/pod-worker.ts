@@ -275,7 +275,9 @@ export class PodWorker {
   async #waitsForRival(): Promise<boolean> {
     const rival = (await this.#deps.rivals(this.ref))[0];
     if (rival === undefined) return false;
-    this.#decisions.waitsFor(rival);
+    const { message, isNews } = this.#decisions.waitsFor(rival);
+    if (isNews) this.#deps.runtime.log.info("the pod waits for another", { ...this.ref, message });
+    this.#failures.sandboxFailed({ reason: "ContainerCreating", message, retryAtMs: 0 }, 0);
     const cause: Cause = { code: "RivalPod", message: `pod ${rival} of the same name was in the way` };
     this.#schedule.by(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
     return true;
