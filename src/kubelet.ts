@@ -101,6 +101,7 @@ export interface KnownPod {
 export class Kubelet {
   /** The statuses of pods, for whoever publishes them. */
   readonly statuses: StatusManager;
+  readonly listing: Pick<Pleg, "firstListing" | "isListed">;
   readonly #deps: KubeletDependencies;
   readonly #cri: TrackedCri;
   readonly #cache: PodCache;
@@ -127,7 +128,7 @@ export class Kubelet {
     this.#onPodGone = onPodGone;
     this.#cache = new PodCache(clock);
     const looking = { clock, cri, cache: this.#cache, journal, observer: deps.observer };
-    this.#pleg = new Pleg({ ...looking, log: log.child({ room: "pleg" }) }, config.pleg);
+    this.listing = this.#pleg = new Pleg({ ...looking, log: log.child({ room: "pleg" }) }, config.pleg);
     const tree = { ...config.cgroups, hugePageSizes: config.node.resources.hugePageSizes };
     const owned = { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) };
     this.#cgroups = new PodCgroups(owned, tree);
@@ -147,10 +148,7 @@ export class Kubelet {
     });
     this.#syncLoop = new SyncLoop({
       runtime,
-      pleg: this.#pleg,
-      cache: this.#cache,
-      workers: this.#workers,
-      allocations: this.#allocations,
+      ...{ pleg: this.#pleg, cache: this.#cache, workers: this.#workers, allocations: this.#allocations },
       sourcesReady: (source) => this.#wantedIsKnown(source),
       moreToCome: () => !this.#identity.settled,
       owns: deps.owns,

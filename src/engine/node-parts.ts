@@ -1,4 +1,5 @@
 import { WatchNews } from "../api-client/watch-news.ts";
+import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet.ts";
@@ -62,7 +63,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     deps.onUpdate?.(update);
   };
   const names: SourceName[] = setup.cluster === undefined ? [...setup.sources] : [...setup.sources, "api"];
-  const mux = new PodMux({ clock, journal, onUpdate }, names);
+  const mux = new PodMux({ clock, journal, onUpdate, isListed: (uid) => kubelet.listing.isListed(podUid(uid)) }, names);
   const deliver = (source: SourceName, state: SourceState): void => {
     mux.set(source, state);
     cluster?.wantedChanged();
@@ -90,6 +91,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       deps.onPodGone(uid);
     },
   );
+  void kubelet.listing.firstListing.then(() => mux.runtimeListed());
   // A call that hangs must not keep the node from saying how it is.
   const cri = withDeadlines(deps.cri, clock, setup.config.runtimeRequestTimeoutMs);
   const cluster =

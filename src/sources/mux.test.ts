@@ -65,6 +65,38 @@ test("of two pods with one name the first wins, the other is reported once and f
   assert.deepEqual(fixture.set("run"), ["remove 3", "add 2"]);
 });
 
+test("at a start the pod that runs keeps its name, whichever source speaks first, and whenever the runtime is listed", () => {
+  for (const when of ["before", "between", "after"] as const) {
+    const updates: string[] = [];
+    const running = new Set<string>();
+    const mux = new PodMux(
+      {
+        clock: new ManualClock(0),
+        journal: new MemoryRecorder(),
+        onUpdate: ({ op, pod }) => updates.push(`${op} ${pod.metadata.uid}`),
+        isListed: (uid) => running.has(uid),
+      },
+      ["file", "api"],
+    );
+    const list = (now: typeof when): void => {
+      if (now !== when) return;
+      running.add("bound");
+      mux.runtimeListed();
+    };
+    list("before");
+    mux.set("file", { pods: [sourced("a", "static")], complete: true });
+    list("between");
+    mux.set("api", { pods: [sourced("a", "bound")], complete: true });
+    list("after");
+    assert.deepEqual(updates, ["add static", "remove static", "add bound"], when);
+    running.add("late");
+    mux.set("file", { pods: [sourced("a", "late")], complete: true });
+    assert.deepEqual(updates.slice(3), [], "later who came first keeps it");
+    mux.set("api", { pods: [], complete: true });
+    assert.deepEqual(updates.slice(3), ["remove bound", "add late"]);
+  }
+});
+
 test("two pods with one UID never run both", () => {
   const fixture = new Fixture();
   assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "1")), ["add 1"]);

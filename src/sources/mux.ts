@@ -11,6 +11,8 @@ export interface MuxDependencies {
   readonly journal: Recorder;
   /** Called for one change after the other, in order; must not throw. */
   readonly onUpdate: (update: PodUpdate) => void;
+  /** Whether the runtime has something of the pod of that UID. Undefined: nobody looks. */
+  readonly isListed?: (uid: string) => boolean;
 }
 
 interface Running extends SourcedPod {
@@ -19,7 +21,7 @@ interface Running extends SourcedPod {
 
 /**
  * Merges what the sources want into one ordered stream of changes. Of several pods with one full name or one UID the
- * first wins for as long as it is wanted; the others are reported (FailedValidation) and take over when it goes. Adds
+ * first wins for as long as it is wanted, and at a start one that runs already; the others are reported (FailedValidation) and take over when it goes. Adds
  * the annotations config.source and config.seen, as upstream's PodConfig does.
  */
 export class PodMux {
@@ -30,6 +32,9 @@ export class PodMux {
   readonly #running = new Map<string, Running>();
   /** Losers that were reported, so that each is reported once. */
   #reported = new Set<string>();
+  #isListed = false;
+  /** Until all is known that earlier lives left: what runs keeps its name, whichever source speaks first. */
+  #takesUp = true;
 
   /** @param sources every source there is; the order decides between pods that come at the same moment */
   constructor(deps: MuxDependencies, sources: readonly SourceName[]) {
@@ -55,13 +60,24 @@ export class PodMux {
   /** Takes all that a source wants now, in place of what it wanted before. */
   set(source: SourceName, state: SourceState): void {
     this.#states.set(source, state);
+    this.#apply(state);
+  }
+
+  /** The runtime has been listed for the first time. */
+  runtimeListed(): void {
+    this.#isListed = true;
+    this.#apply();
+  }
+
+  #apply(state?: SourceState): void {
     const wanted = this.#choose();
+    if (this.#isListed && this.allSourcesSeen()) this.#takesUp = false;
     // Removals first: a pod that takes over a name must find it free.
     for (const [uid, running] of [...this.#running]) {
       const candidate = wanted.get(uid);
       if (candidate !== undefined && fullName(candidate.pod) === fullName(running.pod)) continue;
       this.#running.delete(uid);
-      this.#remove(running, state.graceSeconds?.get(uid));
+      this.#remove(running, state?.graceSeconds?.get(uid));
     }
     const changed: Running[] = [];
     for (const [uid, candidate] of wanted) {
@@ -105,7 +121,9 @@ export class PodMux {
     };
     // A changed manifest has another UID and still belongs to the source that holds the name.
     const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running.source]));
+    const { isListed } = this.#deps;
     const rank = (candidate: Running): number => {
+      if (this.#takesUp && isListed?.(candidate.pod.metadata.uid) === true) return -1;
       if (runs(candidate)) return 0;
       return holders.get(fullName(candidate.pod)) === candidate.source ? 1 : 2;
     };

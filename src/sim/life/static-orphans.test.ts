@@ -82,3 +82,33 @@ test("the mirror pod of a static pod goes, or becomes another's, when that has s
   await world.pass(15_000);
   assert.deepEqual([world.runs("uid-2"), mirrored()], [false, []]);
 });
+
+test("a static pod waits for a pod of the API server that has its name, and says so; no restart turns that round", async () => {
+  const world = new ClusterScene();
+  const { cluster, node } = world;
+  cluster.want(clusterPod("taken"));
+  node.start();
+  await world.pass(minuteMs);
+  const since = world.changes.length;
+  node.kill();
+  cluster.server.goDown("refuses");
+  cluster.want(version("taken", "uid-static"));
+  node.start();
+  await world.pass(5000);
+  const waiting = node.statuses?.get("uid-static")?.containerStatuses?.[0]?.state.waiting;
+  assert.deepEqual(waiting, {
+    reason: "ContainerCreating",
+    message: "waits until pod uid-taken of the same name is gone",
+  });
+  await world.pass(minuteMs);
+  cluster.server.comeUp(false);
+  await world.pass(minuteMs);
+  node.kill();
+  node.start();
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-taken"), world.runs("uid-static"), world.stopped(since)], [true, false, []]);
+  assert.deepEqual(world.told("uid-taken"), ["Running", "True", 0]);
+  cluster.delete("uid-taken");
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-taken"), world.runs("uid-static")], [false, true]);
+});
