@@ -206,7 +206,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "preemption-that-is-not-enough",
     file: "src/pods/preemption.ts",
-    from: "if (without(requirements, open).length > 0) return undefined;",
+    from: "if (missingInAnyCase(critical, others, requirements).length > 0) return undefined;",
     to: "",
   },
   {
