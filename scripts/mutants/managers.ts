@@ -95,7 +95,7 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "observed-generation-missing",
     file: "src/status/generate.ts",
-    from: "...(generation ? { observedGeneration: generation } : {}),",
+    from: "return generation ? { observedGeneration: generation } : {};",
     to: "",
   },
   {
@@ -118,9 +118,9 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "mirror-pod-deleted-unread",
-    file: "src/pods/mirror-pods.ts",
-    from: "const cause = pod === undefined && !sourcesReady ? undefined : wrong(mirror, pod, refused);",
-    to: "const cause = wrong(mirror, pod, refused);",
+    file: "src/pods/mirror-actions.ts",
+    from: "return cause === undefined || mayBeRight ? [] :",
+    to: "return cause === undefined ? [] :",
   },
   {
     name: "asked-pause-not-kept",
@@ -131,8 +131,8 @@ export const managerMutants: readonly Mutant[] = [
   {
     name: "orphans-before-manifests-are-read",
     file: "src/pods/sync-loop.ts",
-    from: "if (!this.#deps.sourcesReady() || pleg.lastRelistMs === undefined) return;",
-    to: "if (pleg.lastRelistMs === undefined) return;",
+    from: "if (!allReady && !this.#isDisowned(status)) continue;",
+    to: "",
   },
   {
     name: "static-pod-ends-a-look-late",

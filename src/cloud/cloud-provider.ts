@@ -47,7 +47,7 @@ const longestShown = 60;
  */
 export function checkedInstance(instance: CloudInstance): CloudInstance {
   const { providerId, instanceType, zone, region, addresses } = instance;
-  if (!/^[a-z][\w.+-]*:\/\/[\w./:-]+$/u.test(providerId) || providerId.length > 512) {
+  if (!/^[a-z][\w.+-]*:\/\/[\w./:()-]+$/u.test(providerId) || providerId.length > 512) {
     throw new Error(`the provider id ${shown(providerId)} is not one`);
   }
   for (const [name, value] of Object.entries({ "instance type": instanceType, zone, region })) {

@@ -74,7 +74,7 @@ test("GCE tells of its machine in one object, and proves that it is GCE", async 
 
 test("Azure tells of its machine, with a fault domain where there are no zones", async () => {
   const resourceId =
-    "/subscriptions/s-1/resourceGroups/group/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/0";
+    "/subscriptions/s-1/resourceGroups/my(group)/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/0";
   const compute = {
     resourceId,
     location: "WestEurope",

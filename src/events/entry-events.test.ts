@@ -69,6 +69,8 @@ test("what image managers and admission say is told as they say it", () => {
     allTold({ ...image, what: "InvalidImageName", message: "no name", data: { event: "InspectFailed" } }),
     ["Warning InspectFailed: No name", "Warning Failed: Error: InvalidImageName"],
   );
+  const shown = { kind: "observation", what: "ContainerStateChanged", message: "it waits", container: "c" } as const;
+  assert.deepEqual(allTold({ ...shown, data: { reason: "ErrImagePull" } }), [], "told with the pull already");
   const pull = { kind: "outcome", what: "PullImage", message: "Failed to pull" } as const;
   assert.deepEqual(allTold({ ...pull, result: "failed", data: { event: "Failed", reason: "ErrImagePull" } }), [
     "Warning Failed: Failed to pull",

@@ -77,7 +77,8 @@ export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
 }
 
 function withoutImage({ kind, what, data }: JournalEntry): Told | undefined {
-  const reason = kind === "decision" ? what : data?.["reason"];
+  const failed = kind === "outcome" && what === "PullImage" ? data?.["reason"] : undefined;
+  const reason = kind === "decision" ? what : failed;
   return typeof reason === "string" && imageReasons.has(reason) ? warning("Failed", `Error: ${reason}`) : undefined;
 }
 

@@ -47,7 +47,9 @@ class World {
     const nothing: unknown = {};
     const objects = nothing as ApiObjects;
     const tokens = nothing as ServiceAccountTokens;
-    return new PodObjects(this.clock, objects, tokens, () => undefined, known).serviceVariables(pod).map(({ name }) => name);
+    return new PodObjects(this.clock, objects, tokens, () => undefined, known)
+      .serviceVariables(pod)
+      .map(({ name }) => name);
   }
 
   async end(): Promise<void> {

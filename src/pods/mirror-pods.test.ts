@@ -1,94 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { podWith } from "../../test/support/pods.ts";
+import { mirrorPod, staticPod } from "../../test/support/mirror-pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import type { LogFields } from "../ports/log.ts";
-import type { ApiPod } from "../sources/api-pod.ts";
-import { leavingNames, mirrorActions, mirrorOf, MirrorPods, type OwnStaticPod } from "./mirror-pods.ts";
-
-function staticPod(name: string, hash: string): Pod {
-  const annotations = { "kubernetes.io/config.hash": hash, "kubernetes.io/config.source": "file" };
-  return podWith({ containers: [{ name: "c" }] }, { name, uid: hash, annotations });
-}
-
-function mirrorPod(name: string, hash: string, more: Partial<Pod["metadata"]> = {}): ApiPod {
-  const annotations = { "kubernetes.io/config.mirror": hash };
-  const pod = podWith({ containers: [{ name: "c" }] }, { name, uid: `mirror-${name}`, annotations, ...more });
-  return { ...pod, status: undefined, unsupported: "", isPartial: false };
-}
-
-describe("mirrorActions", () => {
-  const actions = (statics: readonly Pod[], mirrors: readonly ApiPod[]): string[] =>
-    mirrorActions(statics, mirrors, true).map((action) => {
-      const pod = action.kind === "create" ? action.pod : action.mirror;
-      return `${action.kind} ${pod.metadata.name}: ${action.cause.code}`;
-    });
-
-  test("a pod without a picture gets one", () => {
-    assert.deepEqual(actions([staticPod("a", "1")], []), ["create a: MirrorPodMissing"]);
-    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1")]), []);
-  });
-
-  test("a picture of an older manifest, one that is being deleted and one of no pod are removed", () => {
-    const deletionTimestamp = "2026-11-20T14:02:00Z";
-    assert.deepEqual(actions([staticPod("a", "2")], [mirrorPod("a", "1")]), ["delete a: MirrorPodOutdated"]);
-    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1", { deletionTimestamp })]), [
-      "delete a: MirrorPodDeleted",
-    ]);
-    assert.deepEqual(actions([], [mirrorPod("a", "1")]), ["delete a: MirrorPodOrphaned"]);
-  });
-
-  test("before all that the node has is known no picture is wrong, but one that is being deleted", () => {
-    const deletionTimestamp = "2026-11-20T14:02:00Z";
-    const early = (...mirrors: ApiPod[]) =>
-      mirrorActions([staticPod("a", "2")], mirrors, false).map(({ cause }) => cause.code);
-    assert.deepEqual(early(mirrorPod("a", "1"), mirrorPod("b", "1")), []);
-    assert.deepEqual(early(mirrorPod("a", "2", { deletionTimestamp })), ["MirrorPodDeleted"]);
-  });
-
-  test("a static pod leaves when it stops, and when no manifest gives it any more", () => {
-    const names = (isStopping: boolean, ...statics: Pod[]) => [
-      ...leavingNames([{ pod: staticPod("a", "1"), isStopping }], statics),
-    ];
-    assert.deepEqual(names(false, staticPod("a", "1")), []);
-    assert.deepEqual(names(true, staticPod("a", "1")), ["ns/a"]);
-    assert.deepEqual(names(false, staticPod("a", "2")), ["ns/a"]);
-    assert.deepEqual(names(false), ["ns/a"]);
-  });
-
-  test("nothing is done about pictures of a pod that is being stopped", () => {
-    const during = (statics: readonly Pod[], mirrors: readonly ApiPod[], name: string) =>
-      mirrorActions(statics, mirrors, true, new Set(), new Set([`ns/${name}`])).map(({ kind }) => kind);
-    for (const [name, kept] of [
-      ["a", true],
-      ["b", false],
-    ] as const) {
-      assert.deepEqual(during([], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "orphaned");
-      assert.deepEqual(during([staticPod("a", "2")], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "outdated");
-      assert.deepEqual(during([staticPod("a", "2")], [], name), kept ? [] : ["create"], "missing");
-    }
-  });
-});
-
-test("a picture belongs to the node, has the pod's hash and no UID of its own", () => {
-  assert.deepEqual(mirrorOf(staticPod("a", "1"), { name: "node1", uid: "n" }), {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name: "a",
-      namespace: "ns",
-      annotations: {
-        "kubernetes.io/config.hash": "1",
-        "kubernetes.io/config.source": "file",
-        "kubernetes.io/config.mirror": "1",
-      },
-      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node1", uid: "n", controller: true }],
-    },
-    spec: { containers: [{ name: "c" }] },
-  });
-});
+import type { OwnStaticPod } from "./mirror-actions.ts";
+import { MirrorPods } from "./mirror-pods.ts";
 
 describe("MirrorPods", () => {
   interface World {
@@ -150,6 +68,26 @@ describe("MirrorPods", () => {
       await creation.json(mirrorPod("a", "1"), 201);
       world.mirrors.wake();
       assert.ok(await world.kube.isQuiet(), "it is made once");
+    });
+  });
+
+  test("a request that is not answered holds up no other picture", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("slow", "1")];
+      world.mirrors.podsKnown();
+      const hanging = await world.kube.next();
+      world.statics = [staticPod("slow", "1"), staticPod("late", "2")];
+      world.mirrors.wake();
+      await world.kube.clock.advance(2000);
+      const creation = await world.kube.next();
+      assert.equal((creation.body as { metadata: { name: string } }).metadata.name, "late");
+      await creation.json(mirrorPod("late", "2"), 201);
+      await world.kube.clock.advance(5000);
+      assert.ok(await world.kube.isQuiet(), "what is under way is not begun again");
+      await hanging.json({ kind: "Status", reason: "InternalError", code: 500 }, 500);
+      const again = await world.kube.next();
+      assert.equal((again.body as { metadata: { name: string } }).metadata.name, "slow");
+      await again.json(mirrorPod("slow", "1"), 201);
     });
   });
 

@@ -2,98 +2,27 @@ import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
+import { onAbort } from "../base/abort.ts";
 import { BackOff } from "../base/back-off.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
-import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import { Annotation } from "../runtime/labels.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
-
-/** What is to be done about mirror pods. */
-export type MirrorAction =
-  | { readonly kind: "create"; readonly pod: Pod; readonly cause: Cause }
-  | { readonly kind: "delete"; readonly mirror: ApiPod; readonly cause: Cause };
-
-/**
- * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
- * is deleted first and made anew when it is gone. What a static pod that stops still holds, its picture shows until that is
- * gone: the scheduler finds no room that is not there, and the end is told. Pure.
- * @param statics the static pods that are wanted
- * @param allKnown whether all manifests have been read, and all static pods of the node are known: before, none is known
- *   to be unwanted
- * @param refused UIDs of mirror pods whose status the server does not let go on
- * @param leaving full names of static pods that are to stop, see {@link leavingNames}
- */
-export function mirrorActions(
-  statics: readonly Pod[],
-  mirrors: readonly ApiPod[],
-  allKnown: boolean,
-  refused: ReadonlySet<string> = new Set(),
-  leaving: ReadonlySet<string> = new Set(),
-): MirrorAction[] {
-  const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
-  const found = new Set(mirrors.map(fullName));
-  const actions = mirrors.flatMap((mirror): MirrorAction[] => {
-    const cause = wrong(mirror, wanted.get(fullName(mirror)), refused);
-    const mayBeRight = !allKnown && (cause?.code === "MirrorPodOrphaned" || cause?.code === "MirrorPodOutdated");
-    return cause === undefined || mayBeRight ? [] : [{ kind: "delete", mirror, cause }];
-  });
-  const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
-  const missing = statics.filter((pod) => !found.has(fullName(pod)));
-  const all = [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
-  return all.filter((action) => !leaving.has(fullName(podOf(action))));
-}
-
-/** A static pod that the node has, whether or not it is wanted. */
-export interface OwnStaticPod {
-  readonly pod: Pod;
-  readonly isStopping: boolean;
-}
-
-/** Full names of static pods that are being stopped, or will be as soon as their workers hear of it. Pure. */
-export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
-  const keyOfHash = (pod: Pod): string => `${fullName(pod)} ${hashOf(pod, Annotation.configHash)}`;
-  const wanted = new Set(statics.map(keyOfHash));
-  return new Set(
-    own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod)),
-  );
-}
-
-function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
-  if (pod === undefined) return { code: "MirrorPodOrphaned", message: "no manifest asks for this static pod any more" };
-  if (mirror.metadata.deletionTimestamp !== undefined) {
-    return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
-  }
-  if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
-    return { code: "MirrorPodOutdated", message: "the static pod's manifest has changed" };
-  }
-  if (refused.has(mirror.metadata.uid)) {
-    return { code: "MirrorPodOver", message: "the mirror pod shows an earlier life of the static pod, which is over" };
-  }
-  return undefined;
-}
-
-/** The mirror pod of a static pod. Pure. */
-export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): object {
-  const { name, namespace, labels, annotations } = pod.metadata;
-  const owner = { apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid, controller: true };
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name,
-      namespace,
-      ...(labels && { labels }),
-      annotations: { ...annotations, [Annotation.configMirror]: hashOf(pod, Annotation.configHash) },
-      ownerReferences: [owner],
-    },
-    spec: pod.spec,
-  };
-}
+import {
+  fullName,
+  isMirrorOf,
+  keyOf,
+  leavingNames,
+  type MirrorAction,
+  mirrorActions,
+  mirrorOf,
+  type OwnStaticPod,
+  podOf,
+} from "./mirror-actions.ts";
 
 export interface MirrorPodDependencies {
   readonly client: ApiClient;
@@ -114,6 +43,8 @@ export interface MirrorPodDependencies {
 /** After a failure, and as a look besides. */
 const retryMs = 5000;
 const lookMs = 60_000;
+/** Requests that take longer hold up no other mirror pod. */
+const slowMs = 2000;
 /** By then the watch has told of a mirror pod that was made, or is gone. Whatever it tells, no guess lasts longer. */
 const expectedMs = 30_000;
 /** Between replacements of a static pod's mirror pod whose status the server does not let go on. */
@@ -137,6 +68,8 @@ export class MirrorPods {
   readonly #told = new Map<string, string>();
   /** Until when the server asks to wait with an action (monotonic ms), by {@link keyOf}. */
   readonly #pauses = new Map<string, number>();
+  /** What is being done, by {@link keyOf}. */
+  readonly #underWay = new Set<string>();
   readonly #wait: WakeableWait;
   #known = false;
 
@@ -209,11 +142,31 @@ export class MirrorPods {
     const nowMs = this.#deps.clock.monotonic();
     for (const [key, untilMs] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key);
     for (const [key, untilMs] of this.#deleted) if (untilMs <= nowMs) this.#deleted.delete(key);
-    const due = actions.filter((action) =>
-      action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid),
-    );
-    const results = await Promise.all(due.map((action) => this.#act(action, uid, signal)));
-    return results.every(Boolean) && allKnown && leaving.size === 0;
+    const due = actions.filter((action) => {
+      if (this.#underWay.has(keyOf(action))) return false;
+      return action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid);
+    });
+    const isDone = await this.#actOn(due, uid, signal);
+    return isDone && this.#underWay.size === 0 && allKnown && leaving.size === 0;
+  }
+
+  /** True when all of it was done, and soon. What takes longer goes on by itself. */
+  async #actOn(actions: readonly MirrorAction[], nodeUid: string, signal: AbortSignal): Promise<boolean> {
+    const { promise: isSlow, resolve } = Promise.withResolvers<boolean>();
+    const works = actions.map(async (action) => {
+      this.#underWay.add(keyOf(action));
+      const isDone = await this.#act(action, nodeUid, signal);
+      this.#underWay.delete(keyOf(action));
+      return isDone;
+    });
+    const all = Promise.all(works).then((results) => results.every(Boolean));
+    using _slow =
+      actions.length === 0 ? undefined : this.#deps.clock.timer("slow mirror pods", slowMs, () => resolve(false));
+    using _abort = onAbort(signal, () => resolve(false));
+    const isDone = await Promise.race([all, isSlow]);
+    // Else its end would be seen with the next look only.
+    if (!isDone && this.#underWay.size > 0) void all.then(() => this.wake());
+    return isDone;
   }
 
   #isExpected(pod: Pod): boolean {
@@ -333,25 +286,4 @@ function adviceOn(error: unknown, namespace: string): { readonly why?: string; r
   }
   if (!(error instanceof ApiError)) return {};
   return { why: "the API server refuses it", remedy: "mend what the error names; the static pod runs all the same" };
-}
-
-function podOf(action: MirrorAction): Pod {
-  return action.kind === "create" ? action.pod : action.mirror;
-}
-
-function isMirrorOf(mirror: Pod, pod: Pod): boolean {
-  const isSame = fullName(mirror) === fullName(pod);
-  return isSame && hashOf(mirror, Annotation.configMirror) === hashOf(pod, Annotation.configHash);
-}
-
-function keyOf(action: MirrorAction): string {
-  return `${action.kind} ${fullName(podOf(action))}`;
-}
-
-function fullName({ metadata: { namespace, name } }: Pod): string {
-  return `${namespace}/${name}`;
-}
-
-function hashOf(pod: Pod, annotation: string): string {
-  return pod.metadata.annotations?.[annotation] ?? "";
 }

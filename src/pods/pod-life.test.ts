@@ -89,7 +89,7 @@ describe("the start of a pod", () => {
     scene.node.add(podOf({ runtimeClassName: "none", containers: [runs("c")] }));
     await scene.pass(5000);
     const [told] = scene.entries("SandboxConfigError");
-    assert.equal(told?.message, 'RuntimeClass "none" not found');
+    assert.equal(told?.message, 'runtimeclass.node.k8s.io "none" not found');
     assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.message, told.message);
   });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
 import { testPod } from "../../test/support/observed.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { MemoryFiles } from "../sim/files.ts";
@@ -16,7 +17,11 @@ async function scene(text: string, change: Partial<ResolverDependencies["node"]>
     journal: { record: (entry) => entries.push(entry) },
     node: { resolvConf: "/etc/resolv.conf", clusterDNS: [], clusterDomain: "", hostIPs: ["192.0.2.1"], ...change },
   };
-  return { entries, resolve: (spec = {}) => resolverOf(deps, testPod(spec)) };
+  const podOf = (spec: Partial<PodSpec>, annotations: Readonly<Record<string, string>>): Pod => {
+    const pod = testPod(spec);
+    return { ...pod, metadata: { ...pod.metadata, annotations } };
+  };
+  return { entries, resolve: (spec = {}, annotations = {}) => resolverOf(deps, podOf(spec, annotations)) };
 }
 
 test("a pod's resolver comes from the node's file, which is read anew for each pod", async () => {
@@ -37,6 +42,12 @@ test("a missing cluster DNS is told where there is a cluster, servers beyond the
   await cluster.resolve();
   assert.deepEqual(
     cluster.entries.map(({ what }) => what),
+    ["MissingClusterDNS"],
+  );
+  const ofServer = await scene("");
+  await ofServer.resolve({}, { "kubernetes.io/config.source": "api" });
+  assert.deepEqual(
+    ofServer.entries.map(({ what }) => what),
     ["MissingClusterDNS"],
   );
   const many = await scene("");

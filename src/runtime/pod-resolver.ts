@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { podDns } from "./dns.ts";
+import { Annotation } from "./labels.ts";
 import { podRef } from "./pod-ref.ts";
 import type { DnsConfig } from "./sandbox-config.ts";
 
@@ -29,7 +30,8 @@ export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<
   });
   for (const problem of problems) {
     // Without a cluster there is no cluster DNS to miss: pods get the node's resolver, as expected there.
-    if (problem.reason === "MissingClusterDNS" && node.clusterDomain === "") continue;
+    const isOfCluster = pod.metadata.annotations?.[Annotation.configSource] === "api" || node.clusterDomain !== "";
+    if (problem.reason === "MissingClusterDNS" && !isOfCluster) continue;
     journal.record({ kind: "note", what: problem.reason, message: problem.message, pod: podRef(pod) });
   }
   return config;

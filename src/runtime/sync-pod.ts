@@ -237,7 +237,7 @@ function runtimeHandlerOf({ objects }: RuntimeDependencies, { spec }: Pod): stri
   if (!spec.runtimeClassName) return "";
   const handler = objects.runtimeHandler?.(spec.runtimeClassName);
   if (handler !== undefined) return handler;
-  throw new ContainerConfigError(`RuntimeClass ${JSON.stringify(spec.runtimeClassName)} not found`);
+  throw new ContainerConfigError(`runtimeclass.node.k8s.io ${JSON.stringify(spec.runtimeClassName)} not found`);
 }
 
 async function createSandbox(

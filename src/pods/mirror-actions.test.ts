@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { mirrorPod, staticPod } from "../../test/support/mirror-pods.ts";
+import type { Pod } from "../api/pod.ts";
+import type { ApiPod } from "../sources/api-pod.ts";
+import { leavingNames, mirrorActions, mirrorOf } from "./mirror-actions.ts";
+
+describe("mirrorActions", () => {
+  const actions = (statics: readonly Pod[], mirrors: readonly ApiPod[]): string[] =>
+    mirrorActions(statics, mirrors, true).map((action) => {
+      const pod = action.kind === "create" ? action.pod : action.mirror;
+      return `${action.kind} ${pod.metadata.name}: ${action.cause.code}`;
+    });
+
+  test("a pod without a picture gets one", () => {
+    assert.deepEqual(actions([staticPod("a", "1")], []), ["create a: MirrorPodMissing"]);
+    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1")]), []);
+  });
+
+  test("a picture of an older manifest, one that is being deleted and one of no pod are removed", () => {
+    const deletionTimestamp = "2026-11-20T14:02:00Z";
+    assert.deepEqual(actions([staticPod("a", "2")], [mirrorPod("a", "1")]), ["delete a: MirrorPodOutdated"]);
+    assert.deepEqual(actions([staticPod("a", "1")], [mirrorPod("a", "1", { deletionTimestamp })]), [
+      "delete a: MirrorPodDeleted",
+    ]);
+    assert.deepEqual(actions([], [mirrorPod("a", "1")]), ["delete a: MirrorPodOrphaned"]);
+  });
+
+  test("before all that the node has is known no picture is wrong, but one that is being deleted", () => {
+    const deletionTimestamp = "2026-11-20T14:02:00Z";
+    const early = (...mirrors: ApiPod[]) =>
+      mirrorActions([staticPod("a", "2")], mirrors, false).map(({ cause }) => cause.code);
+    assert.deepEqual(early(mirrorPod("a", "1"), mirrorPod("b", "1")), []);
+    assert.deepEqual(early(mirrorPod("a", "2", { deletionTimestamp })), ["MirrorPodDeleted"]);
+  });
+
+  test("a static pod leaves when it stops, and when no manifest gives it any more", () => {
+    const names = (isStopping: boolean, ...statics: Pod[]) => [
+      ...leavingNames([{ pod: staticPod("a", "1"), isStopping }], statics),
+    ];
+    assert.deepEqual(names(false, staticPod("a", "1")), []);
+    assert.deepEqual(names(true, staticPod("a", "1")), ["ns/a"]);
+    assert.deepEqual(names(false, staticPod("a", "2")), ["ns/a"]);
+    assert.deepEqual(names(false), ["ns/a"]);
+  });
+
+  test("nothing is done about pictures of a pod that is being stopped", () => {
+    const during = (statics: readonly Pod[], mirrors: readonly ApiPod[], name: string) =>
+      mirrorActions(statics, mirrors, true, new Set(), new Set([`ns/${name}`])).map(({ kind }) => kind);
+    for (const [name, kept] of [
+      ["a", true],
+      ["b", false],
+    ] as const) {
+      assert.deepEqual(during([], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "orphaned");
+      assert.deepEqual(during([staticPod("a", "2")], [mirrorPod("a", "1")], name), kept ? [] : ["delete"], "outdated");
+      assert.deepEqual(during([staticPod("a", "2")], [], name), kept ? [] : ["create"], "missing");
+    }
+  });
+});
+
+test("a picture belongs to the node, has the pod's hash and no UID of its own", () => {
+  assert.deepEqual(mirrorOf(staticPod("a", "1"), { name: "node1", uid: "n" }), {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "a",
+      namespace: "ns",
+      annotations: {
+        "kubernetes.io/config.hash": "1",
+        "kubernetes.io/config.source": "file",
+        "kubernetes.io/config.mirror": "1",
+      },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node1", uid: "n", controller: true }],
+    },
+    spec: { containers: [{ name: "c" }] },
+  });
+});

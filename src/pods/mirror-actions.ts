@@ -1,0 +1,107 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import { Annotation } from "../runtime/labels.ts";
+import type { ApiPod } from "../sources/api-pod.ts";
+
+/** What is to be done about mirror pods. */
+export type MirrorAction =
+  | { readonly kind: "create"; readonly pod: Pod; readonly cause: Cause }
+  | { readonly kind: "delete"; readonly mirror: ApiPod; readonly cause: Cause };
+
+/**
+ * Mirror pods that are missing, show another pod than runs, are being deleted, or have no static pod. One that is wrong
+ * is deleted first and made anew when it is gone. What a static pod that stops still holds, its picture shows until that is
+ * gone: the scheduler finds no room that is not there, and the end is told. Pure.
+ * @param statics the static pods that are wanted
+ * @param allKnown whether all manifests have been read, and all static pods of the node are known: before, none is known
+ *   to be unwanted
+ * @param refused UIDs of mirror pods whose status the server does not let go on
+ * @param leaving full names of static pods that are to stop, see {@link leavingNames}
+ */
+export function mirrorActions(
+  statics: readonly Pod[],
+  mirrors: readonly ApiPod[],
+  allKnown: boolean,
+  refused: ReadonlySet<string> = new Set(),
+  leaving: ReadonlySet<string> = new Set(),
+): MirrorAction[] {
+  const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
+  const found = new Set(mirrors.map(fullName));
+  const actions = mirrors.flatMap((mirror): MirrorAction[] => {
+    const cause = wrong(mirror, wanted.get(fullName(mirror)), refused);
+    const mayBeRight = !allKnown && (cause?.code === "MirrorPodOrphaned" || cause?.code === "MirrorPodOutdated");
+    return cause === undefined || mayBeRight ? [] : [{ kind: "delete", mirror, cause }];
+  });
+  const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
+  const missing = statics.filter((pod) => !found.has(fullName(pod)));
+  const all = [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
+  return all.filter((action) => !leaving.has(fullName(podOf(action))));
+}
+
+/** A static pod that the node has, whether or not it is wanted. */
+export interface OwnStaticPod {
+  readonly pod: Pod;
+  readonly isStopping: boolean;
+}
+
+/** Full names of static pods that are being stopped, or will be as soon as their workers hear of it. Pure. */
+export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
+  const keyOfHash = (pod: Pod): string => `${fullName(pod)} ${hashOf(pod, Annotation.configHash)}`;
+  const wanted = new Set(statics.map(keyOfHash));
+  return new Set(
+    own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod)),
+  );
+}
+
+function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string>): Cause | undefined {
+  if (pod === undefined) return { code: "MirrorPodOrphaned", message: "no manifest asks for this static pod any more" };
+  if (mirror.metadata.deletionTimestamp !== undefined) {
+    return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
+  }
+  if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
+    return { code: "MirrorPodOutdated", message: "the static pod's manifest has changed" };
+  }
+  if (refused.has(mirror.metadata.uid)) {
+    return { code: "MirrorPodOver", message: "the mirror pod shows an earlier life of the static pod, which is over" };
+  }
+  return undefined;
+}
+
+/** The mirror pod of a static pod. Pure. */
+export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): object {
+  const { name, namespace, labels, annotations } = pod.metadata;
+  const owner = { apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid, controller: true };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace,
+      ...(labels && { labels }),
+      annotations: { ...annotations, [Annotation.configMirror]: hashOf(pod, Annotation.configHash) },
+      ownerReferences: [owner],
+    },
+    spec: pod.spec,
+  };
+}
+
+export function podOf(action: MirrorAction): Pod {
+  return action.kind === "create" ? action.pod : action.mirror;
+}
+
+export function isMirrorOf(mirror: Pod, pod: Pod): boolean {
+  const isSame = fullName(mirror) === fullName(pod);
+  return isSame && hashOf(mirror, Annotation.configMirror) === hashOf(pod, Annotation.configHash);
+}
+
+export function keyOf(action: MirrorAction): string {
+  return `${action.kind} ${fullName(podOf(action))}`;
+}
+
+export function fullName({ metadata: { namespace, name } }: Pod): string {
+  return `${namespace}/${name}`;
+}
+
+function hashOf(pod: Pod, annotation: string): string {
+  return pod.metadata.annotations?.[annotation] ?? "";
+}
