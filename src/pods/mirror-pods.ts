@@ -152,21 +152,21 @@ export class MirrorPods {
 
   /** True when all of it was done, and soon. What takes longer goes on by itself. */
   async #actOn(actions: readonly MirrorAction[], nodeUid: string, signal: AbortSignal): Promise<boolean> {
-    const { promise: isSlow, resolve } = Promise.withResolvers<boolean>();
+    const { promise: slow, resolve } = Promise.withResolvers<"slow">();
     const works = actions.map(async (action) => {
       this.#underWay.add(keyOf(action));
       const isDone = await this.#act(action, nodeUid, signal);
       this.#underWay.delete(keyOf(action));
       return isDone;
     });
-    const all = Promise.all(works).then((results) => results.every(Boolean));
-    using _slow =
-      actions.length === 0 ? undefined : this.#deps.clock.timer("slow mirror pods", slowMs, () => resolve(false));
-    using _abort = onAbort(signal, () => resolve(false));
-    const isDone = await Promise.race([all, isSlow]);
+    const all = Promise.all(works);
+    using _slow = this.#deps.clock.timer("slow mirror pods", slowMs, () => resolve("slow"));
+    using _abort = onAbort(signal, () => resolve("slow"));
+    const results = await Promise.race([all, slow]);
+    if (results !== "slow") return results.every(Boolean);
     // Else its end would be seen with the next look only.
-    if (!isDone && this.#underWay.size > 0) void all.then(() => this.wake());
-    return isDone;
+    void all.then(() => this.wake());
+    return false;
   }
 
   #isExpected(pod: Pod): boolean {

@@ -83,28 +83,56 @@ const pod = {
   ],
 };
 
+/** A pod that podwright starts before a Go kubelet has ever run on this root directory. */
+const early = {
+  volumes: [...pod.volumes, { name: "memory", emptyDir: { medium: "Memory" } }],
+  containers: pod.containers.map((container) => ({
+    ...container,
+    volumeMounts: [...container.volumeMounts, { name: "memory", mountPath: "/memory" }],
+  })),
+};
+
+/** What the container has in its memory volume, and what is there for whoever looks after the volume. */
+async function memoryOf({ kubectl, node }: Member): Promise<readonly string[]> {
+  const uid = await kubectl.succeed("get", "pods", "-l", "app=early", "-o", "jsonpath={.items[0].metadata.uid}");
+  const volume = `${node.podwright.layout.kubeletRoot}/pods/${uid}/volumes/kubernetes.io~empty-dir/memory`;
+  return [
+    (await kubectl.succeed("exec", "deployment/early", "--", "cat", "/memory/data")).trim(),
+    (await readFile(`${volume}/data`, "utf8")).trim(),
+  ];
+}
+
 /** The Go kubelet joins with what podwright got: credentials, and the root of its cgroups, which it expects to be there. */
 async function join(member: Member): Promise<ChildProcess> {
+  const { kubectl } = member;
   const first = member.start();
   await member.shows(/^node1 +Ready/m, "get", "nodes");
   await member.approveServing();
   await member.shows(/^static-node1 .*Running/m, "get", "pods");
+  const data = { greeting: "hello" };
+  const settings = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, data };
+  await member.apply(settings, workload("Deployment", "early", { replicas: 1 }, early));
+  await member.rolledOut("deployment/early");
+  await kubectl.succeed("exec", "deployment/early", "--", "sh", "-c", "echo precious > /memory/data");
+  const before = (await identity(member)).filter((each) => each.startsWith("early"));
   first.child.kill("SIGTERM");
   await first.ended;
-  return startGoKubelet(member);
+  const go = await startGoKubelet(member);
+  await sleep(watchMs);
+  const after = (await identity(member)).filter((each) => each.startsWith("early"));
+  assert.deepEqual(after, before, "a pod that podwright started runs on");
+  assert.deepEqual(await memoryOf(member), ["precious", "precious"]);
+  // It ends under the Go kubelet, with the mounts that podwright made.
+  await kubectl.succeed("delete", "deployment", "early", "--timeout=60s");
+  await until("the early pod to be gone", async () => !/^early/m.test(await kubectl.succeed("get", "pods")), limitMs);
+  return go;
 }
 
 async function changeOver(member: Member): Promise<void> {
   const { kubectl, node } = member;
   let go = await join(member);
   try {
-    const settings = {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "settings" },
-      data: { greeting: "hello" },
-    };
-    await member.apply(settings, workload("Deployment", "web", { replicas: 4 }, pod));
+    await member.apply(workload("Deployment", "web", { replicas: 4 }, pod));
     await member.rolledOut("deployment/web");
     await sleep(3000);
     const before = await identity(member);
