@@ -118,14 +118,19 @@ async function join(member: Member): Promise<ChildProcess> {
   first.child.kill("SIGTERM");
   await first.ended;
   const go = await startGoKubelet(member);
-  await sleep(watchMs);
-  const after = (await identity(member)).filter((each) => each.startsWith("early"));
-  assert.deepEqual(after, before, "a pod that podwright started runs on");
-  assert.deepEqual(await memoryOf(member), ["precious", "precious"]);
-  // It ends under the Go kubelet, with the mounts that podwright made.
-  await kubectl.succeed("delete", "deployment", "early", "--timeout=60s");
-  await until("the early pod to be gone", async () => !/^early/m.test(await kubectl.succeed("get", "pods")), limitMs);
-  return go;
+  try {
+    await sleep(watchMs);
+    const after = (await identity(member)).filter((each) => each.startsWith("early"));
+    assert.deepEqual(after.map(withoutTimes), before.map(withoutTimes), "a pod that podwright started runs on");
+    assert.deepEqual(await memoryOf(member), ["precious", "precious"]);
+    // It ends under the Go kubelet, with the mounts that podwright made.
+    await kubectl.succeed("delete", "deployment", "early", "--timeout=60s");
+    await until("the early pod to be gone", async () => !/^early/m.test(await kubectl.succeed("get", "pods")), limitMs);
+    return go;
+  } catch (error) {
+    await end(go);
+    throw error;
+  }
 }
 
 async function changeOver(member: Member): Promise<void> {
