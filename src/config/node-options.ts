@@ -1,5 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { isV6, type NodeIps } from "../node/host-address.ts";
+import { isV6 } from "../base/ip.ts";
+import type { NodeIps } from "../node/host-address.ts";
 import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
 
 /**

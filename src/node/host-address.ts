@@ -1,3 +1,5 @@
+import { isV6 } from "../base/ip.ts";
+
 /** What `--node-ip` says. */
 export interface NodeIps {
   /** Addresses, at most one of each family; none: one of the machine's is found. */
@@ -14,10 +16,6 @@ export interface HostNetwork {
   readonly defaultRoutes: { readonly v4: readonly string[]; readonly v6: readonly string[] };
   /** What DNS, or the machine's hosts file, says of the node's name. */
   readonly resolved: readonly string[];
-}
-
-export function isV6(address: string): boolean {
-  return address.includes(":");
 }
 
 const loopback = "lo";

@@ -1,4 +1,4 @@
-import { isV6 } from "../node/host-address.ts";
+import { isV6 } from "../base/ip.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { isRejection } from "../pods/admission.ts";
-import { isV6 } from "../node/host-address.ts";
+import { isV6 } from "../base/ip.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { withoutInstances } from "../pods/post-start-hooks.ts";
 import { preempting } from "../pods/preemption.ts";
