@@ -81,6 +81,19 @@ test("a lease is not made before the node is registered, nor after it was delete
   await withLease(work, () => uid);
 });
 
+test("a pause that the server asks for is kept, whoever has news", async () => {
+  await withLease(async (kube, lease) => {
+    const busy = { kind: "Status", reason: "TooManyRequests", code: 429 };
+    await (await kube.next()).json(busy, 429, { "retry-after": "3" });
+    lease.wake();
+    await kube.clock.advance(2999);
+    assert.ok(await kube.isQuiet());
+    await kube.clock.advance(1);
+    await (await kube.next()).json(recorded);
+    await (await kube.next()).json(recorded);
+  });
+});
+
 test("a lease that somebody else changed is taken over at once", async () => {
   await withLease(async (kube, lease) => {
     await (await kube.next()).json(recorded);

@@ -57,9 +57,12 @@ export class NodeLease {
       // From beginning to beginning: a slow server must not stretch the time between two signs of life, and none that
       // asks for more than that time is left without one.
       const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
-      const delayMs = Math.max(0, waitMs, Math.min(askedPauseMs(problem), periodMs));
+      const askedMs = Math.min(askedPauseMs(problem), periodMs);
+      const delayMs = Math.max(0, waitMs, askedMs);
       if (problem !== undefined && !signal.aborted) this.#tell(problem, delayMs);
-      await this.#wait.for(delayMs, signal);
+      // No hint shortens a pause that the server asks for.
+      if (askedMs > 0) await clock.sleep("the pause that the API server asks for", askedMs, signal).catch(() => {});
+      await this.#wait.for(delayMs - askedMs, signal);
     }
   }
 
