@@ -1,10 +1,10 @@
-import { lookup } from "node:dns/promises";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { HttpRequest, HttpResponse, Network } from "../ports/network.ts";
 import { errorMessage } from "../base/errors.ts";
+import { addressesOfName } from "./probe-names.ts";
 import { readBody } from "./http-body.ts";
 
 /** As Go's default client does: the tenth request of a chain is the last. */
@@ -29,9 +29,10 @@ export const systemNetwork: Network = {
     });
   },
 
-  async lookUp(name) {
-    const found = await lookup(name, { all: true, order: "verbatim" });
-    return found.map(({ address }) => address);
+  async lookUp(name, signal) {
+    const { addresses, code } = await addressesOfName(name, signal);
+    if (addresses.length === 0) throw new Error(`no address of ${name} was found${code}`);
+    return [...addresses];
   },
 };
 

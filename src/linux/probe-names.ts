@@ -19,26 +19,39 @@ export async function probeAddress(host: string, signal: AbortSignal): Promise<s
   if (isIP(host) !== 0) return host;
   const name = host.toLowerCase().replace(/\.$/, "");
   if (name === "localhost" || name.endsWith(".localhost")) return "127.0.0.1";
-  const written = await hostsFileAddress(name);
-  if (written !== undefined) return written;
+  const { addresses, code } = await addressesOfName(name, signal);
+  const [first] = addresses;
+  if (first !== undefined) return first;
+  throw new ProbeTargetError(`no address of ${name} was found${code}`);
+}
+
+/**
+ * The addresses of a name: those of /etc/hosts, else of DNS, IPv4 before IPv6. None: why, for people.
+ * @throws the signal's reason
+ */
+export async function addressesOfName(
+  name: string,
+  signal: AbortSignal,
+): Promise<{ readonly addresses: readonly string[]; readonly code: string }> {
+  const written = await hostsFileAddresses(name);
+  if (written.length > 0) return { addresses: written, code: "" };
   signal.throwIfAborted();
   const resolver = new Resolver({ timeout: lookupTimeoutMs, tries: lookupTries });
   using _abort = onAbort(signal, () => resolver.cancel());
   const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   signal.throwIfAborted();
   const addresses = [four, six].flatMap((result) => (result.status === "fulfilled" ? result.value : []));
-  const [first] = addresses;
-  if (first !== undefined) return first;
   const reason: unknown = four.status === "rejected" ? four.reason : undefined;
-  const code = reason instanceof Error && "code" in reason ? ` (${String(reason.code)})` : "";
-  throw new ProbeTargetError(`no address of ${name} was found${code}`);
+  return { addresses, code: reason instanceof Error && "code" in reason ? ` (${String(reason.code)})` : "" };
 }
 
-async function hostsFileAddress(name: string): Promise<string | undefined> {
+async function hostsFileAddresses(name: string): Promise<string[]> {
   const text = await readFile("/etc/hosts", "utf8").catch(() => "");
-  for (const line of text.slice(0, maxHostsBytes).split("\n")) {
-    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
-    if (isIP(address) !== 0 && names.some((other) => other.toLowerCase() === name)) return address;
-  }
-  return undefined;
+  return text
+    .slice(0, maxHostsBytes)
+    .split("\n")
+    .flatMap((line) => {
+      const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
+      return isIP(address) !== 0 && names.some((other) => other.toLowerCase() === name) ? [address] : [];
+    });
 }

@@ -60,21 +60,13 @@ test("pods are told what the Node says, names tell nobody anything", async () =>
   assert.deepEqual(addresses.list, ["198.51.100.4"], "a cloud's word goes before the machine's");
 });
 
-test("a resolver that hangs is waited for two seconds, and asked nothing more meanwhile", async () => {
+test("a resolver that hangs is waited for two seconds", async () => {
   const machine = new Machine();
-  const answer = Promise.withResolvers<string[]>();
-  machine.lookUp = () => {
-    machine.lookUps++;
-    return answer.promise;
-  };
-  for (let looks = 1; looks <= 2; looks++) {
-    const look = machine.addresses.look(signal);
-    await settle();
-    await machine.clock.advance(2000);
-    assert.deepEqual([await look, machine.lookUps], [["192.0.2.1"], 1]);
-  }
-  answer.resolve([]);
+  machine.lookUp = () => new Promise<string[]>(() => {});
+  const look = machine.addresses.look(signal);
   await settle();
+  await machine.clock.advance(2000);
+  assert.deepEqual(await look, ["192.0.2.1"]);
   assert.deepEqual(machine.clock.waits, []);
 });
 

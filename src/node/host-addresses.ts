@@ -43,7 +43,6 @@ export class HostAddresses implements NodeHostAddresses {
   #resolved: readonly string[] = [];
   #ofNode: readonly Address[] = [];
   #onChange: () => void = () => {};
-  #lookingUp: Promise<void> | undefined;
 
   constructor(deps: HostAddressesDependencies, nodeIps: NodeIps, nodeName: string) {
     this.#deps = deps;
@@ -105,18 +104,15 @@ export class HostAddresses implements NodeHostAddresses {
     }
   }
 
-  /** One at a time: each takes a thread for as long as it hangs. */
   async #lookUp(signal: AbortSignal): Promise<void> {
     const { clock, network, log } = this.#deps;
-    this.#lookingUp ??= network
-      .lookUp(this.#nodeName)
-      .then(
-        (addresses) => void (this.#resolved = addresses),
-        (error: unknown) => log.debug("the node's name leads to no address", { error: errorMessage(error) }),
-      )
-      .finally(() => (this.#lookingUp = undefined));
-    const answer = this.#lookingUp;
-    await withDeadline(clock, "the addresses of the node's name", lookUpLimitMs, signal, () => answer).catch(() => {});
+    const what = "the addresses of the node's name";
+    try {
+      const ask = (limited: AbortSignal): Promise<string[]> => network.lookUp(this.#nodeName, limited);
+      this.#resolved = await withDeadline(clock, what, lookUpLimitMs, signal, ask);
+    } catch (error) {
+      log.debug("the node's name leads to no address", { error: errorMessage(error) });
+    }
   }
 }
 

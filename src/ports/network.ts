@@ -16,8 +16,8 @@ export interface Network {
   httpGet(request: HttpRequest): Promise<HttpResponse>;
   /** This machine's interfaces, each with its addresses without those of loopback and link-local ones. */
   interfaces(): { readonly name: string; readonly addresses: readonly string[] }[];
-  /** Addresses of a name, by the machine's own resolver. @throws Error when there are none */
-  lookUp(name: string): Promise<string[]>;
+  /** Addresses of a name, by the machine's hosts file, else by DNS, without search domains. @throws Error: there are none */
+  lookUp(name: string, signal: AbortSignal): Promise<string[]>;
   /** This machine's addresses in the order the system lists them, without loopback and link-local ones. */
   addresses(): string[];
 }

@@ -78,11 +78,11 @@ describe("what can't run", { concurrency: 2 }, () => {
       const paths = await Promise.all(
         Object.entries(manifests).map(([name, text]) => podwright.manifest(`${name}.yaml`, text)),
       );
-      const end = await podwright.run(["run", "--detach", "--timeout", "4s", ...paths]);
+      const end = await podwright.run(["run", "--detach", "--timeout", "12s", ...paths]);
       assert.equal(end.exitCode, 1);
       assert.match(
         end.stderr,
-        /podwright: never is not ready after 4\.0 s: container app is waiting: ErrImageNeverPull: Container image "podwright\.local\/absent:1" is not present with pull policy of Never/,
+        /podwright: never is not ready after 12\.0 s: container app is waiting: ErrImageNeverPull: Container image "podwright\.local\/absent:1" is not present with pull policy of Never/,
       );
 
       const pods = await podwright.pods();
