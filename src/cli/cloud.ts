@@ -5,6 +5,7 @@ import { GceMetadata } from "../cloud/gce.ts";
 import { Metadata } from "../cloud/metadata.ts";
 import { type CloudOptions, cloudOptions } from "../config/cloud-options.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
+import { nodeIpsOf } from "../config/node-options.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import { systemMetadataService } from "../linux/metadata-service.ts";
 import type { ExternalCloud } from "../node/node-status.ts";
@@ -21,12 +22,11 @@ export function cloudSetup(
   clock: Clock,
 ): { readonly cloud: ClusterSetup["cloud"]; readonly externalCloud: ExternalCloud | undefined } {
   const options = cloudOptions(flags);
-  const given = (flags.nodeIp ?? "").split(",").filter((address) => address !== "");
-  const nodeIps = given.filter((address) => address !== "::" && address !== "0.0.0.0");
+  const { given: nodeIps } = nodeIpsOf(flags.nodeIp);
   const provider = providerOf(options, clock);
   return {
     cloud: provider && { provider, nodeIps },
-    externalCloud: options?.kind === "external" ? { nodeIps, saysAddresses: given.length > 0 } : undefined,
+    externalCloud: options?.kind === "external" ? { nodeIps, saysAddresses: (flags.nodeIp ?? "") !== "" } : undefined,
   };
 }
 
