@@ -112,10 +112,11 @@ export class Http2Connection {
     }
   }
 
-  /** Takes no more requests; those under way go on. */
-  retire(): void {
+  /** Takes no more requests; those under way go on. @param ended called when the last of them is over */
+  retire(ended: () => void): void {
     this.#retired = true;
-    this.#session.close();
+    if (this.#session.destroyed) ended();
+    else this.#session.once("close", ended).close();
   }
 
   /** Ends everything at once. */

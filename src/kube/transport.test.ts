@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import {
@@ -78,7 +79,7 @@ function transportTo(
   changed: Partial<KubeAccess> = {},
   liveness?: Liveness,
   clientCertificate?: CertificateSource,
-): KubeTransport {
+): KubeTransport & Disposable {
   const ca = { kind: "inline", text: authority.certificate } as const;
   const access: KubeAccess = { server, ca, serverName: undefined, insecure: false, user: {}, ...changed };
   const world = { clock: systemClock, files: systemFiles, processes: systemProcesses, userAgent: "test" };
@@ -293,6 +294,32 @@ describe("the transport", () => {
     opened.push(() => server.close().closeAllConnections());
     await new Promise<void>((done) => void server.listen(port, "127.0.0.1", done));
     assert.equal((await ask(transport))[0], "1.1");
+  });
+
+  test("nothing is left open once it is disposed of, also what is just being connected", async () => {
+    // Greets nobody: a handshake with it never ends.
+    const silent = createServer();
+    const met = new Promise<Socket>((resolve) => void silent.once("connection", resolve));
+    const connecting = transportTo(`https://127.0.0.1:${await listen(silent)}`);
+    const refused = assert.rejects(send(connecting), /the connections to the API server are closed/);
+    const gone = once((await met).on("error", () => {}).resume(), "close");
+    connecting[Symbol.dispose]();
+    await Promise.all([refused, gone]);
+    await assert.rejects(send(connecting), /are closed/);
+
+    // One that a certificate was renewed for goes on until its watches end.
+    const { server, port } = await http2Server();
+    let current = node;
+    const certificate = async () => ({ cert: current.certificate, key: current.key });
+    const transport = transportTo(`https://127.0.0.1:${port}`, {}, undefined, certificate);
+    const sessions: Promise<unknown>[] = [];
+    server.on("session", (session) => sessions.push(once(session, "close")));
+    const watch = text(await send(transport, "/wait"));
+    current = authority.issue({ subject: { commonName: "system:node:next" }, usages: ["client"] });
+    await ask(transport);
+    assert.equal(sessions.length, 2);
+    transport[Symbol.dispose]();
+    await Promise.all([...sessions, assert.rejects(watch, KubeConnectionError)]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { eitherSignal } from "../base/abort.ts";
 import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -81,8 +82,11 @@ export function openKubeTransport(
 class Lane {
   readonly #clock: Clock;
   readonly #liveness: Liveness;
+  readonly #closed = new AbortController();
   #certificate: string | undefined;
   #http2: Http2Connection[] = [];
+  /** Those that take no more requests, and may have some under way. */
+  readonly #retired = new Set<Http2Connection>();
   #connecting: Promise<Http2Connection | Http1Connections> | undefined;
   #http1: Http1Connections | undefined;
 
@@ -97,6 +101,7 @@ class Lane {
     endpoint: Endpoint,
     identity: Identity,
   ): Promise<KubeResponse> {
+    request.signal.throwIfAborted();
     this.#renew(`${endpoint.ca ?? ""}\n${identity.certificate?.cert ?? ""}`);
     for (let tries = 1; ; tries++) {
       const connection = await this.#connection(endpoint, identity, request.signal);
@@ -111,8 +116,10 @@ class Lane {
     }
   }
 
+  /** Also what is just being connected: a connection that nobody knows of would keep the process from ending. */
   close(): void {
-    for (const connection of this.#http2) connection.close();
+    this.#closed.abort(new KubeConnectionError("the connections to the API server are closed"));
+    for (const connection of [...this.#http2, ...this.#retired]) connection.close();
     this.#http1?.close();
   }
 
@@ -120,7 +127,10 @@ class Lane {
   #renew(certificate: string): void {
     if (this.#certificate === certificate) return;
     this.#certificate = certificate;
-    for (const connection of this.#http2) connection.retire();
+    for (const connection of this.#http2) {
+      this.#retired.add(connection);
+      connection.retire(() => this.#retired.delete(connection));
+    }
     this.#http2 = [];
     this.#http1?.retire();
     this.#http1 = undefined;
@@ -131,6 +141,7 @@ class Lane {
     identity: Identity,
     signal: AbortSignal,
   ): Promise<Http2Connection | Http1Connections> {
+    this.#closed.signal.throwIfAborted();
     if (this.#http1 !== undefined) return this.#http1;
     this.#http2 = this.#http2.filter(({ isOpen }) => isOpen);
     const free = this.#http2.find(({ hasRoom }) => hasRoom);
@@ -164,7 +175,8 @@ class Lane {
     const certificate = this.#certificate;
     const limit = new AbortController();
     using _timer = this.#clock.timer("a connection to the API server", connectTimeoutMs, () => limit.abort());
-    const socket = await openTls(endpoint, identity, limit.signal).catch((error: unknown) => {
+    using either = eitherSignal(limit.signal, this.#closed.signal);
+    const socket = await openTls(endpoint, identity, either.signal).catch((error: unknown) => {
       if (!limit.signal.aborted) throw error;
       const text = `API server ${endpoint.url.host}: no connection within ${connectTimeoutMs / 1000} s`;
       throw new KubeConnectionError(text, { cause: errorMessage(error) });
@@ -173,7 +185,7 @@ class Lane {
       socket.alpnProtocol === "h2"
         ? new Http2Connection(endpoint, socket, this.#clock, this.#liveness)
         : new Http1Connections(endpoint, identity);
-    if (connection instanceof Http2Connection) await connection.settle(limit.signal);
+    if (connection instanceof Http2Connection) await connection.settle(either.signal);
     else socket.destroy();
     if (certificate !== this.#certificate) {
       connection.close();
