@@ -92,11 +92,25 @@ export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): P
   );
 }
 
-/** Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once. */
-export function terminationSignal(): AbortSignal {
+/** Less than service managers wait before they kill, and say nothing of why. */
+const endLimitMs = 30_000;
+
+/**
+ * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as a
+ * second one does later. A process that has not ended a while after it was told to says what holds it, and ends.
+ */
+export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const told = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => told.abort(new Error(`told to end by ${signal}`)));
+    process.once(signal, () => {
+      told.abort(new Error(`told to end by ${signal}`));
+      systemClock.timer("the process to end", limitMs, () => {
+        const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
+        const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
+        process.stderr.write(`${what}; it ends now, its pods go on running. What holds it: ${held.join(", ")}\n`);
+        process.exit(ExitCode.failed);
+      });
+    });
   }
   return told.signal;
 }
