@@ -81,6 +81,14 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   const path = resolve(process.cwd(), kubeconfig);
   const found = await readKubeconfig(ports, path);
   if (found.access !== undefined) warnOfOther(parts, found.chain, path);
+  if (found.access?.server.startsWith("http:")) {
+    log.warn(
+      "the API server's address has no TLS: no credentials are sent there, and whoever listens on the way reads all",
+      {
+        ...{ path, server: found.access.server, remedy: "write https:// in the kubeconfig" },
+      },
+    );
+  }
   if (bootstrapKubeconfig === "") {
     if (found.access === undefined) throw unusable(found, "--kubeconfig");
     if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });

@@ -62,6 +62,13 @@ describe("decodeKubeconfig", () => {
     assert.equal(address("", "{ client-certificate: c, client-key: k }"), "https://10.0.0.1:6443");
   });
 
+  test("nobody's credentials go to a server without TLS, as in client-go", () => {
+    const users = ["{ token: s3cret }", "{ tokenFile: /t }", "{ client-certificate: c, client-key: k }"];
+    for (const user of users) {
+      assert.deepEqual(decodeKubeconfig(kubeconfig(`{ server: "http://10.0.0.1:8080" }`, user), "/conf")?.user, {});
+    }
+  });
+
   test("beside a token or a certificate a plugin is never run, as in client-go", () => {
     const exec = "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true }";
     const user = (more: string): KubeUser | undefined =>

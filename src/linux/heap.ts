@@ -1,5 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 import type { Clock } from "../ports/clock.ts";
+import { openCLibrary } from "./c-library.ts";
 
 /** The memory of this process's JavaScript objects, and how busy the process is. */
 export interface Heap {
@@ -42,12 +43,29 @@ export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): P
 export function systemHeap(): Heap | undefined {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
+  const trim = allocatorTrim();
   return {
     heldBytes: () => getHeapStatistics().total_heap_size,
     cpuMs: () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1000;
     },
-    shrink: () => gc({ type: "major", execution: "sync", flavor: "last-resort" }),
+    shrink: () => {
+      gc({ type: "major", execution: "sync", flavor: "last-resort" });
+      trim();
+    },
   };
+}
+
+/**
+ * The C library gives back what is free at its end by itself, and holes only when it is told to (malloc_trim(3)). What it
+ * can't be told, where Node.js calls no C functions, it keeps.
+ */
+function allocatorTrim(): () => void {
+  try {
+    const trim = openCLibrary()("malloc_trim", ["uint64"], "int32");
+    return () => void trim(0n);
+  } catch {
+    return () => {};
+  }
 }

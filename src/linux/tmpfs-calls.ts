@@ -1,3 +1,5 @@
+import { openCLibrary } from "./c-library.ts";
+
 /**
  * Mounts and unmounts memory file systems by the kernel's own calls, as far as Node.js can make such (`node:ffi`, from
  * version 26.1 on). Each pod of a cluster has at least one, for its token. A program started for it costs a fork of this
@@ -15,16 +17,6 @@ export interface TmpfsCalls {
   unmount(target: string): boolean;
 }
 
-/** What of `node:ffi` is used here. */
-interface ForeignFunctions {
-  readonly DynamicLibrary: new (path: string) => {
-    getFunction(
-      name: string,
-      signature: { readonly arguments: readonly string[]; readonly return: string },
-    ): (...values: readonly (string | bigint | number)[]) => number;
-  };
-}
-
 /** UMOUNT_NOFOLLOW of umount2(2). */
 const noFollow = 8;
 const noFlags = 0n;
@@ -33,15 +25,11 @@ const noFlags = 0n;
  * @param modules where Node.js gives its own modules
  * @returns undefined when there are no such calls: Node.js is older or built without them, or the C library another one
  */
-export function tmpfsCalls(modules: (name: string) => unknown = builtIn): TmpfsCalls | undefined {
+export function tmpfsCalls(modules?: (name: string) => unknown): TmpfsCalls | undefined {
   try {
-    const { DynamicLibrary } = modules("node:ffi") as ForeignFunctions;
-    const library = new DynamicLibrary("libc.so.6");
-    const mount = library.getFunction("mount", {
-      arguments: ["string", "string", "string", "uint64", "string"],
-      return: "int32",
-    });
-    const unmount = library.getFunction("umount2", { arguments: ["string", "int32"], return: "int32" });
+    const library = openCLibrary(modules);
+    const mount = library("mount", ["string", "string", "string", "uint64", "string"], "int32");
+    const unmount = library("umount2", ["string", "int32"], "int32");
     return {
       mount: (source, target, options) => mount(source, target, "tmpfs", noFlags, options) === 0,
       unmount: (target) => unmount(target, noFollow) === 0,
@@ -49,10 +37,6 @@ export function tmpfsCalls(modules: (name: string) => unknown = builtIn): TmpfsC
   } catch {
     return undefined;
   }
-}
-
-function builtIn(name: string): unknown {
-  return process.getBuiltinModule(name);
 }
 
 /** Options that the file system takes itself; others are flags of the call, or what mount(8) alone understands. */
