@@ -13,8 +13,11 @@ export interface LogStore {
   readonly compression: Pick<Compression, "gunzip">;
 }
 
-/** What is read at a time, between two looks at a name. Each costs some waits for the file system, whatever is read. */
-const chunkBytes = 1024 * 1024;
+/**
+ * What is read at a time, between two looks at a name. Each costs some waits for the file system, whatever is read; and
+ * each client that reads slowly holds up to six times as much.
+ */
+const chunkBytes = 256 * 1024;
 
 export type CursorRead =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
