@@ -261,6 +261,28 @@ test("a node of which others say that they have not heard answers at once", asyn
   });
 });
 
+test("an answer that comes after news of the watch takes nothing back of it", async () => {
+  await registered(async (sync, node, _notes, world) => {
+    const at = (resourceVersion: string, more: Partial<NodeObject>): NodeObject => {
+      return { ...node, ...more, metadata: { ...node.metadata, resourceVersion } };
+    };
+    world.observed = { pressures: ["PIDPressure"] };
+    await world.kube.clock.advance(10_000);
+    const patch = await world.kube.next();
+    const conditions = node.status.conditions.map((condition) => ({ ...condition, status: "Unknown" as const }));
+    const spec = { podCIDRs: ["10.1.0.0/24"], taints: [{ key: "out", effect: "NoExecute" as const }] };
+    const seen = at("4", { spec, status: { ...node.status, conditions } });
+    sync.changed("MODIFIED", seen);
+    await patch.json(at("3", {}));
+    assert.deepEqual(sync.place().taints, spec.taints);
+    const { status } = await world.answer(statusPath, at("5", {}));
+    assert.equal((status as NodeObject["status"])?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+    assert.deepEqual(world.podCidrs, ["10.1.0.0/24"]);
+    sync.replaced([at("2", {})]);
+    assert.deepEqual(sync.place().taints, [], "a list counts: the store was set back");
+  });
+});
+
 test("the runtime is told the addresses that the node's pods have, until it has taken them, and when they change", async () => {
   await registered(async (sync, node, _notes, world) => {
     const { clock } = world.kube;

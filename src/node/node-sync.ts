@@ -9,6 +9,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
+import { KnownNode } from "./known-node.ts";
 import {
   type Address,
   cloudPatch,
@@ -70,9 +71,8 @@ export class NodeSync {
   readonly #deps: NodeSyncDependencies;
   readonly #config: NodeSyncConfig;
   readonly #wait: WakeableWait;
-  /** As the server had it last. */
-  #node: NodeObject | undefined;
-  readonly #known = Promise.withResolvers<void>();
+  readonly #known = new KnownNode();
+  readonly #isKnown = Promise.withResolvers<void>();
   #registered = false;
   /** The watch has told of the Node. */
   #watched = false;
@@ -97,16 +97,17 @@ export class NodeSync {
 
   /** The Node's UID once it is registered. */
   get uid(): string | undefined {
-    return this.#registered ? this.#node?.metadata.uid : undefined;
+    return this.#registered ? this.#known.node?.metadata.uid : undefined;
   }
 
   /** As the server had it last; before, as it is to be registered. */
   place(): NodePlace {
     const { identity, registration } = this.#config;
     const { name } = identity;
-    if (this.#node === undefined) return { name, labels: ownMetadata(identity, registration).labels, taints: [] };
-    const { metadata, spec } = this.#node;
-    return { name, labels: metadata.labels ?? {}, taints: spec?.taints ?? [], extended: extendedResources(this.#node) };
+    const { node } = this.#known;
+    if (node === undefined) return { name, labels: ownMetadata(identity, registration).labels, taints: [] };
+    const { metadata, spec } = node;
+    return { name, labels: metadata.labels ?? {}, taints: spec?.taints ?? [], extended: extendedResources(node) };
   }
 
   /** Something of the node has changed: its status is looked at now. */
@@ -116,7 +117,7 @@ export class NodeSync {
 
   /** Resolves once the server has said whether it has the Node, or the signal aborts. */
   async known(signal: AbortSignal): Promise<void> {
-    await orAborted(this.#known.promise, signal);
+    await orAborted(this.#isKnown.promise, signal);
   }
 
   /**
@@ -127,7 +128,7 @@ export class NodeSync {
     const { signal } = new AbortController();
     for (let tries = 1; ; tries++) {
       try {
-        return this.#seen(await this.#lookUp(signal));
+        return this.#take(await this.#lookUp(signal));
       } catch (error) {
         if (pauseOf(error) > 0 && tries < maxLookUps) continue;
         return this.#deps.log.warn("the node can't be looked up", { error: errorMessage(error) });
@@ -138,15 +139,19 @@ export class NodeSync {
   /** From the watch of this node. */
   replaced(objects: readonly NodeObject[]): void {
     const [node] = objects;
-    this.#known.resolve();
-    if (node !== undefined) this.#seen(node);
+    this.#isKnown.resolve();
+    const before = this.#known.node;
     // What was listed before the registration has no Node yet.
-    else if (this.#watched) this.#gone();
+    if (node === undefined && !this.#watched) return;
+    this.#known.listed(node);
+    this.#watched = node !== undefined;
+    if (node === undefined) this.#gone();
+    else this.#seen(before, node);
   }
 
   changed(type: "ADDED" | "MODIFIED" | "DELETED", node: NodeObject): void {
-    if (type === "DELETED") this.#gone();
-    else this.#seen(node);
+    if (type !== "DELETED") this.#take(node);
+    else if (this.#known.gone(node)) this.#gone();
   }
 
   /** Registers the node, then keeps its status, until the signal aborts. Never rejects. */
@@ -171,7 +176,7 @@ export class NodeSync {
       let waitMs = delayMs;
       try {
         const { node, how } = await this.#tryRegister(signal);
-        this.#node = node;
+        this.#known.take(node);
         this.#registered = true;
         this.#reportedAtMs = clock.monotonic();
         log.info(`node ${how}`, { node: name });
@@ -230,15 +235,16 @@ export class NodeSync {
       const observed = await observe(signal);
       this.#wasReady ||= observed.problems.length === 0;
       await this.#tellCloud(observed, signal);
-      const found = this.#node;
+      const found = this.#known.node;
       if (found === undefined) return 0;
       const status = nodeStatus(this.#config.identity, observed, found.status);
       this.#deps.addressesTold(status.addresses);
       const { patch, news } = nodeStatusPatch(found, status, machineLabels(this.#config.identity));
       const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
       if (patch === undefined || !(news || due)) return 0;
-      this.#node = await this.#patch(patch, signal);
-      this.#tellConditions(found, this.#node);
+      const answer = await this.#patch(patch, signal);
+      this.#known.take(answer);
+      this.#tellConditions(found, answer);
       this.#tellReboot(found);
       this.#reportedAtMs = clock.monotonic();
       this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
@@ -257,7 +263,7 @@ export class NodeSync {
 
   /** Without it a runtime that makes its network's configuration from it never has a network (upstream's updatePodCIDR). */
   async #tellPodCidr(signal: AbortSignal): Promise<void> {
-    const podCidr = this.#node === undefined ? "" : podCidrOf(this.#node);
+    const podCidr = this.#known.node === undefined ? "" : podCidrOf(this.#known.node);
     if (podCidr === "" || podCidr === this.#podCidr) return;
     const { log, podCidr: tell } = this.#deps;
     try {
@@ -273,10 +279,11 @@ export class NodeSync {
   /** Labels and id of a cloud that answered, or changed its mind, after the node was registered. */
   async #tellCloud({ cloud }: NodeObservation, signal: AbortSignal): Promise<void> {
     const { identity, registration } = this.#config;
-    const patch = this.#node && registration.enabled && cloudPatch(this.#node, cloud, registration);
+    const { node } = this.#known;
+    const patch = node && registration.enabled && cloudPatch(node, cloud, registration);
     if (!patch) return;
     const call = { lane: "heartbeats", resource: nodes, place: { name: identity.name }, signal } as const;
-    this.#node = await this.#deps.client.patch(call, "strategic", patch);
+    this.#known.take(await this.#deps.client.patch(call, "strategic", patch));
   }
 
   async #patch(patch: object, signal: AbortSignal): Promise<NodeObject> {
@@ -288,11 +295,14 @@ export class NodeSync {
     return { lane: "heartbeats", resource: nodes, place, signal } as const;
   }
 
-  #seen(node: NodeObject): void {
+  #take(node: NodeObject): void {
     this.#watched = true;
-    const ready = readiness(node);
-    const changed = this.#node !== undefined && readiness(this.#node) !== ready;
-    this.#node = node;
+    const before = this.#known.node;
+    if (this.#known.take(node)) this.#seen(before, node);
+  }
+
+  #seen(before: NodeObject | undefined, node: NodeObject): void {
+    const changed = before !== undefined && readiness(before) !== readiness(node);
     if (this.#registered) this.#tellSchedulable(node);
     // The node controller says Unknown of a node that it has not heard of: that it lives is to be said at once.
     if (this.#registered && (changed || podCidrOf(node) !== this.#podCidr)) this.wake();
@@ -323,7 +333,6 @@ export class NodeSync {
   }
 
   #gone(): void {
-    this.#node = undefined;
     this.#watched = false;
     const { name } = this.#config.identity;
     const message = `node ${name} was deleted from the API server; a restart registers it again`;
