@@ -4,6 +4,7 @@ import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { vectorJson } from "../../test/support/vectors.ts";
 import type { Lease } from "../api/node.ts";
+import { KubeConnectionError } from "../ports/kube-api.ts";
 import { NodeLease } from "./lease.ts";
 
 const recorded = vectorJson<Lease>("lease.json");
@@ -91,6 +92,37 @@ test("a pause that the server asks for is kept, whoever has news", async () => {
     await kube.clock.advance(1);
     await (await kube.next()).json(recorded);
     await (await kube.next()).json(recorded);
+  });
+});
+
+test("a lease that fails in passing is tried again within its period, five times in all", async () => {
+  await withLease(async (kube, lease) => {
+    await (await kube.next()).json(recorded);
+    await (await kube.next()).json(recorded);
+    await kube.clock.advance(10_000);
+    const failure = { kind: "Status", reason: "InternalError", code: 500 };
+    for (const pauseMs of [100, 200, 400, 800]) {
+      await (await kube.next()).json(failure, 500);
+      await kube.clock.advance(pauseMs - 1);
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(1);
+    }
+    await (await kube.next()).json(failure, 500);
+    await kube.clock.advance(8_499);
+    assert.ok(await kube.isQuiet());
+    await kube.clock.advance(1);
+    (await kube.next()).fail(new KubeConnectionError("the connection broke"));
+    await kube.clock.advance(0);
+    await (await kube.next()).json(recorded);
+    assert.equal(lease.renewedAtMs, kube.clock.monotonic());
+  });
+});
+
+test("a lease that the server refuses is not sent again before the next is due", async () => {
+  await withLease(async (kube) => {
+    await (await kube.next()).json({ kind: "Status", reason: "Forbidden", code: 403 }, 403);
+    await kube.clock.advance(9_999);
+    assert.ok(await kube.isQuiet());
   });
 });
 

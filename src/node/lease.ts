@@ -6,6 +6,7 @@ import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
+import { heartbeatRetryMs } from "./heartbeat-retry.ts";
 import { leaseNamespace, leases } from "./resources.ts";
 
 export interface LeaseDependencies {
@@ -20,7 +21,7 @@ export interface LeaseDependencies {
   readonly nodeUid: () => string | undefined;
 }
 
-/** As upstream: a quarter of the lease, so that three may be lost. */
+/** As upstream: a quarter of the lease. Two renewals in a row may be lost; after a third the next one comes too late. */
 const renewals = 0.25;
 const jitter = 0.04;
 const triesAtOnce = 5;
@@ -53,7 +54,7 @@ export class NodeLease {
     const periodMs = this.#durationSeconds * 1000 * renewals;
     while (!signal.aborted) {
       const began = clock.monotonic();
-      const problem = await this.#renew(signal);
+      const problem = await this.#renew(began + periodMs, signal);
       // From beginning to beginning: a slow server must not stretch the time between two signs of life, and none that
       // asks for more than that time is left without one.
       const waitMs = periodMs * (1 + jitter * random.uniform()) - (clock.monotonic() - began);
@@ -71,27 +72,35 @@ export class NodeLease {
     if (this.#last === undefined) this.#wait.wake();
   }
 
-  /** Why it was not renewed; undefined: it was. */
-  async #renew(signal: AbortSignal): Promise<unknown> {
-    const { log, clock } = this.#deps;
-    let problem: unknown;
-    for (let tries = 0; tries < triesAtOnce && !signal.aborted; tries++) {
+  /**
+   * Why it was not renewed; undefined: it was.
+   * @param untilMs when the next renewal is due; monotonic
+   */
+  async #renew(untilMs: number, signal: AbortSignal): Promise<unknown> {
+    const { clock } = this.#deps;
+    for (let tries = 1; ; tries++) {
       try {
-        this.#last = this.#last === undefined ? await this.#ensure(signal) : await this.#replace(this.#last, signal);
-        if (this.#last === undefined) return undefined;
-        this.#renewedAtMs = clock.monotonic();
-        if (this.#failing) log.info("the node's lease is renewed again");
-        this.#failing = false;
+        await this.#tryRenew(signal);
         return undefined;
       } catch (error) {
-        problem = error;
-        const stale = isApiError(error, "Conflict", "NotFound", "AlreadyExists");
-        if (stale) this.#last = undefined;
-        // Only what was out of date is worth another try at once; a server that is away is asked again in time.
-        else break;
+        const isStale = isApiError(error, "Conflict", "NotFound", "AlreadyExists");
+        if (isStale) this.#last = undefined;
+        if (signal.aborted || tries === triesAtOnce) return error;
+        if (isStale) continue;
+        const pauseMs = heartbeatRetryMs(error, tries);
+        if (pauseMs === undefined || clock.monotonic() + pauseMs >= untilMs) return error;
+        await clock.sleep("another try to renew the node's lease", pauseMs, signal).catch(() => {});
       }
     }
-    return problem;
+  }
+
+  async #tryRenew(signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#deps;
+    this.#last = this.#last === undefined ? await this.#ensure(signal) : await this.#replace(this.#last, signal);
+    if (this.#last === undefined) return;
+    this.#renewedAtMs = clock.monotonic();
+    if (this.#failing) log.info("the node's lease is renewed again");
+    this.#failing = false;
   }
 
   #tell(problem: unknown, delayMs: number): void {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
+import { KubeConnectionError } from "../ports/kube-api.ts";
 import type { NodeObservation } from "./node-status.ts";
 import { NodeSync, type NodeSyncConfig } from "./node-sync.ts";
 
@@ -248,6 +249,27 @@ test("a status is sent when it says something new, else every five minutes", asy
     });
     await world.answer(statusPath, { ...node, status: { ...node.status, conditions } });
     assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure, "NodeHasDiskPressure", "NodeNotReady"]);
+  });
+});
+
+test("a status that fails in passing is sent again within its period, five times in all", async () => {
+  await registered(async (_sync, node, _notes, world) => {
+    const { clock } = world.kube;
+    world.observed = { problems: ["the runtime is away"] };
+    await clock.advance(10_000);
+    for (const pauseMs of [100, 200, 400, 800]) {
+      await world.answer(statusPath, failure("InternalError", 500), 500);
+      await clock.advance(pauseMs - 1);
+      assert.ok(await world.kube.isQuiet());
+      await clock.advance(1);
+    }
+    await world.answer(statusPath, failure("InternalError", 500), 500);
+    await clock.advance(8_499);
+    assert.ok(await world.kube.isQuiet());
+    await clock.advance(1);
+    (await world.kube.next()).fail(new KubeConnectionError("the connection broke"));
+    await clock.advance(0);
+    await world.answer(statusPath, node);
   });
 });
 

@@ -9,6 +9,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
+import { heartbeatRetryMs } from "./heartbeat-retry.ts";
 import { KnownNode } from "./known-node.ts";
 import {
   type Address,
@@ -229,36 +230,49 @@ export class NodeSync {
 
   /** How long the server asks to wait, milliseconds. */
   async #sync(signal: AbortSignal): Promise<number> {
-    const { clock, log, random, observe } = this.#deps;
-    try {
-      await this.#tellPodCidr(signal);
-      const observed = await observe(signal);
-      this.#wasReady ||= observed.problems.length === 0;
-      await this.#tellCloud(observed, signal);
-      const found = this.#known.node;
-      if (found === undefined) return 0;
-      const status = nodeStatus(this.#config.identity, observed, found.status);
-      this.#deps.addressesTold(status.addresses);
-      const { patch, news } = nodeStatusPatch(found, status, machineLabels(this.#config.identity));
-      const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
-      if (patch === undefined || !(news || due)) return 0;
-      const answer = await this.#patch(patch, signal);
-      this.#known.take(answer);
-      this.#tellConditions(found, answer);
-      this.#tellReboot(found);
-      this.#reportedAtMs = clock.monotonic();
-      this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
-      if (this.#failing) log.info("the node's status is sent again");
-      this.#failing = false;
-    } catch (error) {
-      if (signal.aborted) return 0;
-      this.#failing = true;
-      const askedMs = pauseOf(error);
-      const retryMs = Math.max(askedMs, this.#config.updatePeriodMs);
-      log.warn("failed to send the node's status", { error: errorMessage(error), retryMs });
-      return askedMs;
+    const { clock, log } = this.#deps;
+    const untilMs = clock.monotonic() + this.#config.updatePeriodMs;
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#trySync(signal);
+        return 0;
+      } catch (error) {
+        if (signal.aborted) return 0;
+        this.#failing = true;
+        const pauseMs = heartbeatRetryMs(error, tries);
+        if (pauseMs !== undefined && clock.monotonic() + pauseMs < untilMs) {
+          await clock.sleep("another try to send the node's status", pauseMs, signal).catch(() => {});
+          continue;
+        }
+        const askedMs = pauseOf(error);
+        const retryMs = Math.max(askedMs, this.#config.updatePeriodMs);
+        log.warn("failed to send the node's status", { error: errorMessage(error), retryMs });
+        return askedMs;
+      }
     }
-    return 0;
+  }
+
+  async #trySync(signal: AbortSignal): Promise<void> {
+    const { clock, log, random, observe } = this.#deps;
+    await this.#tellPodCidr(signal);
+    const observed = await observe(signal);
+    this.#wasReady ||= observed.problems.length === 0;
+    await this.#tellCloud(observed, signal);
+    const found = this.#known.node;
+    if (found === undefined) return;
+    const status = nodeStatus(this.#config.identity, observed, found.status);
+    this.#deps.addressesTold(status.addresses);
+    const { patch, news } = nodeStatusPatch(found, status, machineLabels(this.#config.identity));
+    const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
+    if (patch === undefined || !(news || due)) return;
+    const answer = await this.#patch(patch, signal);
+    this.#known.take(answer);
+    this.#tellConditions(found, answer);
+    this.#tellReboot(found);
+    this.#reportedAtMs = clock.monotonic();
+    this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
+    if (this.#failing) log.info("the node's status is sent again");
+    this.#failing = false;
   }
 
   /** Without it a runtime that makes its network's configuration from it never has a network (upstream's updatePodCIDR). */
