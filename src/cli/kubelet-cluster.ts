@@ -8,7 +8,7 @@ import type { MachineInfo } from "../engine/machine.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { readNodeFacts } from "../node/node-facts.ts";
-import type { NodeRegistration } from "../node/node-status.ts";
+import type { NodeRegistration } from "../node/node-registration.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { kubernetesVersion } from "./kubernetes-version.ts";

@@ -1,61 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { vectorJson } from "../../test/support/vectors.ts";
+import { identity, recorded, recordedAt, well } from "../../test/support/recorded-node.ts";
 import type { NodeObject } from "../api/node.ts";
 import {
-  cloudPatch,
   conditionEvents,
-  newNode,
   type NodeIdentity,
   type NodeObservation,
   machineLabels,
   nodeStatus,
   nodeStatusPatch,
-  reconcilePatch,
 } from "./node-status.ts";
-
-interface RecordedNode extends NodeObject {
-  readonly status: NonNullable<NodeObject["status"]> & Readonly<Record<string, unknown>>;
-}
-const recorded = vectorJson<RecordedNode>("node.json");
-const recordedAt = Date.UTC(2026, 10, 20, 19, 33, 52);
-
-/** The machine on which the Go kubelet's Node was recorded. */
-const identity: NodeIdentity = {
-  name: "node1",
-  facts: {
-    processors: 2,
-    memoryBytes: 24_684_096n * 1024n,
-    swapBytes: 0n,
-    hugePages: [
-      { sizeBytes: 2n << 20n, count: 0n },
-      { sizeBytes: 1n << 30n, count: 0n },
-    ],
-    kernelVersion: "6.18.44-fc-v595",
-    osImage: "Debian GNU/Linux 12 (bookworm)",
-    machineId: "3d1219c7c4c5404aaa1f6d2a48adfda4",
-    systemUuid: "3d1219c7c4c5404aaa1f6d2a48adfda4",
-    bootId: "ddac721e-2b6f-44bf-9b6d-d5bd63a7fe7b",
-  },
-  architecture: "amd64",
-  apiPort: 10_250,
-  kubeletVersion: "v1.36.2",
-  capacity: {
-    maxPods: 110,
-    podsPerCore: 0,
-    reserved: [],
-    reservedSystemCpus: "",
-    eviction: { memory: { amount: 100n << 20n } },
-  },
-};
-const runtime = {
-  name: "containerd",
-  version: "2.1.9+unknown",
-  handlers: ["", "runc"].map((name) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: false })),
-  supplementalGroupsPolicy: true,
-};
-const registration = { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true };
-const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], runtime, problems: [], images: [] };
 
 const machine = machineLabels(identity);
 
@@ -73,22 +27,6 @@ test("a node's status is what the Go kubelet wrote on the same machine", () => {
     "it declares nothing of its own",
   );
   assert.deepEqual(own, conditions);
-});
-
-test("a node is registered with its labels, taints and status", () => {
-  const taint = { key: "k", effect: "NoSchedule" };
-  const node = newNode(identity, well, {
-    ...registration,
-    taints: [taint],
-    labels: { zone: "a" },
-    providerId: "x://1",
-  });
-  assert.deepEqual(node["metadata"], {
-    name: "node1",
-    labels: { ...recorded.metadata.labels, zone: "a" },
-    annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
-  });
-  assert.deepEqual(node["spec"], { taints: [taint], providerID: "x://1" });
 });
 
 describe("the Ready condition", () => {
@@ -171,27 +109,6 @@ describe("the patch of a node's status", () => {
   });
 });
 
-test("a Node that was there before gets the labels of its machine again, and devices of an earlier life are gone", () => {
-  assert.equal(reconcilePatch(recorded, identity, registration), undefined);
-  const found: NodeObject = {
-    metadata: { name: "node1", labels: { ...recorded.metadata.labels, "kubernetes.io/hostname": "old", mine: "x" } },
-    status: { capacity: { cpu: "2", "example.org/gpu": "2" } },
-  };
-  assert.deepEqual(
-    reconcilePatch(found, identity, {
-      ...registration,
-      labels: { "topology.kubernetes.io/zone": "a", mine: "y", new: "z" },
-    }),
-    {
-      metadata: {
-        labels: { "kubernetes.io/hostname": "node1", "topology.kubernetes.io/zone": "a" },
-        annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
-      },
-      status: { capacity: { "example.org/gpu": "0" }, allocatable: { "example.org/gpu": "0" } },
-    },
-  );
-});
-
 test("pods may have what is not reserved", () => {
   const capacity = {
     maxPods: 110,
@@ -247,19 +164,6 @@ describe("pressure", () => {
 
 describe("a node of a cloud", () => {
   const external = { ...identity, externalCloud: { nodeIps: ["192.0.2.2", "2001:db8::2"], saysAddresses: true } };
-  const hint = { "alpha.kubernetes.io/provided-node-ip": "192.0.2.2,2001:db8::2" };
-
-  test("whose controller knows it keeps pods away until that has seen it, and says which address it was given", () => {
-    const node = newNode(external, well, { ...registration, taints: [{ key: "k", effect: "NoSchedule" }] });
-    assert.deepEqual(node["spec"], {
-      taints: [
-        { key: "k", effect: "NoSchedule" },
-        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
-      ],
-    });
-    const { annotations } = node["metadata"] as { annotations: Record<string, string> };
-    assert.deepEqual(annotations, { "volumes.kubernetes.io/controller-managed-attach-detach": "true", ...hint });
-  });
 
   test("has the addresses that its controller wrote; until then those of --node-ip, or its name alone", () => {
     const addresses = (of: NodeIdentity, written?: readonly { type: string; address: string }[]): unknown =>
@@ -274,47 +178,5 @@ describe("a node of a cloud", () => {
     const silent = { ...identity, externalCloud: { nodeIps: [], saysAddresses: false } };
     assert.deepEqual(addresses(silent), [{ type: "Hostname", address: "node1" }]);
     assert.deepEqual(addresses(identity, written), own, "without a cloud nobody else knows them");
-  });
-
-  test("loses the hint of an earlier life that had --node-ip", () => {
-    const { labels, annotations } = recorded.metadata;
-    const found = { metadata: { name: "node1", labels, annotations: { ...annotations, ...hint } } };
-    const patch = { metadata: { annotations: { "alpha.kubernetes.io/provided-node-ip": null } } };
-    assert.deepEqual(reconcilePatch(found, identity, registration), patch);
-    assert.equal(reconcilePatch(found, external, registration), undefined);
-  });
-
-  const cloud = {
-    providerId: "aws:///z/i-1",
-    labels: { "topology.kubernetes.io/zone": "z" },
-    addresses: [
-      { type: "InternalIP", address: "10.0.0.1" },
-      { type: "Hostname", address: "ip-10-0-0-1" },
-    ] as const,
-  };
-
-  test("that tells of it is believed: its id, labels and addresses, under the node's own name", () => {
-    const node = newNode(identity, { ...well, cloud }, { ...registration, labels: { zone: "a" } });
-    assert.deepEqual(node["spec"], { providerID: "aws:///z/i-1" });
-    const { labels } = node["metadata"] as { labels: Record<string, string> };
-    assert.deepEqual([labels["topology.kubernetes.io/zone"], labels["zone"]], ["z", "a"]);
-    assert.deepEqual((node["status"] as Record<string, unknown>)["addresses"], [
-      { type: "InternalIP", address: "10.0.0.1" },
-      { type: "Hostname", address: "node1" },
-    ]);
-  });
-
-  test("that answers late is heard then; an id that the Node has stays, and so do labels of --node-labels", () => {
-    const found: NodeObject = { metadata: { name: "node1", labels: { a: "b" } } };
-    const given = { labels: {} };
-    assert.deepEqual(cloudPatch(found, cloud, given), {
-      metadata: { labels: cloud.labels },
-      spec: { providerID: cloud.providerId },
-    });
-    const known = { ...found, spec: { providerID: "other://" } };
-    assert.deepEqual(cloudPatch(known, cloud, given), { metadata: { labels: cloud.labels } });
-    const labelled = { ...known, metadata: { name: "node1", labels: { "topology.kubernetes.io/zone": "mine" } } };
-    assert.equal(cloudPatch(labelled, cloud, { labels: { "topology.kubernetes.io/zone": "mine" } }), undefined);
-    assert.equal(cloudPatch(found, undefined, given), undefined);
   });
 });

@@ -4,8 +4,10 @@ import { formatTime } from "../base/time.ts";
 import { type Pressure, pressures } from "../eviction/pressure.ts";
 import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import { isExtended } from "./extended-resources.ts";
 import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacity.ts";
 import type { NodeFacts } from "./node-facts.ts";
+import { metadataPatch } from "./node-metadata.ts";
 
 /** What does not change while podwright runs. */
 export interface NodeIdentity {
@@ -199,150 +201,6 @@ function ready(problems: readonly string[]): Finding {
   return { status: "False", reason: "KubeletNotReady", message };
 }
 
-/** The Node as it is registered. Pure. */
-export function newNode(
-  identity: NodeIdentity,
-  observed: NodeObservation,
-  registration: NodeRegistration,
-): Record<string, unknown> {
-  const { labels, annotations } = ownMetadata(identity, registration, observed.cloud);
-  const taints = identity.externalCloud === undefined ? registration.taints : [...registration.taints, uninitialized];
-  const providerId = registration.providerId || (observed.cloud?.providerId ?? "");
-  return {
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name: identity.name, labels, annotations },
-    spec: { ...(taints.length > 0 && { taints }), ...(providerId !== "" && { providerID: providerId }) },
-    status: nodeStatus(identity, observed),
-  };
-}
-
-/** Keeps pods away until the cloud controller manager knows the node; it takes it off. */
-const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
-const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
-const controllerAttachesVolumes = "volumes.kubernetes.io/controller-managed-attach-detach";
-
-/** What is said at the registration alone. */
-export interface NodeRegistration {
-  /** registerNode: false to wait until somebody else makes the Node. */
-  readonly enabled: boolean;
-  /** registerWithTaints. */
-  readonly taints: readonly object[];
-  /** --node-labels. */
-  readonly labels: Readonly<Record<string, string>>;
-  readonly providerId: string;
-  /** Whether volumes are attached by the controller (enableControllerAttachDetach). */
-  readonly controllerAttaches: boolean;
-}
-
-/** What a kubelet says of its node beside the status. Pure. */
-export function ownMetadata(
-  { name, architecture, externalCloud }: NodeIdentity,
-  { labels, controllerAttaches }: NodeRegistration,
-  cloud?: Pick<CloudFacts, "labels">,
-): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
-  return {
-    labels: {
-      "kubernetes.io/hostname": name,
-      "kubernetes.io/os": "linux",
-      "kubernetes.io/arch": architecture,
-      "beta.kubernetes.io/os": "linux",
-      "beta.kubernetes.io/arch": architecture,
-      ...cloud?.labels,
-      ...labels,
-    },
-    annotations: {
-      ...(controllerAttaches && { [controllerAttachesVolumes]: "true" }),
-      ...(externalCloud !== undefined &&
-        externalCloud.nodeIps.length > 0 && { [providedNodeIp]: externalCloud.nodeIps.join(",") }),
-    },
-  };
-}
-
-/**
- * What a Node that was there already lacks of this node's labels and annotations, and which extended resources of an
- * earlier life are gone; undefined when nothing is to be changed. Pure.
- */
-export function reconcilePatch(
-  found: NodeObject,
-  identity: NodeIdentity,
-  registration: NodeRegistration,
-  cloud?: Pick<CloudFacts, "labels">,
-): object | undefined {
-  const { labels, annotations } = ownMetadata(identity, registration, cloud);
-  // What an earlier life said and this one does not.
-  const stale = [providedNodeIp, controllerAttachesVolumes].filter(
-    (key) => found.metadata.annotations?.[key] !== undefined && annotations[key] === undefined,
-  );
-  const none = Object.fromEntries(stale.map((key) => [key, null]));
-  const patch = {
-    labels: missing(found.metadata.labels, described(labels)),
-    annotations: { ...missing(found.metadata.annotations, annotations), ...none },
-  };
-  const zeros = Object.fromEntries(
-    Object.entries(found.status?.capacity ?? {})
-      .filter(([name, value]) => isExtended(name) && value !== "0")
-      .map(([name]) => [name, "0"]),
-  );
-  const metadata = Object.fromEntries(Object.entries(patch).filter(([, entries]) => Object.keys(entries).length > 0));
-  const status = Object.keys(zeros).length > 0 ? { capacity: zeros, allocatable: zeros } : undefined;
-  if (Object.keys(metadata).length === 0 && status === undefined) return undefined;
-  return { ...(Object.keys(metadata).length > 0 && { metadata }), ...(status && { status }) };
-}
-
-/** Labels that say what the machine is (upstream's updateDefaultLabels); others are the administrator's once they are given. */
-const defaultLabels: ReadonlySet<string> = new Set([
-  "kubernetes.io/hostname",
-  "topology.kubernetes.io/zone",
-  "topology.kubernetes.io/region",
-  "failure-domain.beta.kubernetes.io/zone",
-  "failure-domain.beta.kubernetes.io/region",
-  "node.kubernetes.io/instance-type",
-  "beta.kubernetes.io/instance-type",
-  "kubernetes.io/os",
-  "kubernetes.io/arch",
-  "beta.kubernetes.io/os",
-  "beta.kubernetes.io/arch",
-]);
-
-function described(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(labels).filter(([key]) => defaultLabels.has(key)));
-}
-
-function missing(
-  has: Readonly<Record<string, string>> = {},
-  wanted: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => has[key] !== value));
-}
-
-/** What the cloud tells of a Node that is registered, beyond its status: labels and its id; undefined: nothing new. Pure. */
-export function cloudPatch(
-  found: NodeObject,
-  cloud: Pick<CloudFacts, "labels" | "providerId"> | undefined,
-  { labels: given }: Pick<NodeRegistration, "labels">,
-): object | undefined {
-  if (cloud === undefined) return undefined;
-  const labels = missing(found.metadata.labels, described({ ...cloud.labels, ...given }));
-  // An id is for ever.
-  const isNew = (found.spec?.providerID ?? "") === "";
-  if (Object.keys(labels).length === 0 && !isNew) return undefined;
-  return {
-    ...(Object.keys(labels).length > 0 && { metadata: { labels } }),
-    ...(isNew && { spec: { providerID: cloud.providerId } }),
-  };
-}
-
-/** Resources of devices: names with a domain that is not Kubernetes' own. */
-function isExtended(name: string): boolean {
-  return name.includes("/") && !name.includes("kubernetes.io/");
-}
-
-/** Extended resources that somebody, a device plugin or a person, has given the node to share out. Pure. */
-export function extendedResources({ status }: NodeObject): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));
-}
-
 /** The labels that say what pods the machine can run at all: put right with each status (upstream's updateNode). */
 export function machineLabels({ architecture }: Pick<NodeIdentity, "architecture">): Readonly<Record<string, string>> {
   return { "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture };
@@ -361,8 +219,7 @@ export function nodeStatusPatch(
   // Devices' capacity is kept, and so are the conditions of others.
   const kept = { ...status, ...keptResources(found, status), conditions: withForeign(found, status) };
   const patch = strategicPatch(before, kept, mergeKeys);
-  const labels = missing(found.metadata.labels, machine);
-  const isRelabelled = Object.keys(labels).length > 0;
+  const metadata = metadataPatch(found, { labels: machine, annotations: {} });
   const still = (value: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
     ...value,
     conditions: (value["conditions"] as readonly NodeCondition[] | undefined)?.map(
@@ -370,9 +227,9 @@ export function nodeStatusPatch(
     ),
   });
   const news = strategicPatch(still(before), still(kept), mergeKeys) !== undefined;
-  if (patch === undefined && !isRelabelled) return { patch: undefined, news };
-  const metadata = isRelabelled ? { metadata: { labels } } : {};
-  return { patch: { ...metadata, ...(patch && { status: patch }) }, news: news || isRelabelled };
+  if (patch === undefined && metadata === undefined) return { patch: undefined, news };
+  const whole = { ...(metadata && { metadata }), ...(patch && { status: patch }) };
+  return { patch: whole, news: news || metadata !== undefined };
 }
 
 function withForeign(found: NodeObject, status: Readonly<Record<string, unknown>>): readonly NodeCondition[] {

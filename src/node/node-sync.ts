@@ -11,20 +11,16 @@ import type { NodePlace } from "../pods/predicates.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import { heartbeatRetryMs } from "./heartbeat-retry.ts";
 import { KnownNode } from "./known-node.ts";
+import { extendedResources } from "./extended-resources.ts";
+import { cloudPatch, newNode, type NodeRegistration, ownMetadata, reconcilePatch } from "./node-registration.ts";
 import {
   type Address,
-  cloudPatch,
   conditionEvents,
-  extendedResources,
   machineLabels,
-  newNode,
   type NodeIdentity,
   type NodeObservation,
-  type NodeRegistration,
   nodeStatus,
   nodeStatusPatch,
-  ownMetadata,
-  reconcilePatch,
 } from "./node-status.ts";
 import { nodes } from "./resources.ts";
 

@@ -1,0 +1,125 @@
+import type { NodeObject } from "../api/node.ts";
+import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
+import { isExtended } from "./extended-resources.ts";
+import { metadataPatch } from "./node-metadata.ts";
+import { type NodeIdentity, type NodeObservation, nodeStatus } from "./node-status.ts";
+
+/** The Node as it is registered. Pure. */
+export function newNode(
+  identity: NodeIdentity,
+  observed: NodeObservation,
+  registration: NodeRegistration,
+): Record<string, unknown> {
+  const { labels, annotations } = ownMetadata(identity, registration, observed.cloud);
+  const taints = identity.externalCloud === undefined ? registration.taints : [...registration.taints, uninitialized];
+  const providerId = registration.providerId || (observed.cloud?.providerId ?? "");
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: identity.name, labels, annotations },
+    spec: { ...(taints.length > 0 && { taints }), ...(providerId !== "" && { providerID: providerId }) },
+    status: nodeStatus(identity, observed),
+  };
+}
+
+/** Keeps pods away until the cloud controller manager knows the node; it takes it off. */
+const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
+const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
+const controllerAttachesVolumes = "volumes.kubernetes.io/controller-managed-attach-detach";
+
+/** What is said at the registration alone. */
+export interface NodeRegistration {
+  /** registerNode: false to wait until somebody else makes the Node. */
+  readonly enabled: boolean;
+  /** registerWithTaints. */
+  readonly taints: readonly object[];
+  /** --node-labels. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly providerId: string;
+  /** Whether volumes are attached by the controller (enableControllerAttachDetach). */
+  readonly controllerAttaches: boolean;
+}
+
+/** What a kubelet says of its node beside the status. Pure. */
+export function ownMetadata(
+  { name, architecture, externalCloud }: NodeIdentity,
+  { labels, controllerAttaches }: NodeRegistration,
+  cloud?: Pick<CloudFacts, "labels">,
+): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
+  return {
+    labels: {
+      "kubernetes.io/hostname": name,
+      "kubernetes.io/os": "linux",
+      "kubernetes.io/arch": architecture,
+      "beta.kubernetes.io/os": "linux",
+      "beta.kubernetes.io/arch": architecture,
+      ...cloud?.labels,
+      ...labels,
+    },
+    annotations: {
+      ...(controllerAttaches && { [controllerAttachesVolumes]: "true" }),
+      ...(externalCloud !== undefined &&
+        externalCloud.nodeIps.length > 0 && { [providedNodeIp]: externalCloud.nodeIps.join(",") }),
+    },
+  };
+}
+
+/**
+ * What a Node that was there already lacks of this node's labels and annotations, and which extended resources of an
+ * earlier life are gone; undefined when nothing is to be changed. Pure.
+ */
+export function reconcilePatch(
+  found: NodeObject,
+  identity: NodeIdentity,
+  registration: NodeRegistration,
+  cloud?: Pick<CloudFacts, "labels">,
+): object | undefined {
+  const { labels, annotations } = ownMetadata(identity, registration, cloud);
+  // What an earlier life said and this one does not.
+  const none = { [providedNodeIp]: null, [controllerAttachesVolumes]: null };
+  const metadata = metadataPatch(found, { labels: described(labels), annotations: { ...none, ...annotations } });
+  const zeros = Object.fromEntries(
+    Object.entries(found.status?.capacity ?? {})
+      .filter(([name, value]) => isExtended(name) && value !== "0")
+      .map(([name]) => [name, "0"]),
+  );
+  const status = Object.keys(zeros).length > 0 ? { capacity: zeros, allocatable: zeros } : undefined;
+  if (metadata === undefined && status === undefined) return undefined;
+  return { ...(metadata && { metadata }), ...(status && { status }) };
+}
+
+/** Labels that say what the machine is (upstream's updateDefaultLabels); others are the administrator's once they are given. */
+const defaultLabels: ReadonlySet<string> = new Set([
+  "kubernetes.io/hostname",
+  "topology.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region",
+  "node.kubernetes.io/instance-type",
+  "beta.kubernetes.io/instance-type",
+  "kubernetes.io/os",
+  "kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+]);
+
+function described(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(labels).filter(([key]) => defaultLabels.has(key)));
+}
+
+/** What the cloud tells of a Node that is registered, beyond its status: labels and its id; undefined: nothing new. Pure. */
+export function cloudPatch(
+  found: NodeObject,
+  cloud: Pick<CloudFacts, "labels" | "providerId"> | undefined,
+  { labels: given }: Pick<NodeRegistration, "labels">,
+): object | undefined {
+  if (cloud === undefined) return undefined;
+  const metadata = metadataPatch(found, { labels: described({ ...cloud.labels, ...given }), annotations: {} });
+  // An id is for ever.
+  const isNew = (found.spec?.providerID ?? "") === "";
+  if (metadata === undefined && !isNew) return undefined;
+  return {
+    ...(metadata && { metadata }),
+    ...(isNew && { spec: { providerID: cloud.providerId } }),
+  };
+}
