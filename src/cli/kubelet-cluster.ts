@@ -8,7 +8,9 @@ import type { MachineInfo } from "../engine/machine.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { readNodeFacts } from "../node/node-facts.ts";
+import { NodeMemory } from "../node/node-memory.ts";
 import type { NodeRegistration } from "../node/node-registration.ts";
+import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { kubernetesVersion } from "./kubernetes-version.ts";
@@ -26,6 +28,8 @@ export interface ClusterParts {
   readonly machine: MachineInfo;
   readonly runtime: RuntimeInfo;
   readonly metrics: NodeMetrics;
+  readonly rootDirectory: string;
+  readonly log: Logger;
 }
 
 /** A node's place in the cluster; connections are closed when the result is disposed of. */
@@ -37,6 +41,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
   const transport = nodeTransport(ports, parts.credentials);
   const updatePeriodMs = milliseconds(configuration.nodeStatusUpdateFrequency);
   const leaseDurationSeconds = configuration.nodeLeaseDurationSeconds;
+  const memory = new NodeMemory(ports.files, parts.log, parts.rootDirectory);
   const { host } = new URL(parts.credentials.access.server);
   const { client: requests } = parts.metrics;
   const client = new ApiClient(
@@ -65,10 +70,11 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
           eviction: reservations.eviction,
         },
       },
-      registration: registrationOf(parts),
+      registration: { ...registrationOf(parts), staleResources: await memory.staleResources() },
       updatePeriodMs,
       reportPeriodMs: milliseconds(configuration.nodeStatusReportFrequency),
     },
+    onRegistered: () => void memory.registered(),
     cloud,
     addresses,
     runtime,
@@ -78,7 +84,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
   };
 }
 
-function registrationOf({ configuration, flags }: ClusterParts): NodeRegistration {
+function registrationOf({ configuration, flags }: ClusterParts): Omit<NodeRegistration, "staleResources"> {
   return {
     enabled: configuration.registerNode ?? true,
     taints: configuration.registerWithTaints ?? [],

@@ -132,7 +132,7 @@ async function operate(daemon: Daemon): Promise<void> {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
   const metrics = new NodeMetrics(ports.clock);
-  const parts = { ...daemon, settings, nodeName, addresses, machine, runtime, metrics };
+  const parts = { ...daemon, settings, nodeName, addresses, machine, runtime, metrics, rootDirectory };
   using cluster = credentials && (await openCluster({ ...parts, credentials }));
   const where = { nodeName, addresses, rootDirectory, ...apiFiles(flags) };
   const serving = await servingCertificates({ ...daemon, ...where }, cluster?.client);

@@ -39,6 +39,8 @@ import { takeUpWithoutServer, type WithoutServerDependencies } from "./without-s
 export interface ClusterSetup {
   readonly client: ApiClient;
   readonly node: NodeSyncConfig;
+  /** Called when the Node is registered, or was found. */
+  readonly onRegistered?: () => void;
   readonly addresses: NodeHostAddresses;
   /** As it was when podwright started. */
   readonly runtime: RuntimeFacts;
@@ -144,6 +146,7 @@ export class Cluster implements ClusterHooks {
         onRegistered: () => {
           this.#mirrors.wake();
           this.#lease.wake();
+          setup.onRegistered?.();
         },
       },
       setup.node,

@@ -5,6 +5,20 @@ export function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }
 
+/** Extended resources of a Node that its machine does not have: all of them, or those. */
+export type StaleResources = "all" | readonly string[];
+
+/** What of a Node's capacity is to be nothing, until somebody says otherwise; undefined: it is already. Pure. */
+export function withoutStale(
+  { status }: NodeObject,
+  stale: StaleResources,
+): Readonly<Record<string, string>> | undefined {
+  const zeros = Object.entries(status?.capacity ?? {})
+    .filter(([name, value]) => isExtended(name) && value !== "0" && (stale === "all" || stale.includes(name)))
+    .map(([name]) => [name, "0"] as const);
+  return zeros.length > 0 ? Object.fromEntries(zeros) : undefined;
+}
+
 /** Extended resources that somebody, a device plugin or a person, has given the node to share out. Pure. */
 export function extendedResources({ status }: NodeObject): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(status?.allocatable ?? {}).filter(([name]) => isExtended(name)));

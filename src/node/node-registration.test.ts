@@ -20,8 +20,8 @@ test("a node is registered with its labels, taints and status", () => {
   assert.deepEqual(node["spec"], { taints: [taint], providerID: "x://1" });
 });
 
-test("a Node that was there before gets the labels of its machine again, and devices of an earlier life are gone", () => {
-  assert.equal(reconcilePatch(recorded, identity, registration), undefined);
+test("a Node that was there before gets the labels of its machine again, and devices of a machine that had its name are gone", () => {
+  assert.equal(reconcilePatch(recorded, identity, { ...registration, staleResources: "all" }), undefined);
   const found: NodeObject = {
     metadata: { name: "node1", labels: { ...recorded.metadata.labels, "kubernetes.io/hostname": "old", mine: "x" } },
     status: { capacity: { cpu: "2", "example.org/gpu": "2" } },
@@ -30,6 +30,7 @@ test("a Node that was there before gets the labels of its machine again, and dev
     reconcilePatch(found, identity, {
       ...registration,
       labels: { "topology.kubernetes.io/zone": "a", mine: "y", new: "z" },
+      staleResources: "all",
     }),
     {
       metadata: {
@@ -39,6 +40,16 @@ test("a Node that was there before gets the labels of its machine again, and dev
       status: { capacity: { "example.org/gpu": "0" }, allocatable: { "example.org/gpu": "0" } },
     },
   );
+});
+
+test("a restart leaves what somebody gave the node of extended resources, but not what device plugins gave it", () => {
+  const capacity = { cpu: "2", "example.org/dongle": "4", "example.org/gpu": "2", "example.org/old": "0" };
+  const found: NodeObject = { ...recorded, status: { capacity } };
+  assert.equal(reconcilePatch(found, identity, registration), undefined);
+  const staleResources = ["example.org/gpu", "example.org/old", "cpu"];
+  const none = { "example.org/gpu": "0" };
+  const patch = { status: { capacity: none, allocatable: none } };
+  assert.deepEqual(reconcilePatch(found, identity, { ...registration, staleResources }), patch);
 });
 
 describe("a node of a cloud", () => {

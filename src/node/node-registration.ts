@@ -1,6 +1,6 @@
 import type { NodeObject } from "../api/node.ts";
 import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
-import { isExtended } from "./extended-resources.ts";
+import { type StaleResources, withoutStale } from "./extended-resources.ts";
 import { metadataPatch } from "./node-metadata.ts";
 import { type NodeIdentity, type NodeObservation, nodeStatus } from "./node-status.ts";
 
@@ -38,6 +38,8 @@ export interface NodeRegistration {
   readonly providerId: string;
   /** Whether volumes are attached by the controller (enableControllerAttachDetach). */
   readonly controllerAttaches: boolean;
+  /** Extended resources that a Node which is there already has of an earlier life. */
+  readonly staleResources: StaleResources;
 }
 
 /** What a kubelet says of its node beside the status. Pure. */
@@ -78,14 +80,9 @@ export function reconcilePatch(
   // What an earlier life said and this one does not.
   const none = { [providedNodeIp]: null, [controllerAttachesVolumes]: null };
   const metadata = metadataPatch(found, { labels: described(labels), annotations: { ...none, ...annotations } });
-  const zeros = Object.fromEntries(
-    Object.entries(found.status?.capacity ?? {})
-      .filter(([name, value]) => isExtended(name) && value !== "0")
-      .map(([name]) => [name, "0"]),
-  );
-  const status = Object.keys(zeros).length > 0 ? { capacity: zeros, allocatable: zeros } : undefined;
-  if (metadata === undefined && status === undefined) return undefined;
-  return { ...(metadata && { metadata }), ...(status && { status }) };
+  const zeros = withoutStale(found, registration.staleResources);
+  if (metadata === undefined && zeros === undefined) return undefined;
+  return { ...(metadata && { metadata }), ...(zeros && { status: { capacity: zeros, allocatable: zeros } }) };
 }
 
 /** Labels that say what the machine is (upstream's updateDefaultLabels); others are the administrator's once they are given. */

@@ -25,7 +25,7 @@ const config = {
     runtime: { name: "sim", version: "1", handlers: [], supplementalGroupsPolicy: false },
     capacity: { maxPods: 110, podsPerCore: 0, reserved: [], reservedSystemCpus: "" },
   },
-  registration: { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true },
+  registration: { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true, staleResources: [] },
   updatePeriodMs: 10_000,
   reportPeriodMs: 300_000,
 };

@@ -42,5 +42,12 @@ const runtime = {
   handlers: ["", "runc"].map((name) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: false })),
   supplementalGroupsPolicy: true,
 };
-export const registration = { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true };
+export const registration = {
+  enabled: true,
+  taints: [],
+  labels: {},
+  providerId: "",
+  controllerAttaches: true,
+  staleResources: [],
+};
 export const well: NodeObservation = { now: recordedAt, addresses: ["192.0.2.2"], runtime, problems: [], images: [] };

@@ -29,7 +29,10 @@ export function simClusterSetup(transport: KubeTransport, clock: Clock): Cluster
         apiPort: 0,
         capacity: { maxPods: 110, podsPerCore: 0, reserved: [], reservedSystemCpus: "" },
       },
-      registration: { enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true },
+      registration: {
+        ...{ enabled: true, taints: [], labels: {}, providerId: "", controllerAttaches: true },
+        staleResources: [],
+      },
       updatePeriodMs: 10_000,
       reportPeriodMs: 300_000,
     },

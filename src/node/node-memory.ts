@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { errorMessage } from "../base/errors.ts";
+import { FileError, type Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { StaleResources } from "./extended-resources.ts";
+
+const maxBytes = 64 << 20;
+
+/** What a Go kubelet keeps of its device manager, as far as it names resources. */
+const Checkpoint = z.looseObject({
+  Data: z.looseObject({
+    RegisteredDevices: z.record(z.string(), z.unknown()).nullish(),
+    PodDeviceEntries: z.array(z.looseObject({ ResourceName: z.string() })).nullish(),
+  }),
+});
+
+/**
+ * What the root directory knows of the machine's life as a node. A machine that was set up anew under the name of an
+ * earlier one finds a Node that tells of devices which it need not have.
+ */
+export class NodeMemory {
+  readonly #files: Pick<Files, "list" | "read" | "makeDirectory" | "writeAtomic">;
+  readonly #log: Logger;
+  readonly #directory: string;
+  readonly #devices: string;
+
+  constructor(
+    files: Pick<Files, "list" | "read" | "makeDirectory" | "writeAtomic">,
+    log: Logger,
+    rootDirectory: string,
+  ) {
+    this.#files = files;
+    this.#log = log;
+    this.#directory = `${rootDirectory}/podwright`;
+    this.#devices = `${rootDirectory}/device-plugins`;
+  }
+
+  /** Which extended resources of the Node are an earlier life's. Never rejects. */
+  async staleResources(): Promise<StaleResources> {
+    try {
+      const devices = await this.#files.list(this.#devices);
+      if (devices.length === 0) return (await this.#wasRegistered()) ? [] : "all";
+    } catch (error) {
+      // As upstream: what nobody knows takes nothing from anybody.
+      this.#log.warn("earlier lives of the node are not known", { error: errorMessage(error) });
+      return [];
+    }
+    return await this.#ofDevicePlugins();
+  }
+
+  /** A next life is to know that there was one. Never rejects. */
+  async registered(): Promise<void> {
+    try {
+      await this.#files.makeDirectory(this.#directory, 0o700);
+      await this.#files.writeAtomic(`${this.#directory}/${fileName}`, "", 0o600);
+    } catch (error) {
+      this.#log.warn("that the node is registered can't be remembered", { error: errorMessage(error) });
+    }
+  }
+
+  async #wasRegistered(): Promise<boolean> {
+    return (await this.#files.list(this.#directory)).some(({ name }) => name === fileName);
+  }
+
+  /** No pod can be given them here, since nobody talks to their plugins. */
+  async #ofDevicePlugins(): Promise<readonly string[]> {
+    const path = `${this.#devices}/kubelet_internal_checkpoint`;
+    try {
+      const { Data } = Checkpoint.parse(JSON.parse(new TextDecoder().decode(await this.#files.read(path, maxBytes))));
+      const given = (Data.PodDeviceEntries ?? []).map(({ ResourceName }) => ResourceName);
+      return [...new Set([...Object.keys(Data.RegisteredDevices ?? {}), ...given])];
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return [];
+      this.#log.warn("an earlier kubelet's devices can't be read", { path, error: errorMessage(error) });
+      return [];
+    }
+  }
+}
+
+const fileName = "registered";
