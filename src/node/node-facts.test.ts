@@ -41,6 +41,21 @@ test("a node's facts are read from where every Linux has them", async () => {
   });
 });
 
+test("a machine is known by its firmware, by what the hypervisor calls it, or by its system's id, in this order", async () => {
+  const places = {
+    "/etc/machine-id": "0123\n",
+    "/proc/device-tree/vm,uuid": "vm-uuid\0",
+    "/proc/device-tree/system-id": "system-id\0",
+    "/sys/class/dmi/id/product_uuid": "product-uuid\n",
+  };
+  const found: string[] = [];
+  for (let count = 1; count <= Object.keys(places).length; count++) {
+    const files = await diskWith(Object.fromEntries(Object.entries(places).slice(0, count)));
+    found.push((await readNodeFacts(files, machine)).systemUuid);
+  }
+  assert.deepEqual(found, ["0123", "vm-uuid", "system-id", "product-uuid"]);
+});
+
 test("what is not there is looked for elsewhere, or left empty", async () => {
   const files = await diskWith({ "/var/lib/dbus/machine-id": "dbus", "/usr/lib/os-release": "PRETTY_NAME=Tiny\n" });
   const { machineId, osImage, systemUuid, bootId, swapBytes } = await readNodeFacts(files, machine);

@@ -33,7 +33,8 @@ export async function readNodeFacts(
   const text = async (...paths: readonly string[]): Promise<string> => {
     for (const path of paths) {
       const bytes = await files.read(path, maxFileBytes).catch(() => new Uint8Array());
-      const content = new TextDecoder().decode(bytes).trim();
+      // Texts of a device tree end as those of C.
+      const content = new TextDecoder().decode(bytes).replace(/\0+$/u, "").trim();
       if (content !== "") return content;
     }
     return "";
@@ -56,7 +57,12 @@ export async function readNodeFacts(
     osImage: /^PRETTY_NAME="?([^"\n]*)"?$/mu.exec(osRelease)?.[1] ?? "Linux",
     machineId,
     // As cAdvisor finds it: virtual machines without firmware tables have the machine's id only.
-    systemUuid: await text("/sys/class/dmi/id/product_uuid", "/proc/device-tree/system-id", "/etc/machine-id"),
+    systemUuid: await text(
+      "/sys/class/dmi/id/product_uuid",
+      "/proc/device-tree/system-id",
+      "/proc/device-tree/vm,uuid",
+      "/etc/machine-id",
+    ),
     bootId: await text("/proc/sys/kernel/random/boot_id"),
   };
 }
