@@ -29,8 +29,10 @@ export class Ec2Metadata implements CloudProvider {
       // Some lists have one a line, names of hosts may be several with spaces between.
       for (const address of texts.split(/\s+/u)) if (address !== "") addresses.push({ type, address });
     };
-    add("InternalIP", await required("local-ipv4"));
-    add("InternalIP", await optional("ipv6"));
+    const ipv6 = await optional("ipv6");
+    // A subnet may have IPv6 only; without either nobody could reach the machine.
+    add("InternalIP", await (ipv6 === "" ? required : optional)("local-ipv4"));
+    add("InternalIP", ipv6);
     add("ExternalIP", await optional("public-ipv4"));
     add("InternalDNS", await optional("local-hostname"));
     add("ExternalDNS", await optional("public-hostname"));

@@ -55,6 +55,17 @@ test("EC2 tells of its machine to who asks with a token", async () => {
   assert.deepEqual([older.region, older.addresses.length], ["eu-central-1", 3]);
 });
 
+test("EC2 tells of a machine with both kinds of addresses, with IPv6 alone, and not of one without any", async () => {
+  const internal = async (more: Parameters<typeof ec2Machine>[0]): Promise<string[]> => {
+    const { addresses } = await asked(Ec2Metadata, ec2Machine(more));
+    return addresses.flatMap(({ type, address }) => (type === "InternalIP" ? [address] : []));
+  };
+  assert.deepEqual(await internal({ ipv6: "2001:db8::1" }), ["10.1.2.3", "2001:db8::1"]);
+  const none = { status: 404 };
+  assert.deepEqual(await internal({ ipv6: "2001:db8::1", "local-ipv4": none }), ["2001:db8::1"]);
+  await assert.rejects(internal({ "local-ipv4": none }), /local-ipv4: the metadata service does not have it/u);
+});
+
 test("GCE tells of its machine in one object, and proves that it is GCE", async () => {
   assert.deepEqual(await asked(GceMetadata, gceMachine(gceInstance)), {
     providerId: "gce://project-a/europe-west3-c/node-1",
