@@ -258,10 +258,9 @@ export class Cluster implements ClusterHooks {
       return [];
     });
     const pleg = kubelet.health().find(({ name }) => name === "pleg");
-    const problems = [
-      ...this.#runtime.problems(),
-      ...(pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`]),
-    ];
+    const problems = this.#runtime.problems(
+      pleg === undefined || pleg.ok ? [] : [`PLEG is not healthy: ${pleg.detail}`],
+    );
     const addresses = await this.#setup.addresses.look(signal);
     const { facts: cloud } = this.#cloud ?? {};
     const runtime = this.#runtime.facts;

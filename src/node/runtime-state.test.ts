@@ -86,6 +86,15 @@ test("what the runtime says is in the way is told in upstream's words, when it c
   await world.clock.advance(5000);
   assert.equal(world.changes, 2, "once that it is there, once that its network is not");
   assert.equal(world.state.networkProblem, world.state.problems()[0]);
+  world.ready = false;
+  await world.clock.advance(35_000);
+  assert.deepEqual(world.state.problems(["PLEG is not healthy: why"]), [
+    "container runtime is down",
+    "PLEG is not healthy: why",
+    "container runtime not ready: RuntimeReady=false reason:Why message:that",
+    "container runtime network not ready: NetworkReady=false reason:Why message:that",
+  ]);
+  world.ready = true;
   world.network = true;
   await world.clock.advance(1000);
   assert.deepEqual([world.state.networkProblem, world.networks], [undefined, 1], "asked each second for it");

@@ -65,13 +65,16 @@ export class RuntimeState {
     await Promise.race([this.#answered.promise, promise]);
   }
 
-  /** Why no pod can be run, in upstream's words; none when all is well. */
-  problems(): string[] {
+  /**
+   * Why no pod can be run, in upstream's words and order; none when all is well.
+   * @param checks what else is wrong of how the runtime is looked after
+   */
+  problems(checks: readonly string[] = []): string[] {
     if (this.#report === undefined || this.#answeredAtMs === undefined) {
-      return ["container runtime status check may not have completed yet"];
+      return ["container runtime status check may not have completed yet", ...checks];
     }
     const down = this.#clock.monotonic() - this.#answeredAtMs > believedMs;
-    return [...(down ? ["container runtime is down"] : []), ...this.#report.problems];
+    return [...(down ? ["container runtime is down"] : []), ...checks, ...this.#report.problems];
   }
 
   /** What the runtime is and can do: another version may have taken its place since the start. */
