@@ -1,8 +1,8 @@
 import type { NodeObject } from "../api/node.ts";
 import type { CloudFacts } from "../cloud/cloud-resource-sync.ts";
 import { type StaleResources, withoutStale } from "./extended-resources.ts";
-import { metadataPatch } from "./node-metadata.ts";
-import { type NodeIdentity, type NodeObservation, nodeStatus } from "./node-status.ts";
+import { metadataPatch, type WantedMetadata } from "./node-metadata.ts";
+import { machineMetadata, type NodeIdentity, type NodeObservation, nodeStatus } from "./node-status.ts";
 
 /** The Node as it is registered. Pure. */
 export function newNode(
@@ -11,12 +11,13 @@ export function newNode(
   registration: NodeRegistration,
 ): Record<string, unknown> {
   const { labels, annotations } = ownMetadata(identity, registration, observed.cloud);
+  const given = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null));
   const taints = identity.externalCloud === undefined ? registration.taints : [...registration.taints, uninitialized];
   const providerId = registration.providerId || (observed.cloud?.providerId ?? "");
   return {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name: identity.name, labels, annotations },
+    metadata: { name: identity.name, labels, annotations: given },
     spec: { ...(taints.length > 0 && { taints }), ...(providerId !== "" && { providerID: providerId }) },
     status: nodeStatus(identity, observed),
   };
@@ -24,7 +25,6 @@ export function newNode(
 
 /** Keeps pods away until the cloud controller manager knows the node; it takes it off. */
 const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
-const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
 const controllerAttachesVolumes = "volumes.kubernetes.io/controller-managed-attach-detach";
 
 /** What is said at the registration alone. */
@@ -42,27 +42,24 @@ export interface NodeRegistration {
   readonly staleResources: StaleResources;
 }
 
-/** What a kubelet says of its node beside the status. Pure. */
+/** What a kubelet says of its node beside the status; null: what an earlier life may have said, and this one does not. Pure. */
 export function ownMetadata(
-  { name, architecture, externalCloud }: NodeIdentity,
+  identity: NodeIdentity,
   { labels, controllerAttaches }: NodeRegistration,
   cloud?: Pick<CloudFacts, "labels">,
-): { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
+): WantedMetadata {
+  const { name, architecture } = identity;
+  const machine = machineMetadata(identity);
   return {
     labels: {
       "kubernetes.io/hostname": name,
-      "kubernetes.io/os": "linux",
-      "kubernetes.io/arch": architecture,
+      ...machine.labels,
       "beta.kubernetes.io/os": "linux",
       "beta.kubernetes.io/arch": architecture,
       ...cloud?.labels,
       ...labels,
     },
-    annotations: {
-      ...(controllerAttaches && { [controllerAttachesVolumes]: "true" }),
-      ...(externalCloud !== undefined &&
-        externalCloud.nodeIps.length > 0 && { [providedNodeIp]: externalCloud.nodeIps.join(",") }),
-    },
+    annotations: { ...machine.annotations, [controllerAttachesVolumes]: controllerAttaches ? "true" : null },
   };
 }
 
@@ -77,9 +74,7 @@ export function reconcilePatch(
   cloud?: Pick<CloudFacts, "labels">,
 ): object | undefined {
   const { labels, annotations } = ownMetadata(identity, registration, cloud);
-  // What an earlier life said and this one does not.
-  const none = { [providedNodeIp]: null, [controllerAttachesVolumes]: null };
-  const metadata = metadataPatch(found, { labels: described(labels), annotations: { ...none, ...annotations } });
+  const metadata = metadataPatch(found, { labels: described(labels), annotations });
   const zeros = withoutStale(found, registration.staleResources);
   if (metadata === undefined && zeros === undefined) return undefined;
   return { ...(metadata && { metadata }), ...(zeros && { status: { capacity: zeros, allocatable: zeros } }) };

@@ -6,15 +6,15 @@ import {
   conditionEvents,
   type NodeIdentity,
   type NodeObservation,
-  machineLabels,
+  machineMetadata,
   nodeStatus,
   nodeStatusPatch,
 } from "./node-status.ts";
 
-const machine = machineLabels(identity);
+const machine = machineMetadata(identity);
 
 function foundNode(status: Readonly<Record<string, unknown>>): NodeObject {
-  return { metadata: { name: "node1", labels: machine }, status };
+  return { metadata: { name: "node1", labels: machine.labels }, status };
 }
 
 test("a node's status is what the Go kubelet wrote on the same machine", () => {
@@ -94,6 +94,22 @@ describe("the patch of a node's status", () => {
       patch: { metadata: { labels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" } } },
       news: true,
     });
+  });
+
+  test("the hint for its cloud's controller is put right with it", () => {
+    const hint = "alpha.kubernetes.io/provided-node-ip";
+    const of = (annotations: Record<string, string>): NodeObject => {
+      return { ...foundNode(status), metadata: { name: "node1", labels: machine.labels, annotations } };
+    };
+    const external = { ...identity, externalCloud: { nodeIps: ["192.0.2.2", "2001:db8::2"], saysAddresses: true } };
+    const wanted = machineMetadata(external);
+    const patch = { metadata: { annotations: { [hint]: "192.0.2.2,2001:db8::2" } } };
+    assert.deepEqual(nodeStatusPatch(of({ other: "x" }), status, wanted), { patch, news: true });
+    assert.deepEqual(nodeStatusPatch(of({ [hint]: "192.0.2.9" }), status, wanted).patch, patch);
+    const none = { metadata: { annotations: { [hint]: null } } };
+    assert.deepEqual(nodeStatusPatch(of({ [hint]: "192.0.2.9" }), status, machine).patch, none);
+    const silent = machineMetadata({ ...identity, externalCloud: { nodeIps: [], saysAddresses: false } });
+    assert.deepEqual(nodeStatusPatch(of({ [hint]: "192.0.2.9" }), status, silent).patch, none);
   });
 
   test("addresses are replaced as a whole, since several may have one type", () => {

@@ -7,7 +7,7 @@ import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { isExtended } from "./extended-resources.ts";
 import { allocatable, type CapacitySettings, nodeCapacity } from "./node-capacity.ts";
 import type { NodeFacts } from "./node-facts.ts";
-import { metadataPatch } from "./node-metadata.ts";
+import { metadataPatch, type WantedMetadata } from "./node-metadata.ts";
 
 /** What does not change while podwright runs. */
 export interface NodeIdentity {
@@ -201,25 +201,36 @@ function ready(problems: readonly string[]): Finding {
   return { status: "False", reason: "KubeletNotReady", message };
 }
 
-/** The labels that say what pods the machine can run at all: put right with each status (upstream's updateNode). */
-export function machineLabels({ architecture }: Pick<NodeIdentity, "architecture">): Readonly<Record<string, string>> {
-  return { "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture };
+/**
+ * What pods the machine can run at all, and the hint for its cloud's controller: put right with each status (upstream's
+ * updateNode and its setter of addresses). Pure.
+ */
+export function machineMetadata({
+  architecture,
+  externalCloud,
+}: Pick<NodeIdentity, "architecture" | "externalCloud">): WantedMetadata {
+  return {
+    labels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": architecture },
+    annotations: { [providedNodeIp]: externalCloud?.nodeIps.join(",") || null },
+  };
 }
+
+const providedNodeIp = "alpha.kubernetes.io/provided-node-ip";
 
 /**
  * A patch of the node's status and whether it says more than that the node still lives. Pure.
- * @param machine labels that the Node has in any case
+ * @param machine what the Node has beside it in any case
  */
 export function nodeStatusPatch(
   found: NodeObject,
   status: Readonly<Record<string, unknown>>,
-  machine: Readonly<Record<string, string>>,
+  machine: WantedMetadata,
 ): { readonly patch: object | undefined; readonly news: boolean } {
   const before = Object.fromEntries(Object.entries(found.status ?? {}).filter(([name]) => Object.hasOwn(status, name)));
   // Devices' capacity is kept, and so are the conditions of others.
   const kept = { ...status, ...keptResources(found, status), conditions: withForeign(found, status) };
   const patch = strategicPatch(before, kept, mergeKeys);
-  const metadata = metadataPatch(found, { labels: machine, annotations: {} });
+  const metadata = metadataPatch(found, machine);
   const still = (value: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
     ...value,
     conditions: (value["conditions"] as readonly NodeCondition[] | undefined)?.map(

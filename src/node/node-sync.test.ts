@@ -219,6 +219,21 @@ test("a Node that is there already gets what it lacks, also where the server doe
   }
 });
 
+test("that it lives is told at once by a node that was there before", async () => {
+  let earlier: SentNode | undefined;
+  await registered(async (_sync, node) => void (earlier = node));
+  const world = new World();
+  await world.run(async () => {
+    await world.kube.clock.advance(60_000 - world.kube.clock.monotonic());
+    await world.answer("POST /api/v1/nodes", failure("AlreadyExists", 409), 409);
+    await world.answer("GET /api/v1/nodes/node1", earlier);
+    const { status } = (await world.answer(statusPath, earlier)) as { status: NonNullable<NodeObject["status"]> };
+    assert.deepEqual(Object.keys(status).toSorted(), ["$setElementOrder/conditions", "conditions"]);
+    await world.kube.clock.advance(10_000 * 29);
+    assert.ok(await world.kube.isQuiet());
+  });
+});
+
 test("a node that is not to register itself waits until somebody else does", async () => {
   const world = new World({ enabled: false });
   await world.run(async () => {

@@ -16,7 +16,7 @@ import { cloudPatch, newNode, type NodeRegistration, ownMetadata, reconcilePatch
 import {
   type Address,
   conditionEvents,
-  machineLabels,
+  machineMetadata,
   type NodeIdentity,
   type NodeObservation,
   nodeStatus,
@@ -73,7 +73,8 @@ export class NodeSync {
   #registered = false;
   /** The watch has told of the Node. */
   #watched = false;
-  #reportedAtMs = 0;
+  /** When the server was told of the status last; monotonic. */
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
   /** Before this the server does not want to be asked for the Node again. */
   #lookUpAtMs = 0;
   /** Moves the reports of nodes that changed together apart. */
@@ -175,7 +176,8 @@ export class NodeSync {
         const { node, how } = await this.#tryRegister(signal);
         this.#known.take(node);
         this.#registered = true;
-        this.#reportedAtMs = clock.monotonic();
+        // One that was there may not have been heard of for long: it is told at once that this node lives.
+        if (how === "registered") this.#reportedAtMs = clock.monotonic();
         log.info(`node ${how}`, { node: name });
         journal.record({ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` });
         if (how === "registered") this.#tellConditions(undefined, node);
@@ -258,7 +260,7 @@ export class NodeSync {
     if (found === undefined) return;
     const status = nodeStatus(this.#config.identity, observed, found.status);
     this.#deps.addressesTold(status.addresses);
-    const { patch, news } = nodeStatusPatch(found, status, machineLabels(this.#config.identity));
+    const { patch, news } = nodeStatusPatch(found, status, machineMetadata(this.#config.identity));
     const due = clock.monotonic() - this.#reportedAtMs >= this.#config.reportPeriodMs + this.#reportOffsetMs;
     if (patch === undefined || !(news || due)) return;
     const answer = await this.#patch(patch, signal);
