@@ -7,19 +7,23 @@ import { type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
 
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */
 const maxSockets = 256;
+/** Requests have deadlines, and the server sends each watch a bookmark about once a minute. */
+const silentMs = 75_000;
 
 /**
- * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. Nothing asks a
- * silent connection whether it lives; a request that is called off takes its connection along and every idle one, which
- * may be as dead.
+ * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. Nothing can ask a
+ * silent connection whether it lives: it is dropped after a while. It takes every idle one along, which may be as dead,
+ * and so does a request that is called off.
  */
 export class Http1Connections {
   readonly #endpoint: Endpoint;
   readonly #agent: http.Agent;
   readonly #secure: boolean;
+  readonly #limitMs: number;
 
-  constructor(endpoint: Endpoint, identity: Identity) {
+  constructor(endpoint: Endpoint, identity: Identity, limitMs = silentMs) {
     this.#endpoint = endpoint;
+    this.#limitMs = limitMs;
     this.#secure = endpoint.url.protocol === "https:";
     const options = { keepAlive: true, maxSockets, scheduling: "lifo" } as const;
     this.#agent = this.#secure
@@ -30,6 +34,7 @@ export class Http1Connections {
   async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {
     const { url } = this.#endpoint;
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+    let incoming: http.IncomingMessage | undefined;
     const outgoing = (this.#secure ? https : http).request(
       {
         ...urlParts(url),
@@ -38,10 +43,14 @@ export class Http1Connections {
         path: request.path,
         headers,
         signal: request.signal,
+        timeout: this.#limitMs,
       },
-      resolve,
+      (response) => resolve((incoming = response)),
     );
     outgoing.on("error", reject);
+    outgoing.once("timeout", () => {
+      (incoming ?? outgoing).destroy(new Error(`no sign of life for ${this.#limitMs / 1000} s`));
+    });
     outgoing.end(request.body);
     try {
       const response = await promise;

@@ -13,9 +13,9 @@ const windowBytes = 4 * 1024 * 1024;
 const assumedStreams = 100;
 
 export interface Liveness {
-  /** After so long without a byte from the server it is asked for a sign of life. */
+  /** So long after the server answered it is asked for a sign of life again. */
   readonly quietMs: number;
-  /** It gets so long to give one; then the connection is dropped. */
+  /** When not a byte comes for so long after it was asked, the connection is dropped. */
   readonly answerMs: number;
 }
 
@@ -36,7 +36,6 @@ export class Http2Connection {
   #failure: Error | undefined;
   #streams = 0;
   #retired = false;
-  #bytesSeen = 0;
   #timer: Disposable | undefined;
 
   /** @param socket connected, with `h2` agreed upon (or without TLS, by prior knowledge) */
@@ -152,28 +151,38 @@ export class Http2Connection {
     }
   }
 
+  /**
+   * It is asked however much it sends meanwhile: nobody tells when the last byte came, only how many came. So the
+   * connection is dropped at most `quietMs` and `answerMs` after its last byte.
+   */
   #watchLife(): void {
     this.#timer = this.#clock.timer("a sign of life from the API server", this.#liveness.quietMs, () => {
-      if (this.#session.destroyed) return;
-      const quiet = this.#socket.bytesRead === this.#bytesSeen;
-      this.#bytesSeen = this.#socket.bytesRead;
-      if (quiet) this.#ask();
-      else this.#watchLife();
+      if (!this.#session.destroyed) this.#ask();
     });
   }
 
   #ask(): void {
-    const dead = (): void => {
-      const text = `no sign of life for ${(this.#liveness.quietMs + this.#liveness.answerMs) / 1000} s`;
-      this.#session.destroy(connectionError(this.#endpoint, new Error(text)));
-    };
-    this.#timer = this.#clock.timer("the API server to answer a ping", this.#liveness.answerMs, dead);
+    this.#await();
     const sent = this.#session.ping((error) => {
       if (error !== null || this.#session.destroyed) return;
       this.#timer?.[Symbol.dispose]();
-      this.#bytesSeen = this.#socket.bytesRead;
       this.#watchLife();
     });
-    if (!sent && !this.#session.destroyed) dead();
+    if (!sent && !this.#session.destroyed) this.#dead();
+  }
+
+  /** An answer may be behind much else on a slow line: while anything comes it is waited for. */
+  #await(): void {
+    const bytes = this.#socket.bytesRead;
+    this.#timer = this.#clock.timer("the API server to answer a ping", this.#liveness.answerMs, () => {
+      if (this.#session.destroyed) return;
+      if (this.#socket.bytesRead === bytes) this.#dead();
+      else this.#await();
+    });
+  }
+
+  #dead(): void {
+    const text = `no sign of life for ${this.#liveness.answerMs / 1000} s`;
+    this.#session.destroy(connectionError(this.#endpoint, new Error(text)));
   }
 }

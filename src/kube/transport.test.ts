@@ -355,7 +355,7 @@ describe("a connection that is half dead", () => {
     assert.equal(error, undefined);
     proxy.swallow();
     await ended;
-    assert.match(String(error), /no sign of life for 0\.1 s|the connection was lost|reset/);
+    assert.match(String(error), /no sign of life for 0\.05 s|the connection was lost|reset/);
     // A new connection is made, and works.
     await until("a new connection", async () => (await ask(transport))[0] === "2.0");
   });
