@@ -72,11 +72,18 @@ export class ApiDecodeError extends Error {
 export function apiErrorOf(what: string, head: AnswerHead, body: unknown): ApiError {
   const { status: code, headers } = head;
   const status = Status.safeParse(body).data;
-  const seconds = Number(headers["retry-after"] ?? status?.details?.retryAfterSeconds ?? Number.NaN);
-  const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  const seconds = retryAfterSeconds(headers) ?? status?.details?.retryAfterSeconds;
+  const retryAfterMs = typeof seconds === "number" && seconds >= 0 ? seconds * 1000 : undefined;
   const message = status?.message || `the API server answered with ${status === undefined ? headText(head) : code}`;
   // No reason is made of a code alone: proxies and load balancers, who answer without a Status, know of no object.
   return new ApiError(status?.code || code, status?.reason ?? "", `${what}: ${message}`, retryAfterMs);
+}
+
+/** The header's seconds, or those to its date by the server's own clock (RFC 9110, 10.2.3). */
+function retryAfterSeconds({ "retry-after": text = "", date = "" }: AnswerHead["headers"]): number | undefined {
+  if (/^\d+$/u.test(text)) return Number(text);
+  const seconds = (Date.parse(text) - Date.parse(date)) / 1000;
+  return Number.isNaN(seconds) ? undefined : seconds;
 }
 
 /** HTTP status and headers, by their names in small letters. */
