@@ -1,5 +1,5 @@
 import { arch } from "node:os";
-import { resolve } from "node:path/posix";
+import { dirname, resolve } from "node:path/posix";
 import { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
@@ -230,11 +230,13 @@ async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCrede
 
 async function writeKubeconfig(ports: Ports, log: Logger, by: ManagedBy, pairPath: string): Promise<void> {
   try {
+    await ports.files.makeDirectory(dirname(by.kubeconfig), 0o755);
     await ports.files.writeAtomic(by.kubeconfig, kubeconfigText(by.access, pairPath), 0o600);
     log.info("the kubeconfig is written", { path: by.kubeconfig });
   } catch (error) {
     const problem = error instanceof FileError ? error.message : String(error);
-    log.error("the kubeconfig can't be written; a restart asks for a certificate again", { error: problem });
+    // The next start finds the certificate where it lies, and how the server is reached in the other kubeconfig alone.
+    log.error("the kubeconfig can't be written; until it is, a start needs --bootstrap-kubeconfig", { error: problem });
   }
 }
 
