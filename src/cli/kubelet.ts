@@ -111,8 +111,8 @@ async function operate(daemon: Daemon): Promise<void> {
   using _stateLock = await lockStateDirectory(ports, layout);
   const recorder = await openRecorder(ports, log, flags.record);
   using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
-  const { rotateCertificates: renews = false } = configuration;
-  const credentials = await nodeCredentials({ ports, log, flags, nodeName, renews });
+  const credentials = await ownCredentials(daemon, nodeName);
+  await shareRoot(daemon, rootDirectory);
   if (credentials === undefined) log.info("standalone mode, no API client");
   using runtimeConnection = connectCri(endpoint);
   using imageConnection = connectImages(configuration);
@@ -167,6 +167,10 @@ async function operate(daemon: Daemon): Promise<void> {
       ]);
     },
   });
+}
+
+function ownCredentials(daemon: Daemon, nodeName: string): ReturnType<typeof nodeCredentials> {
+  return nodeCredentials({ ...daemon, nodeName, renews: daemon.configuration.rotateCertificates ?? false });
 }
 
 async function hostAddresses({ ports, log, flags, told }: Daemon, nodeName: string): Promise<HostAddresses> {
@@ -261,22 +265,23 @@ async function openLockFile(daemon: Daemon): Promise<Disposable & { readonly tol
 
 async function makeDirectories({
   ports,
-  log,
   flags,
   configuration,
 }: Daemon): Promise<{ readonly rootDirectory: string; readonly layout: RuntimeLayout }> {
   const { files } = ports;
   const rootDirectory = resolve(process.cwd(), flags.rootDir || "/var/lib/kubelet");
   await makeNodeDirectories(files, rootDirectory, configuration.podLogsDir);
-  const isShared = await shareDirectory(ports.mounts, await canonicalPath(files, rootDirectory));
-  if (!isShared) {
-    log.warn("what is mounted below the root directory is not shared: pods have mounts there", { rootDirectory });
-  }
   const stateDirectory = resolve(process.cwd(), flags.stateDir || `${rootDirectory}/podwright`);
   await files.makeDirectory(stateDirectory, 0o700);
   const layout = runtimeLayout(await canonicalPath(files, stateDirectory), systemHashing);
   await files.makeDirectory(layout.runDirectory, 0o755);
   return { rootDirectory, layout };
+}
+
+/** Comes after all that a wrong input keeps from starting: the directory stays mounted on itself, as upstream leaves it. */
+async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise<void> {
+  if (await shareDirectory(ports.mounts, await canonicalPath(ports.files, rootDirectory))) return;
+  log.warn("what is mounted below the root directory is not shared: pods have mounts there", { rootDirectory });
 }
 
 const healthzRetryMs = 5000;

@@ -4,6 +4,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemHashing } from "../../src/linux/hashing.ts";
+import { readMountInfo } from "../../src/linux/mountinfo.ts";
 import { runtimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import type { RunningCommand } from "../support/command.ts";
@@ -193,5 +194,18 @@ test("SIGTERM leaves the pods running, and the next start adopts them", async ()
     assert.deepEqual(await containerIds(node), ids, "the same containers run");
     assert.equal((await podwright.container("one-node1", "c")).restartCount, 0);
     await endKubelet(second);
+  });
+});
+
+test("a start that a wrong kubeconfig keeps from anything leaves no mount behind", async () => {
+  await withKubeletNode(async (node) => {
+    const { kubeletRoot } = node.podwright.layout;
+    const { exitCode, stderr } = await node.startKubelet("--kubeconfig", node.podwright.path("missing")).ended;
+    assert.equal(exitCode, 2, stderr);
+    const mounts = await readMountInfo();
+    assert.deepEqual(
+      mounts.filter(({ target }) => target.startsWith(kubeletRoot)),
+      [],
+    );
   });
 });
