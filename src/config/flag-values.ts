@@ -60,10 +60,18 @@ function parseBool(text: string): boolean {
   throw new FlagValueError("expected true or false");
 }
 
-/** Beyond what a number says exactly, the nearest that it can. */
+/** Longer texts only begin with many zeros. */
+const longestNumber = 200;
+const wholeNumber = /^([+-]?)(0x(?:_?[\da-f])+|0b(?:_?[01])+|0o?(?:_?[0-7])+|0|[1-9](?:_?\d)*)$/iu;
+
+/** As Go's strconv.ParseInt with base 0 reads it. Beyond what a number says exactly, the nearest that it can. */
 function whole(text: string, bits: bigint): number {
-  if (!/^[+-]?\d{1,30}$/u.test(text)) throw new FlagValueError("expected a whole number");
-  const value = BigInt(text.replace(/^\+/u, ""));
+  const match = text.length > longestNumber ? null : wholeNumber.exec(text);
+  if (match === null) throw new FlagValueError("expected a whole number");
+  const [, sign, digits = ""] = match;
+  // A zero in front alone means octal too.
+  const amount = BigInt(digits.replaceAll("_", "").replace(/^0(?=\d)/u, "0o"));
+  const value = sign === "-" ? -amount : amount;
   const beyond = 1n << (bits - 1n);
   if (value < -beyond || value >= beyond) throw new FlagValueError(`value out of range: it does not fit int${bits}`);
   return Number(value);

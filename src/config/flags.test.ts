@@ -142,6 +142,17 @@ test("numbers of 64 bits are taken whole or as near as they can be", () => {
   });
 });
 
+test("numbers are read as Go reads them: also hexadecimal, octal and binary, with underscores between digits", () => {
+  const read = (text: string): unknown => Object.values(fieldsOf(`--max-pods=${text}`))[0];
+  assert.deepEqual(
+    ["0x10", "0X1f", "0b1", "0o7", "010", "0_7", "1_0", "-0x1", "0"].map(read),
+    [16, 31, 1, 7, 8, 7, 10, -1, 0],
+  );
+  for (const text of ["08", "1__0", "_1", "1_", "0x", "0x_", "0b2", "1e3", "", "9".repeat(1000)]) {
+    assert.throws(() => read(text), /expected a whole number/, text);
+  }
+});
+
 test("flags without a field are kept, those of no effect are warned of, harmless values are not", () => {
   const { node, warnings } = parseKubeletFlags([
     ...["--root-dir=/r", "--node-labels=a=b,c=d", "--exit-on-lock-contention", "--hostname-override", "n"],
