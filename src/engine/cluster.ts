@@ -110,7 +110,7 @@ export class Cluster implements ClusterHooks {
       manifestHash: (uid) => kubelet.pod(uid)?.metadata.annotations?.[Annotation.configHash],
     });
     this.#images = new NodeImages({ clock, images: cri.images, log }, setup.maxImages, () => this.#node.wake());
-    this.#events = new EventRecorder({ client, clock, log, nodeName, pod: (uid) => kubelet.pod(uid) });
+    this.#events = new EventRecorder({ client, clock, random, log, nodeName, pod: (uid) => kubelet.pod(uid) });
     const nodeUid = (): string | undefined => this.#node.uid;
     this.#mirrors = new MirrorPods({
       client,

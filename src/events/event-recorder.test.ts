@@ -4,6 +4,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { JournalEntry } from "../journal/entry.ts";
+import { systemRandom } from "../linux/random.ts";
 import { EventRecorder } from "./event-recorder.ts";
 
 const pod = podWith({ containers: [], initContainers: [{ name: "i" }] });
@@ -18,7 +19,8 @@ async function withRecorder(
 ): Promise<void> {
   const kube = new ScriptedKube();
   const find = (uid: string) => (uid === "u" ? pod : undefined);
-  const deps = { client: kube.client(), clock: kube.clock, log: silentLog, nodeName: "node1", pod: find };
+  const world = { client: kube.client(), clock: kube.clock, random: systemRandom, log: silentLog };
+  const deps = { ...world, nodeName: "node1", pod: find };
   const stop = new AbortController();
   async function* feed(): AsyncIterable<JournalEntry> {
     yield* entries;
@@ -66,6 +68,27 @@ describe("EventRecorder", () => {
       const again = await kube.next();
       assert.equal(again.request.method, "POST", "the server had forgotten it");
       assert.equal((again.body as { count: number }).count, 2);
+    });
+  });
+
+  test("an event whose name would be longer than a name may be has a UUID for one", async () => {
+    const about = (length: number): JournalEntry => ({
+      ...started,
+      pod: { namespace: "ns", name: "p".repeat(length), uid: "u" },
+    });
+    await withRecorder([about(236), about(237)], async (kube) => {
+      const nextName = async (): Promise<string> => {
+        const request = await kube.next();
+        const { name } = (request.body as { metadata: { name: string } }).metadata;
+        await request.json({ metadata: { name } }, 201);
+        return name;
+      };
+      await kube.clock.advance(40);
+      await nextName();
+      assert.ok(await kube.isQuiet());
+      await kube.clock.advance(40);
+      assert.match(await nextName(), /^p{236}\.[0-9a-f]{16}$/);
+      assert.match(await nextName(), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     });
   });
 

@@ -6,9 +6,11 @@ import type { Pod } from "../api/pod.ts";
 import { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
 import { formatTime } from "../base/time.ts";
+import { randomUuid } from "../base/uuid.ts";
 import type { JournalEntry } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
 import { type CorrelatedEvent, EventCorrelator } from "./correlator.ts";
 import { eventsOf, type NodeEvent } from "./entry-events.ts";
 
@@ -25,12 +27,15 @@ const maxWaiting = 1000;
 /** As client-go: so many tries, so far apart, and the event is given up. */
 const maxTries = 12;
 const maxNames = 4096;
+/** The longest name that an object may have (RFC 1123). */
+const longestName = 253;
 const retryMs = 10_000;
 const behindMs = 40;
 
 export interface EventRecorderDependencies {
   readonly client: ApiClient;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
   readonly nodeName: string;
   /** A pod of this node. */
@@ -133,10 +138,11 @@ export class EventRecorder {
   }
 
   #object(event: NodeEvent, { message, count, firstMs }: CorrelatedEvent, namespace: string, atMs: number): object {
-    const { nodeName } = this.#deps;
+    const { nodeName, random } = this.#deps;
     const { pod, type, reason } = event;
     // As client-go's names: what it is about and a number that no other event has.
     const unique = (BigInt(Math.trunc(atMs)) * 1_000_000n + BigInt(this.#made++ % 1_000_000)).toString(16);
+    const name = `${pod?.name ?? nodeName}.${unique}`;
     const fieldPath = pod && this.#fieldPath(pod.uid, event.container);
     const involvedObject =
       pod === undefined
@@ -145,7 +151,7 @@ export class EventRecorder {
     return {
       apiVersion: "v1",
       kind: "Event",
-      metadata: { name: `${pod?.name ?? nodeName}.${unique}`, namespace },
+      metadata: { name: name.length > longestName ? randomUuid(random) : name, namespace },
       involvedObject,
       ...{ type, reason, message, count },
       firstTimestamp: formatTime(firstMs),
