@@ -37,6 +37,13 @@ test("what happens to containers is told with upstream's reasons and words", () 
     told({ kind: "observation", what: "Unhealthy", message: "readiness probe failed: no", container: "c" }),
     "Warning Unhealthy: Readiness probe failed: no",
   );
+  assert.equal(
+    told(outcome("PostStartHook", "failed", "exited with code 1")),
+    "Warning FailedPostStartHook: PostStartHook failed: exited with code 1",
+  );
+  for (const what of ["CgroupV1", "LifecycleHTTPFallback"]) {
+    assert.equal(told({ kind: "note", what, message: "as it is" }), `Warning ${what}: as it is`);
+  }
 });
 
 test("a certificate that the node does not get is told with why", () => {
@@ -144,4 +151,24 @@ test("what fails around the containers is told with upstream's reasons", () => {
   for (const what of ["DNSConfigForming", "MissingClusterDNS"]) {
     assert.equal(told({ kind: "note", what, message: "3 are kept" }), `Warning ${what}: 3 are kept`);
   }
+});
+
+test("a cluster DNS that is missing is told of the pod and of the node", () => {
+  const nodeMessage = "kubelet does not have ClusterDNS IP configured";
+  const message = `pod: "p". ${nodeMessage}`;
+  const entry: JournalEntry = {
+    seq: 1,
+    time: 0,
+    pod,
+    kind: "note",
+    what: "MissingClusterDNS",
+    message,
+    data: { nodeMessage },
+  };
+  const [node, ofPod] = eventsOf(entry);
+  assert.deepEqual(
+    [node?.pod, node?.type, node?.reason, node?.message],
+    [undefined, "Warning", entry.what, nodeMessage],
+  );
+  assert.deepEqual([ofPod?.pod, ofPod?.message], [pod, message]);
 });

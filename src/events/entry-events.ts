@@ -48,6 +48,8 @@ const warnings: ReadonlySet<string> = new Set([
   "ExceededGracePeriod",
   "HostIPsIPFamilyMismatch",
 ]);
+/** Entries that say it in upstream's own words, which begin as they begin. */
+const verbatim: ReadonlySet<string> = new Set(["CgroupV1", "LifecycleHTTPFallback", "MissingClusterDNS"]);
 const normals: ReadonlySet<string> = new Set([
   "AdmissionWaits",
   "ResizeStarted",
@@ -71,9 +73,12 @@ const normals: ReadonlySet<string> = new Set([
  */
 export function eventsOf(entry: JournalEntry): readonly NodeEvent[] {
   const { pod, container } = entry;
-  return [toldOf(entry), withoutImage(entry)].flatMap((told) =>
+  const events = [toldOf(entry), withoutImage(entry)].flatMap((told) =>
     told === undefined ? [] : [{ ...told, pod, container }],
   );
+  const ofNode = entry.data?.["nodeMessage"];
+  if (typeof ofNode !== "string") return events;
+  return [{ ...warning(entry.what, ofNode), pod: undefined, container: undefined }, ...events];
 }
 
 function withoutImage({ kind, what, data }: JournalEntry): Told | undefined {
@@ -84,7 +89,7 @@ function withoutImage({ kind, what, data }: JournalEntry): Told | undefined {
 
 function toldOf(entry: JournalEntry): Told | undefined {
   const { kind, what, message, data } = entry;
-  const text = capitalised(message);
+  const text = verbatim.has(what) ? message : capitalised(message);
   const image = data?.["event"];
   if (typeof image === "string") return imageWarnings.has(image) ? warning(image, text) : normal(image, text);
   const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : text;
@@ -148,7 +153,7 @@ function ofOutcome({ what, result, message }: JournalEntry): Told | undefined {
     case "UpdateVolume":
       return warning("FailedMount", capitalised(message));
     case "PostStartHook":
-      return warning("FailedPostStartHook", capitalised(message));
+      return warning("FailedPostStartHook", `PostStartHook failed: ${message}`);
     default:
       return undefined;
   }

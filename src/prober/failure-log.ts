@@ -27,9 +27,18 @@ export class FailureLog {
     this.#threshold = threshold;
   }
 
+  /** Upstream's words, which tools look for, then which failure it is: `Liveness probe failed: no answer (3/3, GET :80/)` */
+  eventMessage(count: number, text: string, what: string): string {
+    return `${capitalised(this.#type)} probe failed: ${text} (${this.#row(count)}, ${what})`;
+  }
+
+  #row(count: number): string {
+    return `${Math.min(count, this.#threshold)}/${this.#threshold}`;
+  }
+
   /** `liveness failed 3/3 (GET :8080/healthz: no answer in 1 s)` */
   message(count: number, detail: string): string {
-    return `${this.#type} failed ${Math.min(count, this.#threshold)}/${this.#threshold} (${detail})`;
+    return `${this.#type} failed ${this.#row(count)} (${detail})`;
   }
 
   /**

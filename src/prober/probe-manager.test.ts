@@ -116,7 +116,8 @@ describe("a liveness probe", () => {
     const entry = world.entries[(cause.entry ?? 0) - 1];
     assert.equal(entry?.what, "Unhealthy");
     assert.equal(entry.message, "liveness failed 3/3 (TCP :2: connection refused)");
-    assert.deepEqual(entry.data, { probe: "liveness", output: "connection refused", lateMs: 0 });
+    const eventMessage = "Liveness probe failed: connection refused (3/3, TCP :2)";
+    assert.deepEqual(entry.data, { probe: "liveness", output: "connection refused", lateMs: 0, eventMessage });
   });
 
   test("is held after its verdict until another instance runs, which starts with a clean slate", async () => {
@@ -162,6 +163,8 @@ describe("a liveness probe", () => {
     await world.clock.advance(10_000);
     assert.equal(world.state(broken).unhealthy, undefined);
     assert.match(world.entries[0]?.message ?? "", /liveness probe errored: .*no port named "nowhere"/);
+    const told = JSON.stringify(world.entries[0]?.data?.["eventMessage"]);
+    assert.match(told, /^"Liveness probe errored and resulted in unknown state: .*no port named .*nowhere/);
   });
 });
 

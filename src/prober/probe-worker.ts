@@ -179,7 +179,8 @@ export class ProbeWorker {
     results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
     const what = describeProbe(probe);
     if (outcome.kind === "error") {
-      this.#note("Unhealthy", `${this.type} probe errored: ${what}: ${outcome.text}`, outcome);
+      const eventMessage = `${capitalised(this.type)} probe errored and resulted in unknown state: ${what}: ${outcome.text}`;
+      this.#note("Unhealthy", `${this.type} probe errored: ${what}: ${outcome.text}`, outcome, eventMessage);
       return;
     }
     if (outcome.kind === "warning") this.#note("ProbeWarning", `${this.type} probe warning: ${outcome.text}`, outcome);
@@ -192,7 +193,12 @@ export class ProbeWorker {
       const message = this.#failures.message(streak.length, detail);
       cause = this.#failures.add(message, {
         detail,
-        entry: this.#note("Unhealthy", message, outcome),
+        entry: this.#note(
+          "Unhealthy",
+          message,
+          outcome,
+          this.#failures.eventMessage(streak.length, outcome.text, what),
+        ),
         lateMs: outcome.lateMs,
       });
     } else {
@@ -212,14 +218,15 @@ export class ProbeWorker {
     });
   }
 
-  #note(what: "Unhealthy" | "ProbeWarning", message: string, { text, lateMs }: ProbeOutcome): number {
+  #note(what: "Unhealthy" | "ProbeWarning", message: string, outcome: ProbeOutcome, eventMessage?: string): number {
+    const { text, lateMs } = outcome;
     return this.#deps.journal.record({
       kind: "observation",
       what,
       message,
       pod: this.#pod,
       container: this.#view.container.name,
-      data: { probe: this.type, output: text, lateMs },
+      data: { probe: this.type, output: text, lateMs, ...(eventMessage && { eventMessage }) },
     });
   }
 }

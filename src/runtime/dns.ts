@@ -17,6 +17,8 @@ export interface DnsSettings {
 export interface DnsProblem {
   readonly reason: "DNSConfigForming" | "MissingClusterDNS";
   readonly message: string;
+  /** What is to be heard of the node too. */
+  readonly nodeMessage?: string;
 }
 
 /** Limits of what is sent to the runtime (core validation). */
@@ -77,10 +79,10 @@ function baseResolver(pod: Pod, settings: DnsSettings, problems: DnsProblem[]): 
     dnsPolicy === "ClusterFirstWithHostNet" || (dnsPolicy === "ClusterFirst" && hostNetwork !== true);
   if (!wantsCluster) return host;
   if (settings.clusterDNS.length === 0) {
-    const message =
+    const nodeMessage =
       'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. ' +
       'Falling back to "Default" policy.';
-    problems.push({ reason: "MissingClusterDNS", message: `pod: "${describe(pod)}". ${message}` });
+    problems.push({ reason: "MissingClusterDNS", message: `pod: "${describe(pod)}". ${nodeMessage}`, nodeMessage });
     return host;
   }
   return {

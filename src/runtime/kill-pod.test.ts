@@ -170,6 +170,7 @@ describe("killPod", () => {
     assert.equal(scene.times("exited", "app").length, 1);
     const failure = scene.entries.find(({ what }) => what === "FailedPreStopHook");
     assert.equal(failure?.message, "the preStop hook of container app failed: exited with code 3");
+    assert.equal(failure?.data?.["eventMessage"], "PreStopHook failed: exited with code 3");
   });
 
   test("without any grace no hook runs", async () => {

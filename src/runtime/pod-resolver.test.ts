@@ -44,6 +44,8 @@ test("a missing cluster DNS is told where there is a cluster, servers beyond the
     cluster.entries.map(({ what }) => what),
     ["MissingClusterDNS"],
   );
+  const [told] = cluster.entries;
+  assert.match(JSON.stringify(told?.data?.["nodeMessage"]), /^"kubelet does not have ClusterDNS IP configured/);
   const ofServer = await scene("");
   await ofServer.resolve({}, { "kubernetes.io/config.source": "api" });
   assert.deepEqual(

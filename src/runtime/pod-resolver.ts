@@ -32,7 +32,8 @@ export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<
     // Without a cluster there is no cluster DNS to miss: pods get the node's resolver, as expected there.
     const isOfCluster = pod.metadata.annotations?.[Annotation.configSource] === "api" || node.clusterDomain !== "";
     if (problem.reason === "MissingClusterDNS" && !isOfCluster) continue;
-    journal.record({ kind: "note", what: problem.reason, message: problem.message, pod: podRef(pod) });
+    const { reason: what, message, nodeMessage } = problem;
+    journal.record({ kind: "note", what, message, pod: podRef(pod), ...(nodeMessage && { data: { nodeMessage } }) });
   }
   return config;
 }

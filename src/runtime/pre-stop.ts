@@ -18,13 +18,15 @@ export async function runPreStop(
     await runHook(deps, "preStop", container, handler, cause, signal);
   } catch (error) {
     signal.throwIfAborted();
+    const problem = errorMessage(error);
     deps.journal.record({
       kind: "observation",
       what: "FailedPreStopHook",
-      message: `the preStop hook of container ${container.name} failed: ${errorMessage(error)}`,
+      message: `the preStop hook of container ${container.name} failed: ${problem}`,
       pod: container.pod,
       container: container.name,
       cause,
+      data: { eventMessage: `PreStopHook failed: ${problem}` },
     });
   }
 }
