@@ -43,6 +43,7 @@ import { engineRoutes } from "../server/routes.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
 import { openFigures } from "./node-figures.ts";
 import { openPressure } from "./node-pressure.ts";
+import { startNotes } from "./start-notes.ts";
 
 /** The machine itself. */
 export async function openPorts(): Promise<Ports> {
@@ -73,11 +74,6 @@ export async function openRecorder(
   if (path === undefined || path === "") return undefined;
   return await FlightRecorder.open({ files, clock, log, path: resolve(process.cwd(), path), version });
 }
-
-/** In upstream's words. */
-const cgroupV1Warning =
-  "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to " +
-  "cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
 
 /** Two nodes on one state directory would fight over its manifests and its journal. */
 export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
@@ -159,8 +155,8 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     () => node.isEmpty,
     () => ended.resolve("idle"),
   );
-  const notes: JournalInput[] =
-    ports.cgroups.version === 1 ? [{ kind: "note", what: "CgroupV1", message: cgroupV1Warning }] : [];
+  const facts = { ...parts.config.node, cgroupVersion: ports.cgroups.version };
+  const notes = parts.cluster && (await startNotes(files, facts));
   const pressure = parts.pressure && (await openPressure(parts, parts.pressure, journal));
   const node: Node = new Node(
     {
@@ -176,7 +172,12 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
-    { ...parts, ...(parts.cluster && { cluster: { ...parts.cluster, notes } }), version, record: parts.recorder?.path },
+    {
+      ...parts,
+      ...(parts.cluster && { cluster: { ...parts.cluster, ...(notes && { notes }) } }),
+      version,
+      record: parts.recorder?.path,
+    },
   );
   await node.load();
   const stop = new AbortController();

@@ -41,7 +41,7 @@ test("what happens to containers is told with upstream's reasons and words", () 
     told(outcome("PostStartHook", "failed", "exited with code 1")),
     "Warning FailedPostStartHook: PostStartHook failed: exited with code 1",
   );
-  for (const what of ["CgroupV1", "LifecycleHTTPFallback"]) {
+  for (const what of ["CgroupV1", "CheckLimitsForResolvConf", "LifecycleHTTPFallback"]) {
     assert.equal(told({ kind: "note", what, message: "as it is" }), `Warning ${what}: as it is`);
   }
 });

@@ -39,6 +39,7 @@ const warnings: ReadonlySet<string> = new Set([
   "CertificateNotIssued",
   "CloudMetadataFailed",
   "CgroupV1",
+  "CheckLimitsForResolvConf",
   "ContainerGCFailed",
   "Rebooted",
   "FailedNodeAllocatableEnforcement",
@@ -49,7 +50,12 @@ const warnings: ReadonlySet<string> = new Set([
   "HostIPsIPFamilyMismatch",
 ]);
 /** Entries that say it in upstream's own words, which begin as they begin. */
-const verbatim: ReadonlySet<string> = new Set(["CgroupV1", "LifecycleHTTPFallback", "MissingClusterDNS"]);
+const verbatim: ReadonlySet<string> = new Set([
+  "CgroupV1",
+  "CheckLimitsForResolvConf",
+  "LifecycleHTTPFallback",
+  "MissingClusterDNS",
+]);
 const normals: ReadonlySet<string> = new Set([
   "AdmissionWaits",
   "ResizeStarted",

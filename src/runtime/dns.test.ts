@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../api/pod.ts";
-import { type DnsSettings, parseResolvConf, podDns } from "./dns.ts";
+import { type DnsSettings, parseResolvConf, podDns, resolvConfProblem } from "./dns.ts";
 
 const settings: DnsSettings = {
   clusterDNS: ["10.96.0.10"],
@@ -75,6 +75,21 @@ test("without a cluster server a pod falls back to the node's and is told", () =
   assert.deepEqual(config, host);
   assert.equal(problems[0]?.reason, "MissingClusterDNS");
   assert.match(problems[0].message, /^pod: "p_ns\(u\)"\. kubelet does not have ClusterDNS IP/);
+});
+
+test("a resolver file with more searches than pods may have is a problem, which leaves room for the cluster's", () => {
+  const problem = (domains: readonly string[], clusterDomain = ""): string | undefined =>
+    resolvConfProblem("/r", `search ${domains.join(" ")}\n`, clusterDomain);
+  const all = (count: number, length = 1): string[] => Array.from({ length: count }, () => "a".repeat(length));
+  assert.equal(problem(all(32)), undefined);
+  assert.equal(problem(all(29), "cluster.local"), undefined);
+  assert.match(
+    problem(all(33)) ?? "",
+    /^Resolv\.conf file '\/r' contains search line consisting of more than 32 domains!$/,
+  );
+  assert.match(problem(all(30), "cluster.local") ?? "", /more than 29 domains!$/);
+  assert.match(problem(all(1, 254)) ?? "", /^Resolv\.conf file "\/r" contains a search path .* allowed 253 chars!$/);
+  assert.match(problem(all(10, 250)) ?? "", /search line which length is more than allowed 2048 chars!$/);
 });
 
 test("servers and searches beyond the limits are left out and reported", () => {

@@ -28,6 +28,26 @@ const maxSearchCharacters = 2048;
 /** glibc 2.28 aborts on a longer one. */
 const maxSearchLength = 253;
 
+/** Longest resolver file that is read (upstream's dns.go). */
+export const maxResolvConfBytes = 10 * 1024 * 1024;
+/** Search domains of a cluster, which come before the node's. */
+const clusterSearchCount = 3;
+
+/** Why pods can't have all search domains of the node's resolver file, in upstream's words; undefined: they can. Pure. */
+export function resolvConfProblem(path: string, text: string, clusterDomain: string): string | undefined {
+  const { searches } = parseResolvConf(text);
+  const count = maxSearches - (clusterDomain === "" ? 0 : clusterSearchCount);
+  if (searches.length > count) {
+    return `Resolv.conf file '${path}' contains search line consisting of more than ${count} domains!`;
+  }
+  if (searches.some(({ length }) => length > maxSearchLength)) {
+    const problem = `contains a search path which length is more than allowed ${maxSearchLength} chars!`;
+    return `Resolv.conf file "${path}" ${problem}`;
+  }
+  if (searches.join(" ").length <= maxSearchCharacters) return undefined;
+  return `Resolv.conf file '${path}' contains search line which length is more than allowed ${maxSearchCharacters} chars!`;
+}
+
 interface Resolver {
   readonly servers: readonly string[];
   readonly searches: readonly string[];

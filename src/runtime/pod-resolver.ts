@@ -1,12 +1,9 @@
 import type { Pod } from "../api/pod.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
-import { podDns } from "./dns.ts";
+import { maxResolvConfBytes, podDns } from "./dns.ts";
 import { Annotation } from "./labels.ts";
 import { podRef } from "./pod-ref.ts";
 import type { DnsConfig } from "./sandbox-config.ts";
-
-/** Longest resolver file that is read (upstream's dns.go). */
-const maxResolvConfBytes = 10 * 1024 * 1024;
 
 /** What making a pod's resolver needs. */
 export interface ResolverDependencies {
