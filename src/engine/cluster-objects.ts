@@ -32,6 +32,8 @@ export interface ClusterObjectsDependencies {
   /** Where services are remembered. */
   readonly servicesFile: string;
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
+  /** Something else of what the pod refers to has come. */
+  readonly wake: (uid: string, cause: Cause) => void;
 }
 
 /** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens, services and runtime classes. */
@@ -47,7 +49,10 @@ export class ClusterObjects {
     const { journal, objectsChanged } = deps;
     const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
     this.#objects = new ApiObjects({ journal, watch, objectsChanged });
-    this.#tokens = new ServiceAccountTokens(deps);
+    this.#tokens = new ServiceAccountTokens({
+      ...deps,
+      renewed: ({ metadata: { uid } }, cause) => deps.wake(uid, cause),
+    });
     const account = (pod: Pod): PullAccount | undefined =>
       pullAccount({ client: deps.client, tokens: this.#tokens }, pod);
     const services = new Collection<Service>();
@@ -68,7 +73,10 @@ export class ClusterObjects {
 
   /** Keeps up with services and runtime classes until the signal aborts; then nothing is watched any more. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    using _stop = onAbort(signal, () => this.#objects.stop());
+    using _stop = onAbort(signal, () => {
+      this.#objects.stop();
+      this.#tokens.stop();
+    });
     const withAddress = { name: "services", resource: serviceResource, fieldSelector: "spec.clusterIP!=None" };
     const classes = { name: "runtime classes", resource: runtimeClasses };
     await Promise.all([

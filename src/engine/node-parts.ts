@@ -55,8 +55,9 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
   const watching = { clock, random, journal, log, news };
   const servicesFile = `${setup.config.node.rootDirectory}/podwright/services.json`;
   const remembering = { files: ports.files, servicesFile };
+  const telling = { objectsChanged, wake: (uid: string, cause: Cause) => kubelet.wake(uid, cause) };
   const objects =
-    setup.cluster && new ClusterObjects({ ...watching, ...remembering, client: setup.cluster.client, objectsChanged });
+    setup.cluster && new ClusterObjects({ ...watching, ...remembering, ...telling, client: setup.cluster.client });
   const onUpdate = (update: PodUpdate): void => {
     objects?.wanted(update);
     kubelet.handle(update);

@@ -60,7 +60,7 @@ describe("ApiObjects", () => {
     const { objects, watch, changed } = bound(new World());
     objects.add(pod("u", "settings"));
     assert.throws(() => objects.configMap("ns", "settings"), /failed to sync configmap cache: .*not known yet/);
-    const known = objects.known("u");
+    const known = objects.known("ns", pod("u", "settings").spec);
     watch("ConfigMap ns/settings").set(settings({ a: "1" }));
     await known;
     assert.equal(objects.configMap("ns", "settings")?.data.get("a"), "1");

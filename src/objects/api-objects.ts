@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.ts";
 import { type ApiObject, decoder, type Resource } from "../api-client/resource.ts";
 import { StringMap } from "../api/meta.ts";
-import type { Pod } from "../api/pod.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
@@ -84,10 +84,7 @@ export class ApiObjects {
     if (this.#stopped) return;
     const { uid, namespace } = pod.metadata;
     const { configMaps, secrets } = referencedObjects(pod.spec);
-    const keys = new Set([
-      ...[...configMaps].map((name) => keyOf("ConfigMap", namespace, name)),
-      ...[...secrets].map((name) => keyOf("Secret", namespace, name)),
-    ]);
+    const keys = keysIn(namespace, pod.spec);
     const before = this.#keysOf.get(uid) ?? new Set();
     this.#keysOf.set(uid, keys);
     for (const name of configMaps) this.#use("ConfigMap", namespace, name, uid);
@@ -106,9 +103,9 @@ export class ApiObjects {
     return this.#keysOf.has(uid);
   }
 
-  /** Resolves once it is known of all that the pod refers to what it holds, or that it is not there. */
-  async known(uid: string): Promise<void> {
-    for (const key of this.#keysOf.get(uid) ?? []) await this.#watched.get(key)?.known.promise;
+  /** Resolves once it is known of all that a part of a pod's spec refers to what it holds, or that it is not there. */
+  async known(namespace: string, part: Partial<PodSpec>): Promise<void> {
+    for (const key of keysIn(namespace, part)) await this.#watched.get(key)?.known.promise;
   }
 
   /** @throws NotKnownYetError while the API server has not said yet whether there is one */
@@ -216,6 +213,14 @@ const secrets: Resource<z.infer<typeof Secret>> = {
   kind: "Secret",
   decode: decoder(Secret, "Secret"),
 };
+
+function keysIn(namespace: string, part: Partial<PodSpec>): Set<string> {
+  const { configMaps: maps, secrets: secretNames } = referencedObjects(part);
+  return new Set([
+    ...[...maps].map((name) => keyOf("ConfigMap", namespace, name)),
+    ...[...secretNames].map((name) => keyOf("Secret", namespace, name)),
+  ]);
+}
 
 function keyOf(kind: Kind, namespace: string, name: string): string {
   return `${kind} ${namespace}/${name}`;

@@ -1,8 +1,9 @@
 import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
+import type { ConfigMapContent, NeededObjects, ObjectLookup, SecretContent } from "../runtime/environment.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import { NotKnownYetError } from "../runtime/container-config-error.ts";
 import type { ServiceMemory } from "./service-memory.ts";
@@ -12,7 +13,7 @@ import { Collection } from "./collection.ts";
 import type { RuntimeClass } from "./runtime-classes.ts";
 import { type Service, serviceVariables } from "./service-variables.ts";
 
-/** How long a start waits for what its pod refers to; after that it says what is missing, and is tried again. */
+/** How long a start waits for what it needs of its pod's objects; after that it says what is missing, and is tried again. */
 const settleLimitMs = 5000;
 /** As upstream's first retry of a volume. */
 const firstTokenRetryMs = 500;
@@ -22,7 +23,7 @@ export class PodObjects implements ObjectLookup {
   /** The pod's service account, for who knows credentials of registries. */
   readonly account: (pod: Pod) => PullAccount | undefined;
   readonly services: Collection<Service>;
-  readonly #remembered: Pick<ServiceMemory, "all">;
+  readonly #remembered: Pick<ServiceMemory, "all" | "known">;
   readonly runtimeClasses = new Collection<RuntimeClass>();
   readonly #clock: Clock;
   readonly #objects: ApiObjects;
@@ -33,7 +34,7 @@ export class PodObjects implements ObjectLookup {
     objects: ApiObjects,
     tokens: ServiceAccountTokens,
     account: (pod: Pod) => PullAccount | undefined,
-    known: { readonly services: Collection<Service>; readonly memory: Pick<ServiceMemory, "all"> },
+    known: { readonly services: Collection<Service>; readonly memory: Pick<ServiceMemory, "all" | "known"> },
   ) {
     this.services = known.services;
     this.#remembered = known.memory;
@@ -51,8 +52,11 @@ export class PodObjects implements ObjectLookup {
     return this.#objects.secret(namespace, name);
   }
 
-  serviceAccountToken(pod: Pod, source: TokenSource): ReturnType<ServiceAccountTokens["get"]> {
-    return this.#tokens.get(pod, source);
+  /** @throws NotKnownYetError like {@link configMap} */
+  serviceAccountToken(pod: Pod, source: TokenSource): NonNullable<ReturnType<ServiceAccountTokens["get"]>> {
+    const found = this.#tokens.get(pod, source);
+    if (found === undefined) throw new NotKnownYetError("the API server has not answered for a token yet");
+    return found;
   }
 
   /** @throws NotKnownYetError while the API server has not said which services there are; static pods run without */
@@ -68,16 +72,16 @@ export class PodObjects implements ObjectLookup {
     return this.runtimeClasses.get(runtimeClass)?.handler;
   }
 
-  async settle(pod: Pod, signal: AbortSignal): Promise<void> {
+  async settle(pod: Pod, { spec, tokensOf, services }: NeededObjects, signal: AbortSignal): Promise<void> {
     if (!this.#objects.has(pod.metadata.uid)) return;
     const what = `what pod ${pod.metadata.namespace}/${pod.metadata.name} refers to`;
     try {
       await withDeadline(this.#clock, what, settleLimitMs, signal, async (limited) => {
         await Promise.all([
-          this.#objects.known(pod.metadata.uid),
-          this.services.known,
-          pod.spec.runtimeClassName ? this.runtimeClasses.known : undefined,
-          this.#haveTokens(pod, limited),
+          this.#objects.known(pod.metadata.namespace, spec),
+          services && (services === "live" ? this.services.known : this.#remembered.known),
+          spec.runtimeClassName ? this.runtimeClasses.known : undefined,
+          tokensOf && this.#haveTokens(pod, tokensOf, limited),
         ]);
       });
     } catch (error) {
@@ -85,11 +89,15 @@ export class PodObjects implements ObjectLookup {
     }
   }
 
+  renew(pod: Pod): void {
+    if (this.#objects.has(pod.metadata.uid)) this.#tokens.renew(pod);
+  }
+
   /** A server that refuses one at first, as it does until it knows whose pod it is, is asked again after a moment. */
-  async #haveTokens(pod: Pod, signal: AbortSignal): Promise<void> {
+  async #haveTokens(pod: Pod, volumes: readonly Volume[], signal: AbortSignal): Promise<void> {
     for (let pauseMs = firstTokenRetryMs; ; pauseMs *= 2) {
-      await this.#tokens.refresh(pod, signal);
-      if (this.#tokens.has(pod)) return;
+      await this.#tokens.refresh(pod, volumes, signal);
+      if (this.#tokens.has(pod, volumes)) return;
       await this.#clock.sleep("another try for a token", pauseMs, signal);
     }
   }

@@ -1,26 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { settle } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
+import type { Pod } from "../api/pod.ts";
 import { ServiceAccountTokens } from "./service-account-tokens.ts";
 
 const source = { path: "token", expirationSeconds: 3607 };
-const pod = podWith({
-  serviceAccountName: "robot",
-  volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: source }] } }],
-});
+const volumes = [{ name: "v", projected: { sources: [{ serviceAccountToken: source }] } }];
+const pod = podWith({ serviceAccountName: "robot", volumes });
 const { signal } = new AbortController();
 
 class World {
   readonly kube = new ScriptedKube();
   readonly journal = new MemoryRecorder();
+  readonly renewed: string[] = [];
   readonly tokens: ServiceAccountTokens;
 
   constructor() {
     const { kube, journal } = this;
     const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count) };
-    this.tokens = new ServiceAccountTokens({ client: kube.client(), clock: kube.clock, random, journal });
+    const renewed = (renewedPod: Pod): void => void this.renewed.push(renewedPod.metadata.uid);
+    this.tokens = new ServiceAccountTokens({ client: kube.client(), clock: kube.clock, random, journal, renewed });
   }
 
   /** @param skewMs how far the server's clock is ahead */
@@ -34,8 +36,8 @@ class World {
 
 test("a token is asked for its pod, used, and renewed after four fifths of its life", async () => {
   const world = new World();
-  assert.ok("problem" in world.tokens.get(pod, source));
-  const first = world.tokens.refresh(pod, signal);
+  assert.equal(world.tokens.get(pod, source), undefined);
+  const first = world.tokens.refresh(pod, volumes, signal);
   assert.deepEqual(await world.answer("one"), {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",
@@ -48,10 +50,10 @@ test("a token is asked for its pod, used, and renewed after four fifths of its l
   await first;
   assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
   await world.kube.clock.advance(2_879_000);
-  await world.tokens.refresh(pod, signal);
+  await world.tokens.refresh(pod, volumes, signal);
   assert.ok(await world.kube.isQuiet());
   await world.kube.clock.advance(1000);
-  const second = world.tokens.refresh(pod, signal);
+  const second = world.tokens.refresh(pod, volumes, signal);
   await world.answer("two");
   await second;
   assert.deepEqual(world.tokens.get(pod, source), { token: "two" });
@@ -60,15 +62,15 @@ test("a token is asked for its pod, used, and renewed after four fifths of its l
 
 test("a token that can't be renewed is used until it is over, and then it is said why there is none", async () => {
   const world = new World();
-  const first = world.tokens.refresh(pod, signal);
+  const first = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
   await first;
   await world.kube.clock.advance(3_000_000);
-  const failing = world.tokens.refresh(pod, signal);
+  const failing = world.tokens.refresh(pod, volumes, signal);
   await (await world.kube.next()).json({ kind: "Status", message: "away", code: 503 }, 503);
   await failing;
   assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
-  await world.tokens.refresh(pod, signal);
+  await world.tokens.refresh(pod, volumes, signal);
   assert.ok(await world.kube.isQuiet(), "not asked again at once");
   await world.kube.clock.advance(600_000);
   assert.match(JSON.stringify(world.tokens.get(pod, source)), /failed to fetch token: POST .*: away/);
@@ -76,16 +78,16 @@ test("a token that can't be renewed is used until it is over, and then it is sai
 
 test("a server that asks to wait with a token is asked no sooner, and that is told", async () => {
   const world = new World();
-  const refused = world.tokens.refresh(pod, signal);
+  const refused = world.tokens.refresh(pod, volumes, signal);
   const busy = { kind: "Status", message: "busy", code: 429 };
   await (await world.kube.next()).json(busy, 429, { "retry-after": "30" });
   await refused;
   assert.match(JSON.stringify(world.tokens.get(pod, source)), /: busy; the API server asks to wait 30 s/);
   await world.kube.clock.advance(29_999);
-  await world.tokens.refresh(pod, signal);
+  await world.tokens.refresh(pod, volumes, signal);
   assert.ok(await world.kube.isQuiet());
   await world.kube.clock.advance(1);
-  const second = world.tokens.refresh(pod, signal);
+  const second = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
   await second;
 });
@@ -96,23 +98,69 @@ for (const [where, skewMs] of [
 ] as const) {
   test(`a token of a server whose clock is two hours ${where} is good for as long as the server says`, async () => {
     const world = new World();
-    const first = world.tokens.refresh(pod, signal);
+    const first = world.tokens.refresh(pod, volumes, signal);
     await world.answer("one", skewMs);
     await first;
     await world.kube.clock.advance(2_879_000);
-    await world.tokens.refresh(pod, signal);
+    await world.tokens.refresh(pod, volumes, signal);
     assert.ok(await world.kube.isQuiet(), "not asked for again");
     assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
     await world.kube.clock.advance(721_000);
-    assert.ok("problem" in world.tokens.get(pod, source), "it is over");
+    assert.equal(world.tokens.get(pod, source), undefined, "it is over");
   });
 }
 
 test("a pod that is gone leaves no token behind", async () => {
   const world = new World();
-  const first = world.tokens.refresh(pod, signal);
+  const first = world.tokens.refresh(pod, volumes, signal);
   await world.answer("one");
   await first;
   world.tokens.remove("u");
-  assert.ok("problem" in world.tokens.get(pod, source));
+  assert.equal(world.tokens.get(pod, source), undefined);
+});
+
+for (const how of ["is waited for", "is renewed"] as const) {
+  test(`a token that ${how} while its pod goes is not remembered when it comes`, async () => {
+    const world = new World();
+    const asked = how === "is renewed" ? world.tokens.renew(pod) : world.tokens.refresh(pod, volumes, signal);
+    const request = await world.kube.next();
+    world.tokens.remove("u");
+    await request.json({ spec: { expirationSeconds: 3600 }, status: { token: "late" } }).catch(() => {});
+    await asked;
+    await settle();
+    assert.equal(world.tokens.get(pod, source), undefined);
+    assert.deepEqual(world.renewed, []);
+  });
+}
+
+test("a token that is renewed holds nobody up, is asked for once, and its pod is looked at when it has come", async () => {
+  const world = new World();
+  world.tokens.renew(pod);
+  world.tokens.renew(pod);
+  await world.answer("one");
+  await settle();
+  assert.deepEqual(world.tokens.get(pod, source), { token: "one" });
+  assert.deepEqual(world.renewed, ["u"]);
+  world.tokens.renew(pod);
+  assert.ok(await world.kube.isQuiet(), "it is good");
+  assert.deepEqual(world.renewed, ["u"]);
+});
+
+test("a token that is refused when it is to be renewed is asked for again ten seconds later, not before", async () => {
+  const world = new World();
+  world.tokens.renew(pod);
+  await (await world.kube.next()).json({ kind: "Status", message: "away", code: 503 }, 503);
+  await world.kube.clock.advance(9999);
+  world.tokens.renew(pod);
+  assert.ok(await world.kube.isQuiet());
+  await world.kube.clock.advance(1);
+  world.tokens.renew(pod);
+  await world.answer("one");
+});
+
+test("a node that ends asks for no token any more", async () => {
+  const world = new World();
+  world.tokens.stop();
+  world.tokens.renew(pod);
+  assert.ok(await world.kube.isQuiet());
 });

@@ -4,8 +4,9 @@ import type { ApiObject, Resource } from "../api-client/resource.ts";
 import { ApiDecodeError, askedPauseMs } from "../api-client/api-error.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
+import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { PodRef, Recorder } from "../journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -65,6 +66,8 @@ export interface TokenDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly journal: Recorder;
+  /** Told of a pod that has got what was asked for while nobody waited. */
+  readonly renewed: (pod: Pod, cause: Cause) => void;
 }
 
 /** Tokens of pods' service accounts, each bound to its pod, asked for when they are needed and renewed in time. */
@@ -75,27 +78,43 @@ export class ServiceAccountTokens {
   readonly #failedAtMs = new Map<string, number>();
   /** Monotonic ms until when the server asks not to be asked. */
   readonly #pausedUntilMs = new Map<string, number>();
+  readonly #renewing = new Set<string>();
+  /** By pod: aborts with the pod, and all that is asked for it. */
+  readonly #lives = new Map<string, AbortController>();
+  #stopped = false;
 
   constructor(deps: TokenDependencies) {
     this.#deps = deps;
   }
 
-  /** The token, or why there is none. Never throws. */
-  get(pod: Pod, source: TokenSource): { readonly token: string } | { readonly problem: string } {
+  /** The token, or why there is none; undefined: nothing is known. Never throws. */
+  get(pod: Pod, source: TokenSource): { readonly token: string } | { readonly problem: string } | undefined {
     const key = keyOf(pod, source);
     const found = this.#tokens.get(key);
     if (found !== undefined && found.expiresAtMs > this.#deps.clock.monotonic()) return { token: found.token };
-    return { problem: this.#problems.get(key) ?? "the token was not asked for yet" };
+    const problem = this.#problems.get(key);
+    return problem === undefined ? undefined : { problem };
   }
 
-  /** Asks for those of the pod's tokens that it has not, or that have to be renewed. Rejects only for the signal. */
-  async refresh(pod: Pod, signal: AbortSignal): Promise<void> {
-    await Promise.all(sourcesOf(pod).map((source) => this.#refresh(pod, source, signal)));
+  /** Asks for those of the volumes' tokens that the pod has not, or that have to be renewed. Rejects only for the signal. */
+  async refresh(pod: Pod, volumes: readonly Volume[], signal: AbortSignal): Promise<void> {
+    await Promise.all(sourcesOf(volumes).map((source) => this.#refresh(pod, source, signal)));
   }
 
-  /** Whether the pod has all that it asks for. */
-  has(pod: Pod): boolean {
-    return sourcesOf(pod).every((source) => "token" in this.get(pod, source));
+  /** The same for all of the pod, and waits for nothing. */
+  renew(pod: Pod): void {
+    for (const source of sourcesOf(pod.spec.volumes ?? [])) {
+      const key = keyOf(pod, source);
+      const failedAtMs = this.#failedAtMs.get(key) ?? Number.NEGATIVE_INFINITY;
+      if (this.#renewing.has(key) || this.#deps.clock.monotonic() - failedAtMs < retryMs) continue;
+      this.#renewing.add(key);
+      void this.#renew(pod, source).finally(() => this.#renewing.delete(key));
+    }
+  }
+
+  /** Whether the pod has all that the volumes ask for. */
+  has(pod: Pod, volumes: readonly Volume[]): boolean {
+    return sourcesOf(volumes).every((source) => "token" in (this.get(pod, source) ?? {}));
   }
 
   /** Asks for one token, unless there is one that is good. Rejects only for the signal. */
@@ -103,11 +122,40 @@ export class ServiceAccountTokens {
     await this.#refresh(pod, source, signal);
   }
 
-  /** The pod is gone, and its tokens with it. */
+  /** The pod is gone, and its tokens with it, also those that are on their way. */
   remove(uid: string): void {
+    this.#lives.get(uid)?.abort(new Error("the pod is gone"));
+    this.#lives.delete(uid);
     for (const map of [this.#tokens, this.#problems, this.#failedAtMs, this.#pausedUntilMs]) {
       for (const key of map.keys()) if (key.startsWith(`${uid} `)) map.delete(key);
     }
+  }
+
+  /** Asks for nothing any more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const life of this.#lives.values()) life.abort(new Error("the node ends"));
+  }
+
+  async #renew(pod: Pod, source: TokenSource): Promise<void> {
+    const key = keyOf(pod, source);
+    const before = this.#tokens.get(key);
+    const { signal } = this.#lifeOf(pod);
+    await this.#refresh(pod, source, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    const after = this.#tokens.get(key);
+    if (after === undefined || after === before) return;
+    this.#deps.renewed(pod, { code: "TokenIssued", message: "a token of the pod's service account was issued" });
+  }
+
+  #lifeOf({ metadata: { uid } }: Pod): AbortController {
+    const known = this.#lives.get(uid);
+    if (known !== undefined) return known;
+    const life = new AbortController();
+    if (this.#stopped) life.abort(new Error("the node ends"));
+    this.#lives.set(uid, life);
+    return life;
   }
 
   async #refresh(pod: Pod, source: TokenSource, signal: AbortSignal): Promise<void> {
@@ -120,8 +168,12 @@ export class ServiceAccountTokens {
     if (found !== undefined && failedAtMs !== undefined && clock.monotonic() - failedAtMs < retryMs) return;
     if ((this.#pausedUntilMs.get(key) ?? 0) > clock.monotonic()) return;
     const [askedMs, askedWallMs] = [clock.monotonic(), clock.now()];
+    const life = this.#lifeOf(pod).signal;
+    using either = eitherSignal(signal, life);
     try {
-      const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, signal);
+      const { token, lifeSeconds } = await this.#request(pod, source, found !== undefined, either.signal);
+      // Nobody would take away what is remembered of a pod that is gone.
+      if (life.aborted) return;
       const lifeMs = (lifeSeconds ?? source.expirationSeconds ?? defaultExpirationSeconds) * 1000;
       const useMs = Math.min(lifeMs * usedPart, longestUseMs) - random.uniform() * jitterMs;
       const times = { expiresAtMs: askedMs + lifeMs, renewAtMs: askedMs + useMs, renewAtWallMs: askedWallMs + useMs };
@@ -131,6 +183,7 @@ export class ServiceAccountTokens {
       this.#pausedUntilMs.delete(key);
     } catch (error) {
       signal.throwIfAborted();
+      if (life.aborted) return;
       // A token that is still good is used on.
       const nowMs = clock.monotonic();
       const pauseMs = askedPauseMs(error);
@@ -174,8 +227,8 @@ export class ServiceAccountTokens {
   }
 }
 
-function sourcesOf({ spec }: Pod): TokenSource[] {
-  return (spec.volumes ?? [])
+function sourcesOf(volumes: readonly Volume[]): TokenSource[] {
+  return volumes
     .flatMap((volume) => volume.projected?.sources ?? [])
     .flatMap(({ serviceAccountToken }) => serviceAccountToken ?? []);
 }

@@ -43,8 +43,8 @@ export function pullAccount(
       const source = { path: "", audience, accountUid };
       await tokens.ask(pod, source, signal);
       const found = tokens.get(pod, source);
-      if ("token" in found) return found.token;
-      throw new Error(found.problem);
+      if (found !== undefined && "token" in found) return found.token;
+      throw new Error(found?.problem ?? "the pod is gone");
     },
   };
 }

@@ -87,7 +87,7 @@ test("a next life knows the services of the last until the server says which the
   await first.clock.advance(60_000);
   await first.end();
   const second = new World(disk);
-  await settle();
+  await second.memory.known;
   assert.ok(second.variables().includes("KUBERNETES_SERVICE_HOST"));
   second.services.replaced([]);
   assert.deepEqual(second.variables(), []);

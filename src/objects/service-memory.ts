@@ -25,6 +25,7 @@ export class ServiceMemory {
   readonly #deps: ServiceMemoryDependencies;
   readonly #path: string;
   readonly #services: Collection<Service>;
+  readonly #known = Promise.withResolvers<void>();
   #remembered: readonly Service[] | undefined;
   #savedVersion = 0;
 
@@ -32,6 +33,12 @@ export class ServiceMemory {
     this.#deps = deps;
     this.#path = path;
     this.#services = services;
+    void services.known.then(() => this.#known.resolve());
+  }
+
+  /** Resolves once {@link all} has an answer. */
+  get known(): Promise<void> {
+    return this.#known.promise;
   }
 
   /** As the API server says, or as an earlier life knew them last; undefined: neither has said. */
@@ -45,6 +52,7 @@ export class ServiceMemory {
     try {
       const text = new TextDecoder().decode(await files.read(this.#path, maxBytes));
       this.#remembered = Services.parse(JSON.parse(text));
+      this.#known.resolve();
     } catch (error) {
       log.debug("no services of an earlier life are known", { error: errorMessage(error) });
     }

@@ -13,7 +13,7 @@ import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { Mount } from "./container-config.ts";
-import type { EnvironmentVariable, ObjectLookup } from "./environment.ts";
+import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./environment.ts";
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
@@ -45,10 +45,11 @@ export interface PodCgroupProvider {
 /** The volumes of pods (src/volumes/). */
 export interface VolumeProvider extends VolumeReader {
   /**
-   * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time.
+   * Brings about what of the pod's volumes is not there or not as it should be; may be called again at any time. First
+   * waits a while for what the start needs and for what volumes need that have nothing yet.
    * @throws VolumeError naming each volume that can't be had and why, or the signal's reason
    */
-  mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes>;
+  mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes>;
   /**
    * The container's mounts of volumes, in the order of its spec. Parts of volumes (`subPath`) are bound to places of
    * their own for this start.

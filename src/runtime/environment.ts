@@ -1,7 +1,7 @@
 import type { Container, EnvVar } from "../api/container.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
-import type { Pod } from "../api/pod.ts";
-import type { EnvVarSource } from "../api/volume.ts";
+import type { Pod, PodSpec } from "../api/pod.ts";
+import type { EnvVarSource, Volume } from "../api/volume.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { type EnvironmentFiles, findVariable } from "./environment-file.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "./downward-api.ts";
@@ -34,7 +34,10 @@ export interface ObjectLookup {
   configMap(namespace: string, name: string): ConfigMapContent | undefined;
   /** Undefined: there is none of that name. */
   secret(namespace: string, name: string): SecretContent | undefined;
-  /** A token of the pod's service account, a secret, or why there is none. */
+  /**
+   * A token of the pod's service account, a secret, or why there is none.
+   * @throws NotKnownYetError while the API server has not answered yet
+   */
   serviceAccountToken?(
     pod: Pod,
     source: {
@@ -49,8 +52,20 @@ export interface ObjectLookup {
   runtimeHandler?(runtimeClass: string): string | undefined;
   /** Variables by which containers find services. */
   serviceVariables?(pod: Pod): readonly { readonly name: string; readonly value: string }[];
-  /** Resolves once all that the pod refers to is known and fresh, or after a while. Rejects with the signal's reason. */
-  settle?(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** Resolves once what is needed of the pod's objects is known, or after a while. Rejects with the signal's reason. */
+  settle?(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void>;
+  /** Asks for what of the pod has to be renewed and waits for nothing: the pod is looked at again when it has come. */
+  renew?(pod: Pod): void;
+}
+
+/** What a start can't do without: nothing else of its pod holds it up. */
+export interface NeededObjects {
+  /** The part of the pod's spec whose ConfigMaps, Secrets and runtime class have to be known. */
+  readonly spec: Partial<PodSpec>;
+  /** Volumes that have to have their tokens. */
+  readonly tokensOf?: readonly Volume[];
+  /** Services as the API server has them, or as this life or an earlier one last knew them. */
+  readonly services?: "live" | "remembered";
 }
 
 export interface EnvironmentInputs extends DownwardApiInputs {

@@ -26,7 +26,7 @@ export async function pullSecretsOf(
 ): Promise<PullSecret[]> {
   const names = new Set((pod.spec.imagePullSecrets ?? []).map(({ name = "" }) => name).filter((name) => name !== ""));
   if (names.size === 0) return [];
-  await deps.objects.settle?.(pod, signal);
+  await deps.objects.settle?.(pod, { spec: { imagePullSecrets: pod.spec.imagePullSecrets } }, signal);
   const secrets: PullSecret[] = [];
   const problems: string[] = [];
   const { namespace } = pod.metadata;

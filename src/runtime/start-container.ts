@@ -164,7 +164,8 @@ async function mountVolumes(
   signal: AbortSignal,
 ): Promise<MountedVolumes> {
   try {
-    return await deps.volumes.mount(pod, start.cause, signal);
+    const spec = { containers: [start.container] };
+    return await deps.volumes.mount(pod, { spec, services: "remembered" }, start.cause, signal);
   } catch (error) {
     if (!(error instanceof VolumeError)) throw error;
     throw new StartError("ContainerCreating", error.message, { cause: error });

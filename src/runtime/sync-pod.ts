@@ -106,7 +106,7 @@ function newSandbox(
         // Before the sandbox, as a pod that waits for a volume needs none, and before a place among the starts: neither
         // costs the runtime anything.
         const [volumes] = await bothEnded(
-          deps.volumes.mount(pod, creation.cause, signal),
+          deps.volumes.mount(pod, { spec: pod.spec, services: "live" }, creation.cause, signal),
           layGround(deps, pod, creation.cause),
         );
         sandbox = { ...(await createSandbox(deps, pod, creation.attempt, creation.cause, place, signal)), volumes };

@@ -51,8 +51,11 @@ export class RunObjects implements ObjectLookup {
   }
 }
 
-/** Names of the ConfigMaps and Secrets that a pod refers to, anywhere in its spec. */
-export function referencedObjects(spec: PodSpec): { readonly configMaps: Set<string>; readonly secrets: Set<string> } {
+/** Names of the ConfigMaps and Secrets that a pod refers to, anywhere in its spec or in a part of that. */
+export function referencedObjects(spec: Partial<PodSpec>): {
+  readonly configMaps: Set<string>;
+  readonly secrets: Set<string>;
+} {
   const configMaps = new Set<string>();
   const secrets = new Set<string>();
   const visit = (value: unknown, field: string): void => {

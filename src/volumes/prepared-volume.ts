@@ -36,6 +36,8 @@ export interface PreparedVolume {
 export interface VolumeContent {
   /** What it is made of, by identity (see payloadInputs). */
   inputs(): readonly unknown[];
+  /** Whether the volume was set up before, whatever its content is. */
+  isThere(): Promise<boolean>;
   /** Whether the volume was set up before and its content is not the one that its objects have by now. */
   isOutdated(): Promise<boolean>;
   update(): Promise<void>;
@@ -162,6 +164,7 @@ function projectingVolume(
     },
     content: {
       inputs: () => payloadInputs(volume, pod, settings.payload),
+      isThere: async () => (await isEmptyDirReady(deps, empty)) && (await writer.hasContent()),
       async isOutdated() {
         if (!(await isEmptyDirReady(deps, empty))) return false;
         const files = attempt(payload);

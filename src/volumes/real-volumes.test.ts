@@ -17,7 +17,7 @@ import {
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { cause, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemMounts } from "../linux/mounts.ts";
@@ -114,7 +114,7 @@ test("a memory volume is a tmpfs of its size limit, and a secret is not on the d
       { name: "m", emptyDir: { medium: "Memory", sizeLimit: "2Mi" } },
       { name: "s", secret: { secretName: "s", defaultMode: 0o400 } },
     ]);
-    const mounted = await volumes.manager.mount(pod, cause, signal);
+    const mounted = await volumes.manager.mount(pod, needs, cause, signal);
     const memory = mounted.get("m")?.hostPath ?? "";
     const { bsize, blocks, type } = statfsSync(memory);
     assert.equal(bsize * blocks, 2 * 1024 * 1024);
@@ -143,7 +143,7 @@ test("fsGroup: a process of the group writes to emptyDirs and reads what comes f
       ],
       { securityContext: { fsGroup: 2000 } },
     );
-    const mounted = await volumes.manager.mount(pod, cause, signal);
+    const mounted = await volumes.manager.mount(pod, needs, cause, signal);
     const stat = (name: string): string => {
       const { gid, mode } = lstatSync(mounted.get(name)?.hostPath ?? "");
       return `${gid} ${(mode & 0o7777).toString(8)}`;
@@ -161,7 +161,7 @@ test(
   async () => {
     await withVolumes(async (volumes) => {
       const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
-      const mounted = await volumes.manager.mount(pod, cause, signal);
+      const mounted = await volumes.manager.mount(pod, needs, cause, signal);
       const volume = mounted.get("v")?.hostPath ?? "";
       const outside = `${volumes.root}/outside`;
       mkdirSync(`${outside}/sub`, { recursive: true });
@@ -203,7 +203,7 @@ test("what is bound stays what was opened: a later link in the pod's volume chan
       { name: "v", emptyDir: {} },
       { name: "c", configMap: { name: "c" } },
     ]);
-    const mounted = await volumes.manager.mount(pod, cause, signal);
+    const mounted = await volumes.manager.mount(pod, needs, cause, signal);
     const volume = mounted.get("v")?.hostPath ?? "";
     const volumeMounts = [
       { name: "v", mountPath: "/m", subPath: "part" },
@@ -226,7 +226,7 @@ test("what is bound stays what was opened: a later link in the pod's volume chan
 test("a pod that mounted something in its volume loses the mount, not what is mounted", options, async () => {
   await withVolumes(async (volumes) => {
     const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
-    const volume = (await volumes.manager.mount(pod, cause, signal)).get("v")?.hostPath ?? "";
+    const volume = (await volumes.manager.mount(pod, needs, cause, signal)).get("v")?.hostPath ?? "";
     const precious = `${volumes.root}/precious`;
     mkdirSync(precious);
     writeFileSync(`${precious}/file`, "kept");

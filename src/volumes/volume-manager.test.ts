@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { cause, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { cause, needs, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Volume } from "../api/volume.ts";
 import { NotKnownYetError } from "../runtime/container-config-error.ts";
@@ -61,7 +61,7 @@ function filled(): Fixture {
 
 test("every kind of volume is where upstream has it, with its modes", async () => {
   const fixture = filled();
-  const mounted = await fixture.manager.mount(podOfVolumes(everyKind), cause, signal);
+  const mounted = await fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal);
   const below = `${root}/pods/u/volumes/kubernetes.io~`;
   assert.deepEqual(Object.fromEntries([...mounted].map(([name, volume]) => [name, volume.hostPath])), {
     scratch: `${below}empty-dir/scratch`,
@@ -93,7 +93,7 @@ test("every kind of volume is where upstream has it, with its modes", async () =
 
 test("secrets, downward API and memory volumes are on tmpfs that is not swapped, within their limit", async () => {
   const fixture = filled();
-  await fixture.manager.mount(podOfVolumes(everyKind), cause, signal);
+  await fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal);
   const mounts = (await fixture.mounts.list()).map(({ target, fileSystem, options }) => {
     return `${target.split("~")[1]} ${fileSystem} ${options.join()}`;
   });
@@ -112,7 +112,7 @@ test("a kernel without noswap gets the volume all the same, and it is said", asy
     if (point.options.includes("noswap")) throw new Error("mount: bad option");
     await mount(point);
   };
-  await fixture.manager.mount(podOfVolumes([{ name: "m", emptyDir: { medium: "Memory" } }]), cause, signal);
+  await fixture.manager.mount(podOfVolumes([{ name: "m", emptyDir: { medium: "Memory" } }]), needs, cause, signal);
   assert.equal((await fixture.mounts.list()).length, 1);
   assert.ok(fixture.entries.some((entry) => entry.what === "PossibleMemoryBackedVolumesOnDisk"));
 });
@@ -120,14 +120,14 @@ test("a kernel without noswap gets the volume all the same, and it is said", asy
 test("each volume is an action of the journal; what is there already is none, in the next life too", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  await fixture.manager.mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
   assert.deepEqual(
     fixture.outcomes,
     everyKind.map(() => "MountVolume done"),
   );
   assert.ok(fixture.entries.every((entry) => entry.kind !== "action" || entry.cause === cause));
-  await fixture.manager.mount(pod, cause, signal);
-  await fixture.restart().mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
+  await fixture.restart().mount(pod, needs, cause, signal);
   assert.equal(fixture.outcomes.length, everyKind.length);
   assert.equal((await fixture.mounts.list()).length, 4, "nothing is mounted twice");
 });
@@ -135,11 +135,11 @@ test("each volume is an action of the journal; what is there already is none, in
 test("the content of an emptyDir outlives restarts of podwright; memory that a reboot emptied is mounted again", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  const mounted = await fixture.manager.mount(pod, cause, signal);
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   const scratch = mounted.get("scratch")?.hostPath ?? "";
   await fixture.files.write(`${scratch}/mine`, "kept", 0o600);
   for (const { target } of await fixture.mounts.list()) await fixture.mounts.unmount(target);
-  await fixture.restart().mount(pod, cause, signal);
+  await fixture.restart().mount(pod, needs, cause, signal);
   assert.equal(await fixture.text("kubernetes.io~empty-dir/scratch/mine"), "kept");
   assert.equal((await fixture.mounts.list()).length, 4);
 });
@@ -147,7 +147,7 @@ test("the content of an emptyDir outlives restarts of podwright; memory that a r
 test("a volume that can't be had is named with its reason, the others are there, and no value is told", async () => {
   const fixture = filled();
   fixture.objects.remove("settings");
-  await assert.rejects(fixture.manager.mount(podOfVolumes(everyKind), cause, signal), {
+  await assert.rejects(fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal), {
     name: "VolumeError",
     message:
       'MountVolume.SetUp failed for volume "all" : configmap "settings" not found; ' +
@@ -162,7 +162,7 @@ test("a volume that can't be had is named with its reason, the others are there,
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
   assert.equal(await fixture.mode("volumes/kubernetes.io~configmap/settings"), undefined, "nothing is half there");
   fixture.objects.setConfigMap("settings", { level: "info" });
-  await fixture.manager.mount(podOfVolumes(everyKind), cause, signal);
+  await fixture.manager.mount(podOfVolumes(everyKind), needs, cause, signal);
   assert.equal(await fixture.text("kubernetes.io~configmap/settings/level"), "info");
   assert.ok(!JSON.stringify(fixture.entries).includes("hunter2"));
 });
@@ -179,22 +179,23 @@ test("a hostPath of the wrong type is refused in upstream's words", async () => 
   };
   for (const [type, problem] of Object.entries(cases)) {
     const pod = podOfVolumes([{ name: "h", hostPath: { path: "/dir", type } }]);
-    await assert.rejects(fixture.manager.mount(pod, cause, signal), {
+    await assert.rejects(fixture.manager.mount(pod, needs, cause, signal), {
       message: `MountVolume.SetUp failed for volume "h" : hostPath type check failed: ${problem}`,
     });
   }
   const missing = podOfVolumes([{ name: "h", hostPath: { path: "/none", type: "Directory" } }]);
-  await assert.rejects(fixture.manager.mount(missing, cause, signal), /\/none is not a directory/);
+  await assert.rejects(fixture.manager.mount(missing, needs, cause, signal), /\/none is not a directory/);
   const file = podOfVolumes([{ name: "h", hostPath: { path: "/dir/f", type: "FileOrCreate" } }]);
-  await fixture.manager.mount(file, cause, signal);
+  await fixture.manager.mount(file, needs, cause, signal);
   assert.equal((await fixture.files.stat("/dir/f"))?.mode, 0o644);
-  await fixture.manager.mount(podOfVolumes([{ name: "h", hostPath: { path: "/anything" } }]), cause, signal);
+  await fixture.manager.mount(podOfVolumes([{ name: "h", hostPath: { path: "/anything" } }]), needs, cause, signal);
 });
 
 test("fsGroup owns what the node makes for the pod, and no path of the node", async () => {
   const fixture = filled();
   const mounted = await fixture.manager.mount(
     podOfVolumes(everyKind, { securityContext: { fsGroup: 2000 } }),
+    needs,
     cause,
     signal,
   );
@@ -217,7 +218,7 @@ test("mounts of a container come in the order of its spec, and volumes of object
       { name: "settings", mountPath: "/settings", readOnly: false },
     ],
   };
-  const mounted = await fixture.manager.mount(pod, cause, signal);
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   const below = `${root}/pods/u/volumes/kubernetes.io~`;
   assert.deepEqual(await fixture.manager.mountsFor(pod, container, [], mounted, signal), [
     { containerPath: "/token", hostPath: `${below}secret/token`, readonly: true },
@@ -237,7 +238,7 @@ test("where SELinux is on, a volume is labelled for its pod, a path of the node 
   const node = { rootDirectory: root, hostIPs: [], seLinux: true, resources };
   const manager = fixture.restart({ node });
   const volumeMounts = ["token", "scratch", "node"].map((name) => ({ name, mountPath: `/${name}` }));
-  const mounted = await manager.mount(pod, cause, signal);
+  const mounted = await manager.mount(pod, needs, cause, signal);
   const mounts = await manager.mountsFor(pod, { name: "app", volumeMounts }, [], mounted, signal);
   assert.deepEqual(
     mounts.map(({ selinuxRelabel }) => selinuxRelabel === true),
@@ -248,7 +249,7 @@ test("where SELinux is on, a volume is labelled for its pod, a path of the node 
 test("a part of a volume is mounted from where it is bound; what went wrong with it tells nothing of the node", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  const mounted = await fixture.manager.mount(pod, cause, signal);
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   const volumeMounts = [
     { name: "token", mountPath: "/t" },
     { name: "scratch", mountPath: "/s", subPathExpr: "$(POD)" },
@@ -276,7 +277,7 @@ test("a volume that the pod has not is an error of the container", async () => {
 test("a refresh brings changed objects and labels to the pod, and does nothing while they are the same", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  await fixture.manager.mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
   const before = fixture.entries.length;
   await fixture.manager.refresh(pod, cause, signal);
   assert.equal(fixture.entries.length, before);
@@ -296,7 +297,7 @@ test("a refresh keeps the old files when the object is gone, says so once, and l
   const pod = podOfVolumes(everyKind);
   await fixture.manager.refresh(pod, cause, signal);
   assert.equal(await fixture.mode("volumes/kubernetes.io~configmap"), undefined);
-  await fixture.manager.mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
   fixture.objects.remove("token");
   for (let look = 0; look < 3; look++) await fixture.manager.refresh(pod, cause, signal);
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
@@ -313,7 +314,7 @@ test("a refresh keeps the old files when the object is gone, says so once, and l
 test("a change that came while podwright was down reaches the pod at the first look", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  await fixture.manager.mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
   fixture.objects.setSecret("token", { token: "hunter3" });
   await fixture.restart().refresh(pod, cause, signal);
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter3");
@@ -322,7 +323,7 @@ test("a change that came while podwright was down reaches the pod at the first l
 test("unmount takes away binds, memory and directories, leaves paths of the node, and may be called again", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind);
-  const mounted = await fixture.manager.mount(pod, cause, signal);
+  const mounted = await fixture.manager.mount(pod, needs, cause, signal);
   const volumeMounts = [{ name: "node", mountPath: "/n", subPath: "sub" }];
   await fixture.manager.mountsFor(pod, { name: "app", volumeMounts }, [], mounted, signal);
   await fixture.files.write("/data/precious", "x", 0o600);
@@ -351,7 +352,7 @@ test("a mount that hangs is given up with the names of the volumes, and the next
     { name: "slow", emptyDir: { medium: "Memory" } },
     { name: "quick", emptyDir: {} },
   ]);
-  const first = fixture.manager.mount(pod, cause, signal);
+  const first = fixture.manager.mount(pod, needs, cause, signal);
   first.catch(() => {});
   await fixture.clock.advance(123_000);
   await assert.rejects(first, {
@@ -359,7 +360,7 @@ test("a mount that hangs is given up with the names of the volumes, and the next
     message:
       /^unable to attach or mount volumes: unmounted volumes=\[slow\]: volumes of pod ns\/p: not done within 123 s$/,
   });
-  const second = fixture.manager.mount(pod, cause, signal);
+  const second = fixture.manager.mount(pod, needs, cause, signal);
   gate.resolve();
   assert.equal((await second).size, 2);
   assert.equal((await fixture.mounts.list()).length, 1, "one mount, not two");
@@ -368,17 +369,21 @@ test("a mount that hangs is given up with the names of the volumes, and the next
 test("after a start without an API server volumes hold what an earlier life wrote, and new ones wait", async () => {
   const fixture = filled();
   const pod = podOfVolumes(everyKind.filter(({ secret, configMap, projected }) => secret ?? configMap ?? projected));
-  await fixture.manager.mount(pod, cause, signal);
+  await fixture.manager.mount(pod, needs, cause, signal);
   const unknown = (): never => {
     throw new NotKnownYetError("not known yet");
   };
   const later = fixture.restart({ objects: { configMap: unknown, secret: unknown } });
-  assert.equal((await later.mount(pod, cause, signal)).size, 3);
+  assert.equal((await later.mount(pod, needs, cause, signal)).size, 3);
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
   const other = { ...pod, metadata: { ...pod.metadata, uid: "v" } };
-  await assert.rejects(later.mount(other, cause, signal), /not known yet/);
+  await assert.rejects(later.mount(other, needs, cause, signal), /not known yet/);
   const known = fixture.restart({
     objects: { configMap: () => undefined, secret: () => undefined },
   });
-  await assert.rejects(known.mount(pod, cause, signal), /not found/, "what is known to be gone is no longer good");
+  await assert.rejects(
+    known.mount(pod, needs, cause, signal),
+    /not found/,
+    "what is known to be gone is no longer good",
+  );
 });

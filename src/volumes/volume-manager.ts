@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import type { VolumeMount } from "../api/volume.ts";
+import type { Volume, VolumeMount } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import { bothEnded } from "../base/side-by-side.ts";
@@ -18,7 +18,7 @@ import type { Mount } from "../runtime/container-config.ts";
 import { ContainerConfigError, NotKnownYetError } from "../runtime/container-config-error.ts";
 import type { VolumeProvider } from "../runtime/dependencies.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/mounted-volumes.ts";
-import type { EnvironmentVariable, ObjectLookup } from "../runtime/environment.ts";
+import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
@@ -113,18 +113,17 @@ export class VolumeManager implements VolumeProvider {
     };
   }
 
-  async mount(pod: Pod, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
+  async mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
     const { clock, objects } = this.#deps;
     const { namespace, name, uid } = pod.metadata;
     const missing = new Set((pod.spec.volumes ?? []).map((volume) => volume.name));
     if (missing.size === 0) {
-      // Its environment and its pulls refer to objects too.
-      await objects.settle?.(pod, signal);
+      await objects.settle?.(pod, needs, signal);
       return new Map();
     }
     try {
       return await withDeadline(clock, `volumes of pod ${namespace}/${name}`, mountLimitMs, signal, async (limited) => {
-        const [paths] = await bothEnded(this.#layOut(uid, limited), objects.settle?.(pod, limited));
+        const [paths] = await bothEnded(this.#layOut(uid, limited), this.#settle(pod, needs, limited));
         limited.throwIfAborted();
         using _turn = await this.#memoryOf(uid).turn.acquire(limited);
         return await this.#mountAll(pod, paths, cause, missing, limited);
@@ -179,7 +178,7 @@ export class VolumeManager implements VolumeProvider {
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
     if (memory.turn.load.held > 0) return true;
-    await this.#deps.objects.settle?.(pod, signal);
+    this.#deps.objects.renew?.(pod);
     using _turn = await memory.turn.acquire(signal);
     const paths = await this.#pathsOf(pod.metadata.uid);
     let isFresh = true;
@@ -216,6 +215,31 @@ export class VolumeManager implements VolumeProvider {
       });
     }
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
+  }
+
+  /**
+   * Waits for what is needed, and what volumes need that have nothing yet. What others hold is good enough for a container
+   * that is run again, all the more without the API server; what has changed comes with a refresh.
+   */
+  async #settle(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void> {
+    const { objects } = this.#deps;
+    if (objects.settle === undefined) return;
+    const paths = await this.#pathsOf(pod.metadata.uid);
+    const empty: Volume[] = [];
+    for (const volume of pod.spec.volumes ?? []) {
+      if (volume.emptyDir !== undefined || volume.hostPath !== undefined) continue;
+      if (!(await this.#holdsContent(pod, volume, paths))) empty.push(volume);
+    }
+    await objects.settle(pod, { ...needs, spec: { volumes: empty, ...needs.spec }, tokensOf: empty }, signal);
+  }
+
+  async #holdsContent(pod: Pod, volume: Volume, paths: VolumePaths): Promise<boolean> {
+    try {
+      return (await prepareVolume(this.#settings, pod, volume, paths).content?.isThere()) ?? true;
+    } catch {
+      // Making it tells what is wrong with it.
+      return false;
+    }
   }
 
   async #layOut(uid: string, signal: AbortSignal): Promise<VolumePaths> {
@@ -282,8 +306,9 @@ export class VolumeManager implements VolumeProvider {
 
   async #refreshVolume(pod: Pod, volume: PreparedVolume, memory: PodMemory, cause: Cause): Promise<void> {
     const { content, name, type } = volume;
-    if (content === undefined || isSame(content.inputs(), memory.contents.get(name))) return;
-    const inputs = content.inputs();
+    const inputs = knownInputs(volume);
+    // What is not known yet wakes the pod when it is.
+    if (content === undefined || inputs === undefined || isSame(inputs, memory.contents.get(name))) return;
     if (await content.isOutdated()) {
       const action = {
         what: "UpdateVolume",

@@ -1,13 +1,16 @@
 import type { Pod } from "../../src/api/pod.ts";
 import type { Volume } from "../../src/api/volume.ts";
 import type { Cause, JournalInput } from "../../src/journal/entry.ts";
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../../src/runtime/environment.ts";
+import type { ConfigMapContent, NeededObjects, ObjectLookup, SecretContent } from "../../src/runtime/environment.ts";
 import { silentLog } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
 import { podWith } from "./pods.ts";
 
 export const cause: Cause = { code: "Test", message: "a test wants it" };
+
+/** Nothing but the volumes. */
+export const needs: NeededObjects = { spec: {} };
 
 /** ConfigMaps and Secrets of namespace `ns` that a test sets; each `set` makes a new object. */
 export class TestObjects implements ObjectLookup {

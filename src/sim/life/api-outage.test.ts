@@ -17,6 +17,18 @@ function podWithToken(name: string): Pod {
   }
 }
 
+/** How long it takes until a container of the pod that crashes now runs again. */
+async function restartMs(world: ClusterScene, uid: string): Promise<number> {
+  const { changes, clock } = world;
+  const [since, beginMs] = [changes.length, clock.nowMs];
+  world.crash(uid);
+  while (!changes.slice(since).some(({ type, podUid }) => type === "created" && podUid === uid)) {
+    await world.pass(50);
+    assert.ok(clock.nowMs - beginMs < minuteMs, `${uid} is restarted`);
+  }
+  return clock.nowMs - beginMs;
+}
+
 async function started(): Promise<ClusterScene> {
   const world = new ClusterScene();
   world.cluster.want(clusterPod("calm"));
@@ -86,6 +98,23 @@ test("podwright that is started anew while the API server is away disturbs nothi
   assert.deepEqual(world.deletions, ["default/deleted"]);
   assert.equal(world.nodeReady, "True");
 });
+
+for (const restarted of [false, true]) {
+  const life = restarted ? "a life that has not seen it" : "a life that knows its objects";
+  test(`containers are restarted at once while the API server is away, in ${life}`, async () => {
+    const world = await started();
+    world.cluster.server.goDown("silent");
+    await world.pass(minuteMs);
+    if (restarted) {
+      world.node.kill();
+      await world.pass(5000);
+      world.node.start();
+    }
+    // Longer than the token is good for. A start that waited for objects would wait five seconds.
+    await world.pass(20 * minuteMs);
+    for (const uid of ["uid-calm", "uid-crashes"]) assert.ok((await restartMs(world, uid)) < 5000, uid);
+  });
+}
 
 test("a restore of the API server's store is noticed: what it undid is undone here, and what comes then is seen", async () => {
   const world = await started();
