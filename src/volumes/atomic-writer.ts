@@ -10,6 +10,8 @@ export interface ProjectedFile {
   readonly data: Uint8Array;
   /** Permission bits. */
   readonly mode: number;
+  /** Whose it is; root's where it isn't said. */
+  readonly uid?: number | undefined;
 }
 
 /** Files by their path in the volume. */
@@ -159,10 +161,11 @@ export class AtomicWriter {
   async #writeFiles(generation: string, wanted: Payload): Promise<void> {
     const { files } = this.#deps;
     await files.makeDirectory(generation, directoryMode);
-    await eachOf(wanted, atOnce, async ([path, { data, mode }]) => {
+    await eachOf(wanted, atOnce, async ([path, { data, mode, uid }]) => {
       const slash = path.lastIndexOf("/");
       if (slash > 0) await files.makeDirectory(`${generation}/${path.slice(0, slash)}`, directoryMode);
       await files.write(`${generation}/${path}`, data, mode);
+      if (uid !== undefined) await files.chown(`${generation}/${path}`, uid, 0);
     });
   }
 

@@ -86,6 +86,28 @@ test("projected sources share one volume, a later one wins, and tokens are refus
   assert.throws(() => filesOf({ projected: { sources: tokens } }), /source serviceAccountToken is not supported/);
 });
 
+test("a token is its pod's user's alone when all containers run as one, and its group's when it has one", () => {
+  const withTokens = { ...objects, serviceAccountToken: () => ({ token: "t" }) };
+  const volume = { name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } };
+  const owner = (spec: Partial<Pod["spec"]>): unknown => {
+    const payload = volumePayload(volume, podWith(spec), { ...inputs, objects: withTokens });
+    const { mode, uid } = payload?.get("t") ?? {};
+    return [mode?.toString(8), uid];
+  };
+  const as = (name: string, runAsUser?: number) => ({ name, securityContext: { runAsUser } });
+  const securityContext = { runAsUser: 1000 };
+  assert.deepEqual(owner({ containers: [{ name: "c" }] }), ["644", undefined]);
+  assert.deepEqual(owner({ containers: [{ name: "c" }], securityContext: { fsGroup: 2000 } }), ["600", undefined]);
+  assert.deepEqual(owner({ containers: [{ name: "c" }], securityContext }), ["600", 1000]);
+  assert.deepEqual(owner({ containers: [as("a", 7), as("b", 7)] }), ["600", 7]);
+  assert.deepEqual(owner({ containers: [as("a", 0)] }), ["600", 0], "root is a user too");
+  assert.deepEqual(owner({ containers: [as("a", 7), { name: "b" }], securityContext }), ["644", undefined]);
+  assert.deepEqual(owner({ containers: [as("a", 7), { name: "b" }] }), ["644", undefined]);
+  for (const more of [{ initContainers: [as("i", 7)] }, { ephemeralContainers: [as("e", 7)] }]) {
+    assert.deepEqual(owner({ ...more, containers: [{ name: "c" }], securityContext }), ["644", undefined]);
+  }
+});
+
 test("inputs stay the same as long as the pod and its objects do", () => {
   const volume: Volume = { name: "v", projected: { sources: [{ configMap: { name: "settings" } }] } };
   const before = payloadInputs(volume, pod, inputs);

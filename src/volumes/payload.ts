@@ -88,13 +88,24 @@ function secretFiles(source: ObjectSource, mode: number | undefined, pod: Pod, i
   return pick(content?.data ?? new Map(), items, mode, optional, missing);
 }
 
-/** As upstream: what the pod's group may read, when it has one, others need not. */
+/**
+ * As upstream: what the pod's user owns or its group may read, others need not. In a user namespace it is the same user:
+ * mounts of such pods map ids.
+ */
 function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { objects }: PayloadInputs): Payload {
   const found = objects.serviceAccountToken?.(pod, source);
   if (found === undefined) throw new VolumeError("projected source serviceAccountToken is not supported here");
   if ("problem" in found) throw new NotNowError(found.problem);
-  const isOfGroup = pod.spec.securityContext?.fsGroup !== undefined;
-  return new Map([[source.path, { data: encoder.encode(found.token), mode: isOfGroup ? 0o600 : mode }]]);
+  const uid = onlyUser(pod);
+  const isOwned = uid !== undefined || pod.spec.securityContext?.fsGroup !== undefined;
+  return new Map([[source.path, { data: encoder.encode(found.token), mode: isOwned ? 0o600 : mode, uid }]]);
+}
+
+/** The user as whom all containers of the pod say that they run; undefined: there is no such one. */
+function onlyUser({ spec }: Pod): number | undefined {
+  const containers = [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
+  const users = new Set(containers.map((each) => each.securityContext?.runAsUser ?? spec.securityContext?.runAsUser));
+  return users.size === 1 ? [...users][0] : undefined;
 }
 
 /** All keys, or those of `items` under the paths given there. */

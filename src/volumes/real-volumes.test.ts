@@ -10,6 +10,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   statfsSync,
   symlinkSync,
   writeFileSync,
@@ -238,3 +239,23 @@ test("a pod that mounted something in its volume loses the mount, not what is mo
     rmSync(precious, { recursive: true });
   });
 });
+
+test("a token's file belongs to the user of its pod's containers, and to its group", options, async () => {
+  await withVolumes(async (volumes) => {
+    const objects = { ...noObjects, serviceAccountToken: () => ({ token: "t" }) };
+    const manager = volumes.restart({ objects });
+    const source = { name: "account", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } };
+    const owner = async (uid: string, securityContext: object): Promise<string> => {
+      const { spec, metadata } = podOfVolumes([source], { securityContext });
+      const mounted = await manager.mount({ spec, metadata: { ...metadata, uid } }, needs, cause, signal);
+      const { mode, uid: user, gid } = statSync(`${mounted.get("account")?.hostPath}/token`);
+      return `${(mode & 0o777).toString(8)} ${user}:${gid}`;
+    };
+    assert.equal(await owner("user", { runAsUser: 1000 }), "600 1000:0");
+    assert.equal(await owner("both", { runAsUser: 1000, fsGroup: 2000 }), "640 1000:2000");
+    assert.equal(await owner("group", { fsGroup: 2000 }), "640 0:2000");
+    assert.equal(await owner("none", {}), "644 0:0");
+  });
+});
+
+const noObjects = { configMap: () => undefined, secret: () => undefined };
