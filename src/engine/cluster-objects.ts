@@ -60,13 +60,16 @@ export class ClusterObjects {
     this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account, { services, memory: this.#memory });
   }
 
-  /** A pod is wanted, before its worker learns of it. */
-  wanted({ op, source, pod }: PodUpdate): void {
-    if (source === "api" && op !== "remove") this.#objects.add(pod);
+  /**
+   * A pod is wanted, before its worker learns of it.
+   * @param hadEnded it had ended before this life of podwright
+   */
+  wanted({ op, source, pod }: PodUpdate, hadEnded: boolean): void {
+    if (source === "api" && op !== "remove" && !hadEnded) this.#objects.add(pod);
   }
 
-  /** Nothing of the pod is left. */
-  gone(uid: string): void {
+  /** The pod has ended for good and its volumes are gone, or nothing of it is left. May be called again and again. */
+  released(uid: string): void {
     this.#objects.remove(uid);
     this.#tokens.remove(uid);
   }

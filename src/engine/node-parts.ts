@@ -59,7 +59,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
   const objects =
     setup.cluster && new ClusterObjects({ ...watching, ...remembering, ...telling, client: setup.cluster.client });
   const onUpdate = (update: PodUpdate): void => {
-    objects?.wanted(update);
+    objects?.wanted(update, kubelet.statuses.hadEnded(update.pod.metadata.uid));
     kubelet.handle(update);
     deps.onUpdate?.(update);
   };
@@ -81,13 +81,16 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
           refreshPlace: async () => cluster?.refreshPlace(),
           runtime: () => cluster?.runtime(),
           networkProblem: () => cluster?.networkProblem(),
-          podReleased: (uid) => cluster?.podReleased(uid),
+          podReleased: (uid) => {
+            objects?.released(uid);
+            cluster?.podReleased(uid);
+          },
         },
       }),
     },
     setup.config,
     (uid) => {
-      objects?.gone(uid);
+      objects?.released(uid);
       cluster?.wantedChanged();
       deps.onPodGone(uid);
     },

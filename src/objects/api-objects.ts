@@ -92,7 +92,7 @@ export class ApiObjects {
     for (const key of before) if (!keys.has(key)) this.#letGo(key, uid);
   }
 
-  /** The pod is gone. */
+  /** The pod is gone, or has ended for good. */
   remove(uid: string): void {
     for (const key of this.#keysOf.get(uid) ?? []) this.#letGo(key, uid);
     this.#keysOf.delete(uid);

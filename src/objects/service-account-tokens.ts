@@ -122,7 +122,7 @@ export class ServiceAccountTokens {
     await this.#refresh(pod, source, signal);
   }
 
-  /** The pod is gone, and its tokens with it, also those that are on their way. */
+  /** The pod is gone, or has ended for good, and its tokens with it, also those that are on their way. */
   remove(uid: string): void {
     this.#lives.get(uid)?.abort(new Error("the pod is gone"));
     this.#lives.delete(uid);

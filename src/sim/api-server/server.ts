@@ -84,6 +84,11 @@ export class SimApiServer {
     for (const cut of [...this.#connections]) cut();
   }
 
+  /** How many watches of a resource are open. */
+  watchesOf(resource: string): number {
+    return [...this.#watches].filter((watch) => watch.resource === resource).length;
+  }
+
   /** @param compacted it has forgotten what changed when */
   comeUp(compacted: boolean): void {
     this.#down = undefined;

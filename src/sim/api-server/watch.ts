@@ -30,6 +30,10 @@ export class Watch {
     this.#sink = sink;
   }
 
+  get resource(): string {
+    return this.#scope.resource;
+  }
+
   /** @throws Refusal (410) when what changed since then was forgotten */
   start(): void {
     const { resource, since, selects } = this.#scope;
