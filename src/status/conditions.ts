@@ -18,11 +18,13 @@ export interface ConditionInputs {
   readonly now: number;
   /** Conditions of a resize, complete. */
   readonly resize?: readonly PodCondition[];
-  /** Why the node took the pod away for the sake of others; undefined: it did not. */
+  /** Why the node has taken the pod away for the sake of others; undefined: it did not, or has said so already. */
   readonly disruption?: string | undefined;
 }
 
 const disruptionTarget = "DisruptionTarget";
+/** Who else takes pods away gives another reason. */
+const disruptionByNode = "TerminationByKubelet";
 
 /** What the kubelet writes; every other condition belongs to somebody else and is kept as it is. */
 export const ownConditions: ReadonlySet<string> = new Set([
@@ -34,6 +36,17 @@ export const ownConditions: ReadonlySet<string> = new Set([
   "PodScheduled",
   restartingCondition,
 ]);
+
+/** Whether the condition says that the node has taken the pod away. Pure. */
+export function isOwnDisruption({ type, reason }: PodCondition): boolean {
+  return type === disruptionTarget && reason === disruptionByNode;
+}
+
+/** Conditions with one in place of that of its type, or behind them. Pure. */
+export function withCondition(conditions: readonly PodCondition[], added: PodCondition): PodCondition[] {
+  const index = conditions.findIndex(({ type }) => type === added.type);
+  return index < 0 ? [...conditions, added] : conditions.with(index, added);
+}
 
 interface Finding {
   readonly status: ConditionStatus;
@@ -47,13 +60,11 @@ interface Finding {
  */
 export function podConditions(inputs: ConditionInputs): PodCondition[] {
   const others = (inputs.previous?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
-  const { disruption } = inputs;
-  // Whoever may take pods away says so in the same condition: it is others' until the node itself does.
-  const foreign = disruption === undefined ? others : others.filter(({ type }) => type !== disruptionTarget);
-  const disrupted: Finding = { status: "True", reason: "TerminationByKubelet", message: disruption ?? "" };
+  // Whoever may take pods away says so in the same condition: it is others' but when the node itself does.
+  const foreign =
+    inputs.disruption === undefined ? others : withCondition(others, disrupted(inputs.disruption, inputs));
   const containersReady = findContainersReady(inputs);
   const own: (readonly [string, Finding])[] = [
-    ...(disruption === undefined ? [] : ([[disruptionTarget, disrupted]] as const)),
     ["PodReadyToStartContainers", { status: hasUsableSandbox(inputs.pod, inputs.podStatus) ? "True" : "False" }],
     ["Initialized", findInitialized(inputs)],
     ["Ready", findReady(inputs, foreign, containersReady)],
@@ -74,6 +85,10 @@ export function hasUsableSandbox(pod: Pod, { sandboxes }: RuntimePodStatus): boo
     newest.hostNetwork === hostNetwork &&
     (hostNetwork || newest.ips.length > 0)
   );
+}
+
+function disrupted(message: string, inputs: ConditionInputs): PodCondition {
+  return condition(disruptionTarget, { status: "True", reason: disruptionByNode, message }, inputs);
 }
 
 function condition(type: string, { status, reason, message }: Finding, inputs: ConditionInputs): PodCondition {

@@ -184,6 +184,33 @@ test("a pod that is being stopped is over when nothing of it runs, and not ready
   assert.deepEqual([over.phase, over.reason], ["Failed", "Evicted"]);
 });
 
+test("that a pod was preempted is told with its end, in place of what others said of its going", () => {
+  const failure = { reason: "Preempting", message: "Preempted in order to admit critical pod" };
+  const [runs, stopped] = [runtimeStatus(pod, [runtimeContainer("c")]), runtimeStatus(pod, [])];
+  const disruption = (status: PodStatus): unknown[] =>
+    (status.conditions ?? []).flatMap(({ type, status: is, reason }) => {
+      return type === "DisruptionTarget" ? [`${is} ${reason}`] : [];
+    });
+  const evicted: PodCondition = {
+    ...{ type: "DisruptionTarget", status: "False", reason: "EvictionByEvictionAPI" },
+    ...{ lastProbeTime: null, lastTransitionTime: null },
+  };
+  for (const [others, before] of [
+    [[], []],
+    [[evicted], ["False EvictionByEvictionAPI"]],
+  ] as const) {
+    const previous = { ...generateAPIPodStatus(statusInputs(pod, { podStatus: runs })), conditions: others };
+    const next = (changed: object) =>
+      generateAPIPodStatus(statusInputs(pod, { failure, podIsTerminal: true, ...changed }));
+    const ending = next({ podStatus: runs, previous, mayRun: true });
+    assert.deepEqual(disruption(ending), before, "it still runs");
+    const over = next({ podStatus: stopped, previous: ending });
+    assert.deepEqual([over.phase, disruption(over)], ["Failed", ["True TerminationByKubelet"]]);
+    const later = next({ podStatus: stopped, previous: { ...over, conditions: [evicted] } });
+    assert.deepEqual(disruption(later), ["False EvictionByEvictionAPI"], "what others say later counts");
+  }
+});
+
 test("a pod that has ended stays as it ended", () => {
   const done = runtimeContainer("c", { state: "exited", reason: "Completed" });
   const succeeded = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [done]) }));

@@ -11,7 +11,7 @@ import { containerStatuses } from "./container-statuses.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
 import { getPhase, isTerminalPhase, phaseAfter } from "./phase.ts";
-import { foreignConditions } from "./status-write.ts";
+import { foreignConditions } from "./merged-conditions.ts";
 
 /**
  * The status of a pod from all that is known of it; pure. Unlike upstream's, a pod that was Running is not Pending
@@ -38,7 +38,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     previous,
     now,
     resize: resizeConditionsOf(inputs),
-    disruption: inputs.failure && disruptionOf(inputs.failure.reason),
+    disruption: disruptionOf(inputs, phase),
   });
   return {
     ...observedGeneration(pod),
@@ -89,8 +89,10 @@ function isTurnedAway({ podStatus, previous }: StatusInputs, phase: PodPhase): b
   return isTerminalPhase(phase) && !wasSeen;
 }
 
-function disruptionOf(reason: string): string | undefined {
-  return reason === preempting.reason ? preempting.disruption : undefined;
+/** As upstream, it is told with the pod's end: until then the pod runs, and others may say why it goes. */
+function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): string | undefined {
+  const ends = isTerminalPhase(phase) && !isTerminalPhase(previous?.phase);
+  return ends && failure?.reason === preempting.reason ? preempting.disruption : undefined;
 }
 
 /** Phases only go forward: Pending, Running, and one of the two ends. */

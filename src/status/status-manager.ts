@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
-import type { ContainerStatus, PodCondition, PodStatus } from "../api/status.ts";
+import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
-import { ownConditions } from "./conditions.ts";
+import { mergedConditions } from "./merged-conditions.ts";
 import { isTerminalPhase, phaseAfter } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
 
@@ -62,12 +62,12 @@ export class StatusManager {
     return known?.version === 0 && isTerminalPhase(known.status.phase);
   }
 
-  /** Conditions that others have written at the API server. True when they are news, of which nobody is told. */
-  adopt(uid: string, foreign: readonly PodCondition[]): boolean {
+  /** Takes over the conditions that others have written at the API server. True when they are news, of which nobody is told. */
+  adopt(uid: string, found: PodStatus | undefined): boolean {
     const before = this.#statuses.get(uid);
-    const known = before?.status.conditions ?? [];
-    const conditions = [...foreign, ...known.filter(({ type }) => ownConditions.has(type))];
-    if (before === undefined || isSame(known, conditions)) return false;
+    if (before === undefined) return false;
+    const conditions = mergedConditions(found, before.status);
+    if (isSame(before.status.conditions ?? [], conditions)) return false;
     this.#statuses.set(uid, { ...before, status: { ...before.status, conditions } });
     return true;
   }

@@ -13,7 +13,7 @@ import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { difference, failuresOf, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
 import { StatusNews } from "./status-news.ts";
-import { foreignConditions, isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
+import { isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
 import { showsEarlierLife } from "./transitions.ts";
 import { WritePlaces } from "./write-places.ts";
 
@@ -121,7 +121,7 @@ export class StatusSync {
   /** Readiness gates are opened at the API server. Of what this life has said nothing yet, all is others'. */
   #adopt(uid: string, status: PodStatus | undefined): void {
     const { statuses, conditionsChanged } = this.#deps;
-    const isNews = statuses.adopt(uid, foreignConditions(status));
+    const isNews = statuses.adopt(uid, status);
     if (status !== undefined && statuses.getVersioned(uid)?.version === 0) statuses.seed(uid, status);
     if (!isNews) return;
     conditionsChanged(uid, { code: "ConditionsChanged", message: "somebody else has changed conditions of the pod" });

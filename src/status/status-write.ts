@@ -1,8 +1,8 @@
 import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
-import type { PodCondition, PodStatus } from "../api/status.ts";
+import type { PodStatus } from "../api/status.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
-import { ownConditions } from "./conditions.ts";
+import { mergedConditions } from "./merged-conditions.ts";
 
 /** Lists of PodStatus that the server merges, by the key of their items. */
 const mergeKeys: MergeKeys = {
@@ -33,19 +33,11 @@ const ownFields = [
 
 /**
  * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
- * kept as the server has them: what is known of them here may be old. The UID makes it a patch of this pod and no other
- * of its name. Pure.
+ * kept as the server has them. The UID makes it a patch of this pod and no other of its name. Pure.
  */
 export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
-  const foreign = foreignConditions(found);
-  const own = (wanted.conditions ?? []).filter(({ type }) => {
-    return ownConditions.has(type) || foreign.every((condition) => condition.type !== type);
-  });
-  const status = strategicPatch(
-    picked(found ?? {}),
-    picked({ ...wanted, conditions: [...foreign, ...own] }),
-    mergeKeys,
-  );
+  const conditions = mergedConditions(found, wanted);
+  const status = strategicPatch(picked(found ?? {}), picked({ ...wanted, conditions }), mergeKeys);
   return status && { metadata: { uid }, status };
 }
 
@@ -59,11 +51,6 @@ export function isPartOf(left: unknown, patch: unknown): boolean {
   }
   if (!isRecord(left)) return left === patch;
   return isRecord(patch) && Object.entries(left).every(([key, value]) => key in patch && isPartOf(value, patch[key]));
-}
-
-/** The conditions that others have written: readiness gates, DisruptionTarget … Pure. */
-export function foreignConditions(status: PodStatus | undefined): PodCondition[] {
-  return (status?.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
 }
 
 function picked(status: Partial<PodStatus>): Record<string, unknown> {
