@@ -107,7 +107,10 @@ export class Cluster implements ClusterHooks {
       ...{ client, clock, journal, log, statuses: kubelet.statuses },
       conditionsChanged: (uid, cause) => kubelet.wake(uid, cause),
       mirrorRefused: (uid) => this.#mirrors.refused(uid),
-      manifestHash: (uid) => kubelet.pod(uid)?.metadata.annotations?.[Annotation.configHash],
+      manifestHash: (uid) => {
+        const pod = kubelet.pod(uid);
+        return pod && isStaticPod(pod) ? pod.metadata.annotations?.[Annotation.configHash] : undefined;
+      },
     });
     this.#images = new NodeImages({ clock, images: cri.images, log }, setup.maxImages, () => this.#node.wake());
     this.#events = new EventRecorder({ client, clock, random, log, nodeName, pod: (uid) => kubelet.pod(uid) });

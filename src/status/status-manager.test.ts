@@ -113,6 +113,19 @@ test("a pod is forgotten when it is removed, and a listener when it is disposed 
   assert.equal(changes.length, 1);
 });
 
+test("who wants to know is told of each pod that is forgotten, once", () => {
+  const { manager } = setUp();
+  const removed: string[] = [];
+  const subscription = manager.onRemove((uid) => removed.push(uid));
+  manager.set(pod, pending, cause);
+  manager.remove("u");
+  manager.remove("u");
+  subscription[Symbol.dispose]();
+  manager.set(pod, pending, cause);
+  manager.remove("u");
+  assert.deepEqual(removed, ["u"]);
+});
+
 test("a status that was made before the server's was known takes over since when it is so", () => {
   const { manager, changes } = setUp();
   manager.set(pod, runningStatus, cause);

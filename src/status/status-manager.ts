@@ -28,6 +28,7 @@ export class StatusManager {
   readonly #journal: Recorder;
   readonly #statuses = new Map<string, VersionedStatus>();
   readonly #listeners = new Set<(change: StatusChange) => void>();
+  readonly #removalListeners = new Set<(uid: string) => void>();
   #lastVersion = 0;
 
   constructor(journal: Recorder) {
@@ -95,13 +96,20 @@ export class StatusManager {
 
   /** Forgets the pod. */
   remove(uid: string): void {
-    this.#statuses.delete(uid);
+    if (!this.#statuses.delete(uid)) return;
+    for (const listener of this.#removalListeners) listener(uid);
   }
 
   /** Calls `listener` after each change, in the order of the changes, until disposed of. It must not throw. */
   onChange(listener: (change: StatusChange) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Calls `listener` with the UID of each pod that is forgotten, likewise. */
+  onRemove(listener: (uid: string) => void): Disposable {
+    this.#removalListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#removalListeners.delete(listener) };
   }
 
   #record(pod: PodRef, before: PodStatus | undefined, after: PodStatus, cause: Cause): void {

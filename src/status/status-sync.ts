@@ -12,6 +12,7 @@ import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { difference, failuresOf, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
+import { StaticNames } from "./static-names.ts";
 import { StatusNews } from "./status-news.ts";
 import { isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";
 import { showsEarlierLife } from "./transitions.ts";
@@ -27,7 +28,7 @@ export interface StatusSyncDependencies {
   readonly conditionsChanged: (uid: string, cause: Cause) => void;
   /** The server does not take what the mirror pod of that UID is to show: it shows an earlier life of its pod. */
   readonly mirrorRefused: (uid: string) => void;
-  /** The hash of the static pod's manifest, by which its mirror pod is known; undefined: it is not on the node. */
+  /** The hash of a static pod's manifest, by which its mirror pod is known; undefined: the node has no such static pod. */
   readonly manifestHash: (uid: string) => string | undefined;
 }
 
@@ -61,9 +62,9 @@ export class StatusSync {
   readonly #deps: StatusSyncDependencies;
   readonly #news: StatusNews;
   readonly #entries = new Map<string, StatusEntry>();
-  /** UIDs of the mirror pods, and those under which the statuses of static pods are kept, by full name. */
+  /** UIDs of the mirror pods, by full name. */
   readonly #mirrors = new Map<string, string>();
-  readonly #statics = new Map<string, ReadonlySet<string>>();
+  readonly #statics = new StaticNames();
   readonly #dirty = new Set<string>();
   readonly #places: WritePlaces;
   readonly #writes = new Set<Promise<void>>();
@@ -85,6 +86,7 @@ export class StatusSync {
   async run(signal: AbortSignal): Promise<void> {
     const ended = Promise.withResolvers<void>();
     using _changes = this.#deps.statuses.onChange((change) => this.#changed(change));
+    using _removals = this.#deps.statuses.onRemove((uid) => this.#statics.remove(uid));
     using _end = onAbort(signal, () => ended.resolve());
     this.#signal = signal;
     this.#pump();
@@ -146,7 +148,7 @@ export class StatusSync {
 
   #changed({ pod, previous, cause }: StatusChange): void {
     const isOwn = this.#entries.has(pod.uid);
-    if (!isOwn) this.#noteStatic(fullName(pod), pod.uid);
+    if (!isOwn && this.#deps.manifestHash(pod.uid) !== undefined) this.#statics.add(fullName(pod), pod.uid);
     const uid = isOwn ? pod.uid : this.#mirrors.get(fullName(pod));
     const entry = uid === undefined ? undefined : this.#entries.get(uid);
     if (uid === undefined || entry === undefined) return;
@@ -187,19 +189,11 @@ export class StatusSync {
     return latest?.version === 0 ? undefined : latest;
   }
 
-  #noteStatic(name: string, uid: string): void {
-    const known = this.#statics.get(name) ?? new Set();
-    if (known.has(uid)) return;
-    const stillThere = [...known].filter((other) => this.#deps.manifestHash(other) !== undefined);
-    this.#statics.set(name, new Set([...stillThere, uid]));
-  }
-
   /** The UID of a mirror pod's static pod. While that takes another's place, both have their name: each has its mirror. */
   #staticOf({ metadata }: ApiPod): string | undefined {
     const hash = metadata.annotations?.[Annotation.configMirror];
     if (hash === undefined) return undefined;
-    const uids = this.#statics.get(fullName(metadata)) ?? [];
-    return [...uids].findLast((uid) => this.#deps.manifestHash(uid) === hash);
+    return this.#statics.named(fullName(metadata)).find((uid) => this.#deps.manifestHash(uid) === hash);
   }
 
   #touch(uid: string): void {

@@ -1,0 +1,19 @@
+/** The UIDs under which statuses of static pods are kept, by full name: while one takes another's place, both have it. */
+export class StaticNames {
+  readonly #uids = new Map<string, Set<string>>();
+
+  add(name: string, uid: string): void {
+    const known = this.#uids.get(name);
+    if (known === undefined) this.#uids.set(name, new Set([uid]));
+    else known.add(uid);
+  }
+
+  remove(uid: string): void {
+    for (const [name, uids] of this.#uids) if (uids.delete(uid) && uids.size === 0) this.#uids.delete(name);
+  }
+
+  /** The latest first. */
+  named(name: string): readonly string[] {
+    return [...(this.#uids.get(name) ?? [])].toReversed();
+  }
+}
