@@ -32,6 +32,7 @@ import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import { ApiSource } from "../sources/api-source.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { SourceState } from "../sources/source.ts";
+import { type IgnoredPodDependencies, IgnoredPods } from "../status/ignored-pods.ts";
 import { StatusSync } from "../status/status-sync.ts";
 import { takeUpWithoutServer, type WithoutServerDependencies } from "./without-server.ts";
 
@@ -70,7 +71,7 @@ export interface ClusterDependencies {
   readonly news: WatchNews;
   readonly cri: Cri;
   readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "pods" | "knowsAllPods" | "wake" | "networkUp">;
-  readonly mux: Pick<PodMux, "pods" | "allSourcesSeen">;
+  readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
   /** The API server's pods among those that run, as an earlier life knew them last. */
@@ -89,6 +90,7 @@ export class Cluster implements ClusterHooks {
   readonly #source: ApiSource;
   readonly #statuses: StatusSync;
   readonly #mirrors: MirrorPods;
+  readonly #ignored: IgnoredPods;
   readonly #node: NodeSync;
   readonly #lease: NodeLease;
   readonly #runtime: RuntimeState;
@@ -107,10 +109,7 @@ export class Cluster implements ClusterHooks {
       ...{ client, clock, journal, log, statuses: kubelet.statuses },
       conditionsChanged: (uid, cause) => kubelet.wake(uid, cause),
       mirrorRefused: (uid) => this.#mirrors.refused(uid),
-      manifestHash: (uid) => {
-        const pod = kubelet.pod(uid);
-        return pod && isStaticPod(pod) ? pod.metadata.annotations?.[Annotation.configHash] : undefined;
-      },
+      manifestHash: (uid) => manifestHash(kubelet.pod(uid)),
     });
     this.#images = new NodeImages({ clock, images: cri.images, log }, setup.maxImages, () => this.#node.wake());
     this.#events = new EventRecorder({ client, clock, random, log, nodeName, pod: (uid) => kubelet.pod(uid) });
@@ -126,6 +125,7 @@ export class Cluster implements ClusterHooks {
       own: () => ownStaticPods(kubelet),
       allKnown: () => mux.allSourcesSeen() && kubelet.knowsAllPods(),
     });
+    this.#ignored = new IgnoredPods({ clock, statuses: kubelet.statuses, ...this.#ignoredPods() });
     this.#source = new ApiSource(deps, {
       podSeen: (pod) => this.#podSeen(pod),
       podGone: (pod) => this.#podGone(pod),
@@ -192,6 +192,7 @@ export class Cluster implements ClusterHooks {
   /** What is wanted of the node has changed, or a pod of it is gone. */
   wantedChanged(): void {
     this.#mirrors.wake();
+    this.#ignored.wake();
   }
 
   health(): Check[] {
@@ -226,6 +227,7 @@ export class Cluster implements ClusterHooks {
       this.#lease.run(signal),
       this.#statuses.run(signal),
       this.#mirrors.run(signal),
+      this.#ignored.run(signal),
       this.#reflector(own, this.#node).run(signal),
       takeUpWithoutServer(this.#withoutServer(), signal),
       // As upstream: whether a pod may run here depends on what the Node says.
@@ -249,6 +251,21 @@ export class Cluster implements ClusterHooks {
   #podGone(pod: ApiPod): void {
     this.#statuses.podGone(pod);
     this.#mirrors.podGone(pod);
+    this.#ignored.podGone(pod.metadata.uid);
+  }
+
+  /** The API server's pods whose names static pods have. */
+  #ignoredPods(): Pick<IgnoredPodDependencies, "ignored" | "mayHave" | "released"> {
+    const { kubelet, mux } = this.#deps;
+    return {
+      ignored: () =>
+        mux.ignored().flatMap(({ pod, source, holder }) => {
+          const known = source === "api" && holder !== "api" ? this.#source.get(pod.metadata.uid) : undefined;
+          return known === undefined ? [] : [known];
+        }),
+      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.pods().some(({ view: { ref } }) => ref.uid === uid),
+      released: (uid) => this.#statuses.released(uid),
+    };
   }
 
   async #observe(signal: AbortSignal): Promise<NodeObservation> {
@@ -269,6 +286,10 @@ export class Cluster implements ClusterHooks {
     const runtime = this.#runtime.facts;
     return { now: clock.now(), addresses, runtime, problems, images, cloud, pressures: pressure?.pressures };
   }
+}
+
+function manifestHash(pod: Pod | undefined): string | undefined {
+  return pod && isStaticPod(pod) ? pod.metadata.annotations?.[Annotation.configHash] : undefined;
 }
 
 function ownStaticPods(kubelet: Pick<Kubelet, "pods" | "pod">): OwnStaticPod[] {

@@ -95,7 +95,12 @@ export function isMirrorOf(mirror: Pod, pod: Pod): boolean {
 }
 
 export function keyOf(action: MirrorAction): string {
-  return `${action.kind} ${fullName(podOf(action))}`;
+  return action.kind === "create" ? creationKey(action.pod) : `delete ${fullName(action.mirror)}`;
+}
+
+/** {@link keyOf} the creation of a mirror pod of that name. */
+export function creationKey(pod: Pod): string {
+  return `create ${fullName(pod)}`;
 }
 
 export function fullName({ metadata: { namespace, name } }: Pod): string {

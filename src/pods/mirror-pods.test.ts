@@ -329,6 +329,20 @@ describe("MirrorPods", () => {
     });
   }
 
+  test("a name that was taken is used as soon as the pod that had it is gone", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1")];
+      world.mirrors.podsKnown();
+      await (await world.kube.next()).json(taken, 409);
+      const holder = mirrorPod("a", "1", { uid: "holder", annotations: {} });
+      await (await world.kube.next()).json(holder, 200);
+      world.mirrors.podGone({ ...holder, metadata: { ...holder.metadata, name: "other" } });
+      assert.ok(await world.kube.isQuiet());
+      world.mirrors.podGone(holder);
+      assert.equal((await world.kube.next()).request.method, "POST");
+    });
+  });
+
   test("a server that can't be asked is told of once, without advice, and asked again soon", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("a", "1")];

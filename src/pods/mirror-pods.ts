@@ -13,6 +13,7 @@ import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import {
+  creationKey,
   fullName,
   isMirrorOf,
   keyOf,
@@ -94,6 +95,10 @@ export class MirrorPods {
     this.#refused.delete(pod.metadata.uid);
     this.#deleted.delete(pod.metadata.uid);
     if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
+    if (isMirrorPod(pod) || !this.#told.has(creationKey(pod))) return;
+    // It had the name of a static pod.
+    this.#expected.delete(fullName(pod));
+    this.wake();
   }
 
   /**

@@ -61,8 +61,17 @@ test("of two pods with one name the first wins, the other is reported once and f
   assert.deepEqual(fixture.journal.messages("FailedValidation"), [
     'the pod of a.yaml is ignored: run has the same name "a"',
   ]);
+  const [report] = fixture.journal.entries.filter(({ what }) => what === "FailedValidation");
+  assert.deepEqual(
+    report?.data,
+    { eventMessage: 'The pod is ignored: a pod of podwright run has the same name "a"' },
+    "Events name no files",
+  );
+  const ignored = () => fixture.mux.ignored().map(({ pod, source, holder }) => [pod.metadata.uid, source, holder]);
+  assert.deepEqual(ignored(), [["2", "file", "run"]]);
   assert.deepEqual(fixture.set("run", sourced("a", "3", "i", "run")), ["remove 1", "add 3"]);
   assert.deepEqual(fixture.set("run"), ["remove 3", "add 2"]);
+  assert.deepEqual(ignored(), []);
 });
 
 test("at a start the pod that runs keeps its name, whichever source speaks first, and whenever the runtime is listed", () => {
@@ -101,6 +110,7 @@ test("two pods with one UID never run both", () => {
   const fixture = new Fixture();
   assert.deepEqual(fixture.set("file", sourced("a", "1"), sourced("b", "1")), ["add 1"]);
   assert.match(fixture.journal.messages("FailedValidation")[0] ?? "", /has the same UID 1/u);
+  assert.deepEqual(fixture.mux.ignored(), [], "one of that UID is not ignored");
 });
 
 test("the sources are seen when each has said all that it wants", () => {

@@ -19,6 +19,22 @@ interface Running extends SourcedPod {
   readonly source: SourceName;
 }
 
+/** A pod that a source wants, and whose name another has. */
+export interface IgnoredPod {
+  readonly pod: Pod;
+  readonly source: SourceName;
+  /** From where the pod comes that has its name. */
+  readonly holder: SourceName;
+}
+
+/** From where a pod comes, for people who don't know the node's files. */
+const origins: Readonly<Record<SourceName, string>> = {
+  file: "a static pod of the node",
+  http: "a static pod of the node",
+  api: "a pod of the API server",
+  run: "a pod of podwright run",
+};
+
 /**
  * Merges what the sources want into one ordered stream of changes. Of several pods with one full name or one UID the
  * first wins for as long as it is wanted, and at a start one that runs already; the others are reported (FailedValidation) and take over when it goes. Adds
@@ -30,6 +46,8 @@ export class PodMux {
   readonly #states = new Map<SourceName, SourceState>();
   /** The pods that are passed on, by UID. */
   readonly #running = new Map<string, Running>();
+  /** Pods that are wanted and not passed on, as a pod of another UID has their name. */
+  #ignored: IgnoredPod[] = [];
   /** Losers that were reported, so that each is reported once. */
   #reported = new Set<string>();
   #isListed = false;
@@ -55,6 +73,11 @@ export class PodMux {
   /** Pods that are wanted now, as they were passed on. */
   pods(): readonly { readonly source: SourceName; readonly pod: Pod; readonly place: string }[] {
     return [...this.#running.values()];
+  }
+
+  /** Pods that are wanted, and wait until their names are free. */
+  ignored(): readonly IgnoredPod[] {
+    return this.#ignored;
   }
 
   /** Takes all that a source wants now, in place of what it wanted before. */
@@ -93,6 +116,7 @@ export class PodMux {
     const winners = new Map<string, Running>();
     const names = new Map<string, Running>();
     const losers = new Set<string>();
+    const ignored: { readonly candidate: Running; readonly winner: Running }[] = [];
     for (const candidate of this.#candidates()) {
       const { uid } = candidate.pod.metadata;
       const name = fullName(candidate.pod);
@@ -104,9 +128,14 @@ export class PodMux {
       }
       const key = `${candidate.place}\n${name}\n${uid}`;
       losers.add(key);
+      ignored.push({ candidate, winner });
       if (!this.#reported.has(key)) this.#reportLoser(candidate, winner);
     }
     this.#reported = losers;
+    // With the UID of one that is passed on there is no telling them apart.
+    this.#ignored = ignored.flatMap(({ candidate: { pod, source }, winner }) => {
+      return winners.has(pod.metadata.uid) ? [] : [{ pod, source, holder: winner.source }];
+    });
     return winners;
   }
 
@@ -137,6 +166,8 @@ export class PodMux {
       kind: "decision",
       what: "FailedValidation",
       message: `the pod of ${loser.place} is ignored: ${winner.place} has the same ${what}`,
+      // Where manifests lie is nobody's business who reads Events.
+      data: { eventMessage: `The pod is ignored: ${origins[winner.source]} has the same ${what}` },
       pod: refOf(loser.pod),
       cause: { code: "DuplicateManifest", message: `${winner.place} came first` },
     });

@@ -8,6 +8,7 @@ import { qosClass } from "../resources/qos.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 import { podConditions } from "./conditions.ts";
 import { containerStatuses } from "./container-statuses.ts";
+import { nameTaken } from "./ignored-pods.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
 import { getPhase, isTerminalPhase, phaseAfter } from "./phase.ts";
@@ -118,11 +119,12 @@ function hasRegularInSandbox(pod: Pod, { sandboxes, containers }: RuntimePodStat
   );
 }
 
-/** Reason and message explain the phase, so they stay with it. */
+/** Reason and message explain the phase, so they stay with it. A pod that has begun has its name. */
 function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick<PodStatus, "message" | "reason"> {
   const ended = previous !== undefined && isTerminalPhase(previous.phase);
   const isNews = failure !== undefined && !ended && phase === "Failed";
-  const { reason, message } = isNews ? failure : previous?.phase === phase ? previous : {};
+  const stays = previous?.phase === phase && previous.reason !== nameTaken.reason;
+  const { reason, message } = isNews ? failure : stays ? previous : {};
   return { ...(message && { message }), ...(reason && { reason }) };
 }
 

@@ -22,7 +22,7 @@ export interface StatusChange extends VersionedStatus {
 /**
  * Keeps the latest status of each pod and tells who wants to know. What people can see change (the phase, containers'
  * states) goes into the journal with its cause. Statuses are set by the pod's worker alone, so that none is overtaken by
- * an older one.
+ * an older one, and while it has none by `IgnoredPods`.
  */
 export class StatusManager {
   readonly #journal: Recorder;

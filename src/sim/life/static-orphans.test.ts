@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 import type { Pod } from "../../api/pod.ts";
+import { fieldsAt } from "../api-server/values.ts";
 import { behaviourCommand } from "../behaviour.ts";
 import { asStatic } from "./cluster.ts";
 
@@ -111,4 +112,48 @@ test("a static pod waits for a pod of the API server that has its name, and says
   cluster.delete("uid-taken");
   await world.pass(minuteMs);
   assert.deepEqual([world.runs("uid-taken"), world.runs("uid-static")], [false, true]);
+});
+
+/** A static pod came while there was no API server, and with that comes a pod of its name. */
+async function withTakenName(): Promise<ClusterScene> {
+  const world = new ClusterScene();
+  const { cluster, node } = world;
+  node.start();
+  await world.pass(minuteMs);
+  cluster.server.goDown("refuses");
+  cluster.want(version("taken", "uid-static"));
+  node.staticsChanged();
+  await world.pass(minuteMs);
+  cluster.want(clusterPod("taken"));
+  cluster.server.comeUp(false);
+  await world.pass(30_000);
+  assert.deepEqual([world.runs("uid-static"), cluster.mirrors()], [true, []]);
+  return world;
+}
+
+function phaseAndReason({ cluster }: ClusterScene): unknown[] {
+  const { phase, reason } = fieldsAt(cluster.pod("uid-taken")?.value ?? {}, "status");
+  return [phase, reason];
+}
+
+test("a pod of the API server whose name a static pod has says so, and can be deleted", async () => {
+  const world = await withTakenName();
+  assert.deepEqual(phaseAndReason(world), ["Pending", "NameTaken"]);
+  assert.deepEqual(world.events("uid-taken"), [
+    'Warning FailedValidation: The pod is ignored: a static pod of the node has the same name "taken"',
+  ]);
+  world.cluster.delete("uid-taken");
+  await world.pass(5000);
+  assert.equal(world.cluster.pod("uid-taken"), undefined);
+  assert.equal(world.cluster.mirrors().length, 1);
+  assert.deepEqual(world.told("uid-static"), ["Running", "True", 0]);
+});
+
+test("a pod of the API server whose name a static pod has starts when that is gone", async () => {
+  const world = await withTakenName();
+  world.cluster.delete("uid-static");
+  world.node.staticsChanged();
+  await world.pass(minuteMs);
+  assert.deepEqual([world.runs("uid-static"), world.runs("uid-taken")], [false, true]);
+  assert.deepEqual(phaseAndReason(world), ["Running", undefined]);
 });
