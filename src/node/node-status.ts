@@ -170,8 +170,8 @@ export function conditionEvents(before: NodeObject | undefined, after: NodeObjec
   });
   const readiness = statusOf(after, "Ready");
   const was = statusOf(before, "Ready");
-  // As upstream: a Node of which nobody has said either is not said to have become ready or not.
-  if (was === undefined || readiness === was) return told;
+  // Of a new Node only that it is ready is news: before that it was nothing else.
+  if (readiness === was || (was === undefined && readiness !== "True")) return told;
   return [...told, readiness === "True" ? "NodeReady" : "NodeNotReady"];
 }
 
