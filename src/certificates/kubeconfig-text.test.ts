@@ -39,6 +39,7 @@ test("what else says how the server is reached is kept", () => {
   for (const address of [
     { server: "https://api", ca: file, serverName: "kubernetes", insecure: false },
     { server: "https://api", ca: undefined, serverName: undefined, insecure: true },
+    { server: "https://api", ca: file, serverName: undefined, insecure: false, proxyUrl: "http://u:p@proxy:3128" },
   ]) {
     const { user: _user, ...read } = decodeKubeconfig(kubeconfigText(address, "/p"), "/conf") ?? {};
     assert.deepEqual(read, address);

@@ -9,14 +9,17 @@ export interface ClusterAddress {
     | undefined;
   readonly serverName: string | undefined;
   readonly insecure: boolean;
+  readonly proxyUrl?: string;
 }
 
 /** The kubeconfig of a node whose certificate and key are in one file, as the Go kubelet writes it. Pure. */
-export function kubeconfigText({ server, ca, serverName, insecure }: ClusterAddress, pairPath: string): string {
+export function kubeconfigText(address: ClusterAddress, pairPath: string): string {
+  const { server, ca, serverName, insecure, proxyUrl } = address;
   const cluster = {
     ...(ca?.kind === "file" && { "certificate-authority": ca.path }),
     ...(ca?.kind === "inline" && { "certificate-authority-data": Buffer.from(ca.text).toString("base64") }),
     ...(insecure && { "insecure-skip-tls-verify": true }),
+    ...(proxyUrl !== undefined && { "proxy-url": proxyUrl }),
     server,
     ...(serverName !== undefined && { "tls-server-name": serverName }),
   };

@@ -14,6 +14,7 @@ import type { CertificateSource } from "../kube/credentials.ts";
 import { inClusterAccess } from "../kube/in-cluster.ts";
 import { decodeKubeconfig, type KubeAccess, type TextSource } from "../kube/kubeconfig.ts";
 import type { Recorder } from "../journal/entry.ts";
+import { proxyName, proxyOf } from "../kube/proxy.ts";
 import { openKubeTransport } from "../kube/transport.ts";
 import { systemCertificateTools } from "../linux/certificate-tools.ts";
 import type { CertificateInfo, KeyPair } from "../ports/certificates.ts";
@@ -81,14 +82,7 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   const path = resolve(process.cwd(), kubeconfig);
   const found = await readKubeconfig(ports, path);
   if (found.access !== undefined) warnOfOther(parts, found.chain, path);
-  if (found.access?.server.startsWith("http:")) {
-    log.warn(
-      "the API server's address has no TLS: no credentials are sent there, and whoever listens on the way reads all",
-      {
-        ...{ path, server: found.access.server, remedy: "write https:// in the kubeconfig" },
-      },
-    );
-  }
+  if (found.access !== undefined) tellWay(log, found.access, path);
   if (bootstrapKubeconfig === "") {
     if (found.access === undefined) throw unusable(found, "--kubeconfig");
     if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });
@@ -102,7 +96,23 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   log.info("the kubeconfig has no valid client certificate: one is asked for", { path, why: whyNot(found) });
   const begin = await readKubeconfig(ports, bootstrap);
   if (begin.access === undefined) throw unusable(begin, "--bootstrap-kubeconfig");
+  tellWay(log, begin.access, bootstrap);
   return await managed(parts, { access: begin.access, found: undefined, bootstrap, kubeconfig: path });
+}
+
+/** What is easily missed of the way to the server. */
+function tellWay(log: Logger, access: KubeAccess, path: string): void {
+  const { server } = access;
+  if (server.startsWith("http:")) {
+    log.warn(
+      "the API server's address has no TLS: no credentials are sent there, and whoever listens on the way reads all",
+      { path, server, remedy: "write https:// in the kubeconfig" },
+    );
+  }
+  const proxy = proxyOf(access, process.env);
+  if (proxy === undefined) return;
+  const from = access.proxyUrl === undefined ? "the environment" : "proxy-url of the kubeconfig";
+  log.info("the API server is reached through a proxy", { path, server, proxy: proxyName(proxy), from });
 }
 
 /** Who comes with another node's certificate is let in, and refused nearly all that a node does. */
@@ -157,6 +167,7 @@ async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
   try {
     const bytes = await ports.files.read(path, maxKubeconfigBytes);
     access = decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
+    proxyOf(access, process.env);
   } catch (error) {
     return { access: undefined, problem: errorMessage(error), cause: error };
   }
@@ -273,7 +284,8 @@ function requestsOver({ clock }: Ports, transport: KubeTransport & Disposable): 
 }
 
 function transportOf(ports: Ports, access: KubeAccess, clientCertificate?: CertificateSource) {
-  return openKubeTransport(access, { ...ports, userAgent, ...(clientCertificate && { clientCertificate }) });
+  const deps = { ...ports, userAgent, environment: process.env };
+  return openKubeTransport(access, { ...deps, ...(clientCertificate && { clientCertificate }) });
 }
 
 /** Who has no certificate soon is better told why than left waiting: less than any request waits. */

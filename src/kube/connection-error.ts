@@ -39,12 +39,17 @@ const untrusted: ReadonlySet<string> = new Set([
 export function connectionError({ url, ca }: Server, error: unknown): KubeConnectionError {
   if (error instanceof KubeConnectionError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  // OpenSSL's whole messages name lines of its sources; `reason` is what they say.
-  const reason = error instanceof Error && "reason" in error ? String(error.reason) : errorMessage(error);
   const meaning = untrusted.has(code) ? distrust(ca) : explanations[code];
-  const detail = withoutNodeAdvice(reason);
+  const detail = failureReason(error);
   const text = meaning === undefined ? detail : `${meaning} (${detail})`;
   return new KubeConnectionError(`API server ${url.host}: ${text}`, { cause: error });
+}
+
+/** What went wrong with a connection, and nothing of whose it is. */
+export function failureReason(error: unknown): string {
+  // OpenSSL's whole messages name lines of its sources; `reason` is what they say.
+  const reason = error instanceof Error && "reason" in error ? String(error.reason) : errorMessage(error);
+  return withoutNodeAdvice(reason);
 }
 
 function distrust(ca: string | undefined): string {

@@ -1,8 +1,10 @@
+import type { Agent } from "node:http";
 import type { TcpNetConnectOpts } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { onAbort } from "../base/abort.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Identity } from "./credentials.ts";
+import { connectProxy, openTunnel } from "./tunnel.ts";
 
 /** Where the API server is, and how it proves to be it. */
 export interface Endpoint {
@@ -11,10 +13,14 @@ export interface Endpoint {
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
   readonly insecure: boolean;
+  /** Through which it is reached. */
+  readonly proxy?: URL;
 }
 
 /** For a socket that says nothing: the kernel asks for a sign of life after so long, then every second. */
 const keepAliveMs = 10_000;
+/** A connection through a proxy that HTTP/1.1 waits for. */
+const tunnelTimeoutMs = 10_000;
 
 /** Options of a TLS connection to the endpoint. */
 export function tlsOptions({ url, ca, serverName, insecure }: Endpoint, identity: Identity): ConnectionOptions {
@@ -32,12 +38,20 @@ export function tlsOptions({ url, ca, serverName, insecure }: Endpoint, identity
 }
 
 /** Connects and shakes hands; the protocol agreed upon is the socket's `alpnProtocol`. @throws KubeConnectionError */
-export async function openTls(endpoint: Endpoint, identity: Identity, signal: AbortSignal): Promise<TLSSocket> {
+export async function openTls(
+  endpoint: Endpoint,
+  identity: Identity,
+  signal: AbortSignal,
+  protocols: readonly string[] = ["h2", "http/1.1"],
+): Promise<TLSSocket> {
   signal.throwIfAborted();
+  const tunnel = endpoint.proxy && (await openTunnel(endpoint, endpoint.proxy, signal));
   let socket: TLSSocket;
   try {
-    socket = connectTls({ ...tlsOptions(endpoint, identity), ALPNProtocols: ["h2", "http/1.1"] });
+    const options = { ...tlsOptions(endpoint, identity), ALPNProtocols: [...protocols] };
+    socket = connectTls({ ...options, ...(tunnel && { socket: tunnel }) });
   } catch (error) {
+    tunnel?.destroy();
     // A key that is none, or not the certificate's.
     throw connectionError(endpoint, error);
   }
@@ -54,6 +68,28 @@ export async function openTls(endpoint: Endpoint, identity: Identity, signal: Ab
     signal.throwIfAborted();
     throw connectionError(endpoint, error);
   }
+}
+
+/** How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed called off with it: what is being made */
+export function connectionsThrough(
+  proxy: URL,
+  endpoint: Endpoint,
+  identity: Identity,
+  closed: AbortSignal,
+): Agent["createConnection"] {
+  if (endpoint.url.protocol === "http:") {
+    return () => connectProxy(endpoint, proxy).setNoDelay(true).setKeepAlive(true, keepAliveMs);
+  }
+  return (_options, callback) => {
+    // Node.js wants no socket beside an error, whatever its types say.
+    const made = callback as (error: Error | null, socket?: TLSSocket) => void;
+    const signal = AbortSignal.any([closed, AbortSignal.timeout(tunnelTimeoutMs)]);
+    openTls(endpoint, identity, signal, ["http/1.1"]).then(
+      (socket) => made(null, socket),
+      (error: unknown) => made(connectionError(endpoint, error)),
+    );
+    return undefined;
+  };
 }
 
 /** Options of a connection without TLS. */

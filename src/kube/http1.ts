@@ -3,7 +3,8 @@ import * as https from "node:https";
 import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
 import type { Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
-import { type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
+import { connectionsThrough, type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
+import { proxyHeaders } from "./proxy.ts";
 
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */
 const maxSockets = 256;
@@ -17,6 +18,7 @@ const silentMs = 75_000;
  */
 export class Http1Connections {
   readonly #endpoint: Endpoint;
+  readonly #closed = new AbortController();
   readonly #agent: http.Agent;
   readonly #secure: boolean;
   readonly #limitMs: number;
@@ -29,10 +31,14 @@ export class Http1Connections {
     this.#agent = this.#secure
       ? new https.Agent({ ...options, ...tlsOptions(endpoint, identity) })
       : new http.Agent({ ...options, ...tcpOptions(endpoint) });
+    const { proxy } = endpoint;
+    if (proxy) this.#agent.createConnection = connectionsThrough(proxy, endpoint, identity, this.#closed.signal);
   }
 
   async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {
-    const { url } = this.#endpoint;
+    const { url, proxy } = this.#endpoint;
+    // A proxy passes on a request without TLS; one with TLS it does not see.
+    const asked = proxy && !this.#secure ? { origin: url.origin, headers: proxyHeaders(proxy) } : { origin: "" };
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
     let incoming: http.IncomingMessage | undefined;
     const outgoing = (this.#secure ? https : http).request(
@@ -40,8 +46,8 @@ export class Http1Connections {
         ...urlParts(url),
         agent: this.#agent,
         method: request.method,
-        path: request.path,
-        headers,
+        path: `${asked.origin}${request.path}`,
+        headers: { ...headers, ...asked.headers },
         signal: request.signal,
         timeout: this.#limitMs,
       },
@@ -73,6 +79,7 @@ export class Http1Connections {
   }
 
   close(): void {
+    this.#closed.abort();
     this.#agent.destroy();
   }
 

@@ -78,6 +78,15 @@ describe("decodeKubeconfig", () => {
     assert.deepEqual(Object.keys(user(", client-certificate: c, client-key: k") ?? {}), ["certificate"]);
   });
 
+  test("a proxy to the server is taken as it stands there, and a plugin is told of it", () => {
+    const exec = "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true }";
+    const proxyUrl = "http://me:p%40ss@proxy:3128";
+    const access = decodeKubeconfig(kubeconfig(`{ ${server}, proxy-url: "${proxyUrl}" }`, `{ ${exec} }`), "/conf");
+    assert.equal(access?.proxyUrl, proxyUrl);
+    assert.equal(access?.user.exec?.cluster?.["proxy-url"], proxyUrl);
+    assert.ok(!("proxyUrl" in (decodeKubeconfig(kubeconfig(`{ ${server}, proxy-url: "" }`), "/conf") ?? {})));
+  });
+
   test("a token may end with a line break", () => {
     const access = decodeKubeconfig(kubeconfig(`{ ${server} }`, '{ token: "t\\n" }'), "/conf");
     assert.deepEqual(access?.user, { token: { kind: "inline", text: "t" } });
@@ -94,7 +103,12 @@ describe("decodeKubeconfig", () => {
     ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML: /],
     ["a context that is not there", "current-context: x\ncontexts: [{ name: y }]", /contexts\[x\]\.context: not found/],
     ["a cluster without a server", kubeconfig("{}"), /clusters\[k\]\.cluster\.server: Required value/],
-    ["a proxy", kubeconfig(`{ ${server}, proxy-url: "http://p" }`), /proxy-url: not supported/],
+    ["a SOCKS proxy", kubeconfig(`{ ${server}, proxy-url: "socks5://p" }`), /cluster\.proxy-url: SOCKS is not supp/],
+    [
+      "a proxy without a scheme",
+      kubeconfig(`{ ${server}, proxy-url: "p:3128" }`),
+      /proxy-url: is no http or https URL/,
+    ],
     ["a server that is no URL", kubeconfig("{ server: 'ftp://x' }"), /server: is no http or https URL/],
     [
       "an authority that is not checked",
@@ -127,6 +141,10 @@ describe("decodeKubeconfig", () => {
     const text = kubeconfig(`{ ${server} }`, "{ token: [s3cret] }");
     assert.throws(
       () => decodeKubeconfig(text, "/conf"),
+      (error: Error) => !error.message.includes("s3cret"),
+    );
+    assert.throws(
+      () => decodeKubeconfig(kubeconfig(`{ ${server}, proxy-url: "http://u:s3cret@p:x" }`), "/conf"),
       (error: Error) => !error.message.includes("s3cret"),
     );
     assert.throws(

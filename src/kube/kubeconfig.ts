@@ -2,6 +2,7 @@ import { dirname, isAbsolute, resolve } from "node:path/posix";
 import { parse } from "yaml";
 import { z } from "zod";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { parseProxy } from "./proxy.ts";
 import { tokenProblem } from "./token.ts";
 
 /** A text of the kubeconfig itself, or a file that is read again when it changes. */
@@ -37,6 +38,8 @@ export interface KubeAccess {
   readonly serverName: string | undefined;
   /** Whatever certificate the server shows is taken. */
   readonly insecure: boolean;
+  /** Of the proxy to the server, as it stands in the kubeconfig: perhaps with a password. */
+  readonly proxyUrl?: string;
   readonly user: KubeUser;
 }
 
@@ -163,9 +166,9 @@ function clusterAccess(
   const url = URL.parse(server.includes("://") ? server : `${secure ? "https" : "http"}://${server}`);
   if (url === null || !/^https?:$/u.test(url.protocol)) return refuse("server", "is no http or https URL");
   if (url.username !== "" || url.search !== "") return refuse("server", "may not hold a user or a query");
-  if (cluster["proxy-url"]) {
-    return refuse("proxy-url", "not supported: podwright connects to the API server without a proxy");
-  }
+  const proxyUrl = cluster["proxy-url"];
+  const proxy = proxyUrl ? parseProxy(proxyUrl) : undefined;
+  if (typeof proxy === "string") return refuse("proxy-url", proxy);
   if (insecure && ca !== undefined) {
     return refuse("insecure-skip-tls-verify", "a certificate authority is of no use with it: leave one of them out");
   }
@@ -174,6 +177,7 @@ function clusterAccess(
     ca,
     serverName: cluster["tls-server-name"] || undefined,
     insecure: insecure ?? false,
+    ...(proxyUrl && { proxyUrl }),
   };
 }
 
@@ -241,6 +245,7 @@ function execPlugin(
           server: cluster.server,
           ...(cluster["tls-server-name"] && { "tls-server-name": cluster["tls-server-name"] }),
           ...(cluster["insecure-skip-tls-verify"] && { "insecure-skip-tls-verify": true }),
+          ...(cluster["proxy-url"] && { "proxy-url": cluster["proxy-url"] }),
           ...(config !== undefined && { config }),
         }
       : undefined,

@@ -17,12 +17,15 @@ import { type Endpoint, openTls } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
 import { defaultLiveness, Http2Connection, type Liveness, RefusedStreamError } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
+import { proxyName, proxyOf } from "./proxy.ts";
 
 export interface TransportDependencies {
   readonly clock: Clock;
   readonly files: Files;
   readonly processes: Processes;
   readonly userAgent: string;
+  /** Where a proxy may be named. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Instead of what the kubeconfig says of who asks. */
   readonly clientCertificate?: CertificateSource;
 }
@@ -31,7 +34,10 @@ const connectTimeoutMs = 10_000;
 /** Connections that one request waits for. */
 const maxTries = 5;
 
-/** Connects to a cluster when something is to be sent: nothing is tried before, and whatever breaks is made anew. */
+/**
+ * Connects to a cluster when something is to be sent: nothing is tried before, and whatever breaks is made anew.
+ * @throws PodwrightError (bad input) when the environment names a proxy that can't be one
+ */
 export function openKubeTransport(
   access: KubeAccess,
   deps: TransportDependencies,
@@ -44,6 +50,7 @@ export function openKubeTransport(
     lanes.set(name, known);
     return known;
   };
+  const proxy = proxyOf(access, deps.environment ?? {});
   const base = new URL(access.server).pathname.replace(/\/+$/u, "");
   return {
     async send(request) {
@@ -59,6 +66,7 @@ export function openKubeTransport(
         ca: await credentials.authority(),
         serverName: access.serverName,
         insecure: access.insecure,
+        ...(proxy && { proxy }),
       };
       const whole = { ...request, path: `${base}${request.path}` };
       try {
@@ -178,7 +186,8 @@ class Lane {
     using either = eitherSignal(limit.signal, this.#closed.signal);
     const socket = await openTls(endpoint, identity, either.signal).catch((error: unknown) => {
       if (!limit.signal.aborted) throw error;
-      const text = `API server ${endpoint.url.host}: no connection within ${connectTimeoutMs / 1000} s`;
+      const through = endpoint.proxy ? ` through the proxy ${proxyName(endpoint.proxy)}` : "";
+      const text = `API server ${endpoint.url.host}: no connection${through} within ${connectTimeoutMs / 1000} s`;
       throw new KubeConnectionError(text, { cause: errorMessage(error) });
     });
     const connection =

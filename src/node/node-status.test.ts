@@ -164,8 +164,10 @@ describe("pressure", () => {
     const node = (pressures: NodeObservation["pressures"], problems: readonly string[] = []): NodeObject =>
       foundNode(nodeStatus(identity, { ...well, pressures, problems }));
     const free = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];
-    assert.deepEqual(conditionEvents(undefined, node([])), free);
-    assert.deepEqual(conditionEvents(foundNode({}), node([])), free, "made by somebody else, who says nothing of it");
+    const ready = [...free, "NodeReady"];
+    assert.deepEqual(conditionEvents(undefined, node([])), ready);
+    assert.deepEqual(conditionEvents(undefined, node([], ["no runtime"])), free, "it was never anything else");
+    assert.deepEqual(conditionEvents(foundNode({}), node([])), ready, "made by somebody else, who says nothing of it");
     assert.deepEqual(conditionEvents(node([]), node([])), []);
     assert.deepEqual(conditionEvents(node(["DiskPressure"]), node(["MemoryPressure"])), [
       "NodeHasInsufficientMemory",

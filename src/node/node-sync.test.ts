@@ -31,7 +31,7 @@ const config = {
 };
 
 /** What a new node says of its pressure, when it has none. */
-const freeOfPressure = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"];
+const wellFromTheFirst = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeReady"];
 
 type Body = Readonly<Record<string, unknown>>;
 type SentNode = NodeObject & {
@@ -120,7 +120,7 @@ async function registered(
 test("a list from before the registration, without the Node, says nothing of a deletion", async () => {
   await registered(async (sync, _node, notes) => {
     sync.replaced([]);
-    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure]);
+    assert.deepEqual(notes(), ["NodeRegistered", ...wellFromTheFirst]);
     assert.equal(sync.uid, "n");
   });
 });
@@ -129,7 +129,7 @@ test("a Node that others delete is noted", async () => {
   await registered(async (sync, node, notes) => {
     sync.replaced([node]);
     sync.replaced([]);
-    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure, "NodeDeleted"]);
+    assert.deepEqual(notes(), ["NodeRegistered", ...wellFromTheFirst, "NodeDeleted"]);
     assert.equal(sync.uid, undefined);
   });
 });
@@ -263,7 +263,7 @@ test("a status is sent when it says something new, else every five minutes", asy
       return { ...condition, status };
     });
     await world.answer(statusPath, { ...node, status: { ...node.status, conditions } });
-    assert.deepEqual(notes(), ["NodeRegistered", ...freeOfPressure, "NodeHasDiskPressure", "NodeNotReady"]);
+    assert.deepEqual(notes(), ["NodeRegistered", ...wellFromTheFirst, "NodeHasDiskPressure", "NodeNotReady"]);
   });
 });
 
@@ -341,7 +341,7 @@ test("cordoning and uncordoning are told, and so is a reboot", async () => {
     sync.changed("MODIFIED", { ...seen, spec: { unschedulable: true } });
     sync.changed("MODIFIED", { ...seen, spec: { unschedulable: true } });
     sync.changed("MODIFIED", { ...seen, spec: {} });
-    const known = ["NodeRegistered", ...freeOfPressure, "NodeNotSchedulable", "NodeSchedulable"];
+    const known = ["NodeRegistered", ...wellFromTheFirst, "NodeNotSchedulable", "NodeSchedulable"];
     assert.deepEqual(notes(), known);
     sync.changed("MODIFIED", { ...seen, status: { ...seen.status, nodeInfo: { bootID: "before" } } });
     await world.kube.clock.advance(10_000);
