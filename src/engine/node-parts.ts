@@ -3,6 +3,7 @@ import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { ObjectLookup } from "../runtime/environment.ts";
@@ -74,19 +75,7 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
       ...deps,
       objects: objects?.lookup ?? setup.objects,
       sourcesReady: (source) => (source === undefined ? mux.allSourcesSeen() : mux.isSeen(source)),
-      ...(setup.cluster && {
-        cluster: {
-          unsupported: (pod) => cluster?.unsupported(pod) ?? "",
-          place: () => cluster?.place(),
-          refreshPlace: async () => cluster?.refreshPlace(),
-          runtime: () => cluster?.runtime(),
-          networkProblem: () => cluster?.networkProblem(),
-          podReleased: (uid) => {
-            objects?.released(uid);
-            cluster?.podReleased(uid);
-          },
-        },
-      }),
+      ...(setup.cluster && { cluster: hooksOf(() => cluster, objects) }),
     },
     setup.config,
     (uid) => {
@@ -117,6 +106,21 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     objectsChanged,
     run: async (signal) => {
       await Promise.all([kubelet.run(signal), cluster?.run(signal), objects?.run(signal)]);
+    },
+  };
+}
+
+/** What the kubelet asks of its cluster, and tells it. */
+function hooksOf(cluster: () => Cluster | undefined, objects: ClusterObjects | undefined): ClusterHooks {
+  return {
+    unsupported: (pod) => cluster()?.unsupported(pod) ?? "",
+    place: () => cluster()?.place(),
+    refreshPlace: async () => cluster()?.refreshPlace(),
+    runtime: () => cluster()?.runtime(),
+    networkProblem: () => cluster()?.networkProblem(),
+    podReleased: (uid) => {
+      objects?.released(uid);
+      cluster()?.podReleased(uid);
     },
   };
 }
