@@ -25,7 +25,7 @@ test("hello comes up, answers, is explained, and stops without a trace", async (
     const blame = await podwright.succeed("blame", "hello");
     assert.match(
       blame,
-      /ready for the first time after[^]*│.* ms +sandbox[^]*│.* web +create[^]*│.* client +until ready/,
+      /ready for the first time after[^]*│.* m?s +sandbox[^]*│.* web +create[^]*│.* client +until ready/,
     );
 
     const follow = podwright.start(["logs", "-f", "hello", "client"]);
