@@ -92,8 +92,8 @@ export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): P
 const endLimitMs = 30_000;
 
 /**
- * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as a
- * second one does later. A process that has not ended a while after it was told to says what holds it, and ends.
+ * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as the
+ * same one does when it comes again. A process that has not ended a while after it was told to says what holds it, and ends.
  */
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const told = new AbortController();

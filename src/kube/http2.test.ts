@@ -77,6 +77,23 @@ test("a half-dead connection is dropped at most nine seconds after its last byte
   await ended;
 });
 
+test("what is under way on a connection that takes no more requests goes on while the server says something", async () => {
+  const clock = new ManualClock();
+  const { connection, cut } = await connected(clock);
+  const watch = get(connection, "/wait");
+  const ended = assert.rejects(watch, /no sign of life for 75 s|the connection was lost|reset/);
+  assert.equal(await get(connection, "/"), "ok");
+  let over = false;
+  connection.retire(() => (over = true));
+  await clock.advance(5000);
+  await clock.advance(74_999);
+  assert.ok(!over, "a server says something on a watch once a minute");
+  cut();
+  await clock.advance(150_000);
+  await ended;
+  await until("its end", async () => over);
+});
+
 test("while anything comes a connection is not dropped for an answer that is late", async () => {
   const clock = new ManualClock();
   const { connection } = await connected(clock, "pings");

@@ -22,6 +22,9 @@ export interface Liveness {
 /** Noticed within one heartbeat (10 s): by then a lease has to be renewed over a connection that works. */
 export const defaultLiveness: Liveness = { quietMs: 5000, answerMs: 4000 };
 
+/** What still goes on over one that takes no more requests are watches: a server says something on each once a minute. */
+const closingSilenceMs = 75_000;
+
 /** The server has not looked at the request: it may be sent again, whatever it asks for (RFC 9113, 8.7). */
 export class RefusedStreamError extends KubeConnectionError {}
 
@@ -114,8 +117,9 @@ export class Http2Connection {
   /** Takes no more requests; those under way go on. @param ended called when the last of them is over */
   retire(ended: () => void): void {
     this.#retired = true;
-    if (this.#session.destroyed) ended();
-    else this.#session.once("close", ended).close();
+    if (this.#session.destroyed) return ended();
+    this.#session.once("close", ended);
+    if (!this.#session.closed) this.#session.close();
   }
 
   /** Ends everything at once. */
@@ -163,26 +167,29 @@ export class Http2Connection {
 
   #ask(): void {
     this.#await();
+    // One that takes no more requests can't be asked any more.
+    if (this.#session.closed) return;
     const sent = this.#session.ping((error) => {
       if (error !== null || this.#session.destroyed) return;
       this.#timer?.[Symbol.dispose]();
       this.#watchLife();
     });
-    if (!sent && !this.#session.destroyed) this.#dead();
+    if (!sent && !this.#session.destroyed) this.#dead(0);
   }
 
   /** An answer may be behind much else on a slow line: while anything comes it is waited for. */
   #await(): void {
     const bytes = this.#socket.bytesRead;
-    this.#timer = this.#clock.timer("the API server to answer a ping", this.#liveness.answerMs, () => {
+    const limitMs = this.#session.closed ? closingSilenceMs : this.#liveness.answerMs;
+    this.#timer = this.#clock.timer("the API server to answer a ping", limitMs, () => {
       if (this.#session.destroyed) return;
-      if (this.#socket.bytesRead === bytes) this.#dead();
+      if (this.#socket.bytesRead === bytes) this.#dead(limitMs);
       else this.#await();
     });
   }
 
-  #dead(): void {
-    const text = `no sign of life for ${this.#liveness.answerMs / 1000} s`;
+  #dead(silentMs: number): void {
+    const text = silentMs === 0 ? "it can't be asked for a sign of life" : `no sign of life for ${silentMs / 1000} s`;
     this.#session.destroy(connectionError(this.#endpoint, new Error(text)));
   }
 }

@@ -135,13 +135,15 @@ class Lane {
   #renew(certificate: string): void {
     if (this.#certificate === certificate) return;
     this.#certificate = certificate;
-    for (const connection of this.#http2) {
-      this.#retired.add(connection);
-      connection.retire(() => this.#retired.delete(connection));
-    }
+    for (const connection of this.#http2) this.#retire(connection);
     this.#http2 = [];
     this.#http1?.retire();
     this.#http1 = undefined;
+  }
+
+  #retire(connection: Http2Connection): void {
+    this.#retired.add(connection);
+    connection.retire(() => this.#retired.delete(connection));
   }
 
   async #connection(
@@ -151,6 +153,7 @@ class Lane {
   ): Promise<Http2Connection | Http1Connections> {
     this.#closed.signal.throwIfAborted();
     if (this.#http1 !== undefined) return this.#http1;
+    for (const connection of this.#http2) if (!connection.isOpen) this.#retire(connection);
     this.#http2 = this.#http2.filter(({ isOpen }) => isOpen);
     const free = this.#http2.find(({ hasRoom }) => hasRoom);
     if (free !== undefined) return free;

@@ -233,10 +233,11 @@ export class NodeSync {
     for (let tries = 1; ; tries++) {
       try {
         await this.#trySync(signal);
+        if (this.#failing) log.info("the node's status is sent again");
+        this.#failing = false;
         return 0;
       } catch (error) {
         if (signal.aborted) return 0;
-        this.#failing = true;
         const pauseMs = heartbeatRetryMs(error, tries);
         if (pauseMs !== undefined && clock.monotonic() + pauseMs < untilMs) {
           await clock.sleep("another try to send the node's status", pauseMs, signal).catch(() => {});
@@ -244,6 +245,7 @@ export class NodeSync {
         }
         const askedMs = pauseOf(error);
         const retryMs = Math.max(askedMs, this.#config.updatePeriodMs);
+        this.#failing = true;
         log.warn("failed to send the node's status", { error: errorMessage(error), retryMs });
         return askedMs;
       }
@@ -251,7 +253,7 @@ export class NodeSync {
   }
 
   async #trySync(signal: AbortSignal): Promise<void> {
-    const { clock, log, random, observe } = this.#deps;
+    const { clock, random, observe } = this.#deps;
     await this.#tellPodCidr(signal);
     const observed = await observe(signal);
     this.#wasReady ||= observed.problems.length === 0;
@@ -269,8 +271,6 @@ export class NodeSync {
     this.#tellReboot(found);
     this.#reportedAtMs = clock.monotonic();
     this.#reportOffsetMs = news ? this.#config.reportPeriodMs * (random.uniform() - 0.5) : 0;
-    if (this.#failing) log.info("the node's status is sent again");
-    this.#failing = false;
   }
 
   /** Without it a runtime that makes its network's configuration from it never has a network (upstream's updatePodCIDR). */

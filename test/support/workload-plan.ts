@@ -40,9 +40,13 @@ function drawPod(name: string, uid: string, random: SimRandom): Pod {
         drawInit(`i${index}`, random, mayLoop && restartPolicy === "Always"),
       )
     : [];
-  const containers = Array.from({ length: random.integer(1, 2) }, (_, index) =>
+  const drawn = Array.from({ length: random.integer(1, 2) }, (_, index) =>
     drawContainer(`c${index}`, uid, random, mayLoop),
   );
+  // Where the pod may end, whether a sidecar ends before it is stopped would be a race.
+  const containers = initContainers.some(isEndingSidecar)
+    ? drawn.map(({ restartPolicy: _policy, restartPolicyRules: _rules, ...container }) => container)
+    : drawn;
   const terminationGracePeriodSeconds = random.integer(0, 3);
   const { metadata: _metadata, ...pod } = withDefaults({
     apiVersion: "v1",
@@ -70,6 +74,10 @@ function drawInit(name: string, random: SimRandom, mayLoop: boolean): Container 
   });
   const restart = sidecar && ({ restartPolicy: "Always" } as const);
   return { name, image: "busybox", imagePullPolicy: "IfNotPresent", command, ...restart };
+}
+
+function isEndingSidecar({ restartPolicy, command = [] }: Container): boolean {
+  return restartPolicy === "Always" && parseBehaviour(command).exitAfterMs !== undefined;
 }
 
 function drawContainer(name: string, uid: string, random: SimRandom, mayLoop: boolean): Container {
