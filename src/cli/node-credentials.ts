@@ -81,8 +81,10 @@ export async function nodeCredentials(parts: CredentialParts): Promise<NodeCrede
   }
   const path = resolve(process.cwd(), kubeconfig);
   const found = await readKubeconfig(ports, path);
-  if (found.access !== undefined) warnOfOther(parts, found.chain, path);
-  if (found.access !== undefined) tellWay(log, found.access, path);
+  if (found.access !== undefined) {
+    warnOfOther(parts, found.chain, path);
+    tellWay(log, found.access, path);
+  }
   if (bootstrapKubeconfig === "") {
     if (found.access === undefined) throw unusable(found, "--kubeconfig");
     if (renews) return await managed(parts, { access: found.access, found, bootstrap: undefined, kubeconfig: path });
@@ -167,6 +169,7 @@ async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
   try {
     const bytes = await ports.files.read(path, maxKubeconfigBytes);
     access = decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
+    // A proxy that can't be one is bad input here, before anything is connected.
     proxyOf(access, process.env);
   } catch (error) {
     return { access: undefined, problem: errorMessage(error), cause: error };

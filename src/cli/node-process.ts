@@ -156,7 +156,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
     () => ended.resolve("idle"),
   );
   const facts = { ...parts.config.node, cgroupVersion: ports.cgroups.version };
-  const notes = parts.cluster && (await startNotes(files, facts));
+  const cluster = parts.cluster && { ...parts.cluster, notes: await startNotes(files, facts) };
   const pressure = parts.pressure && (await openPressure(parts, parts.pressure, journal));
   const node: Node = new Node(
     {
@@ -172,12 +172,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
       onPodGone: () => endsWhenIdle && idle.podGone(),
       exit: () => clock.timer("answers to go out", 100, () => ended.resolve("told")),
     },
-    {
-      ...parts,
-      ...(parts.cluster && { cluster: { ...parts.cluster, ...(notes && { notes }) } }),
-      version,
-      record: parts.recorder?.path,
-    },
+    { ...parts, ...(cluster && { cluster }), version, record: parts.recorder?.path },
   );
   await node.load();
   const stop = new AbortController();

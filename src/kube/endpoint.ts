@@ -4,6 +4,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "n
 import { onAbort } from "../base/abort.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Identity } from "./credentials.ts";
+import { hostOf, serverNameOf } from "../base/host.ts";
 import { connectProxy, openTunnel } from "./tunnel.ts";
 
 /** Where the API server is, and how it proves to be it. */
@@ -19,17 +20,18 @@ export interface Endpoint {
 
 /** For a socket that says nothing: the kernel asks for a sign of life after so long, then every second. */
 const keepAliveMs = 10_000;
-/** A connection through a proxy that HTTP/1.1 waits for. */
-const tunnelTimeoutMs = 10_000;
+/** So long a connection is waited for. */
+export const connectTimeoutMs = 10_000;
 
 /** Options of a TLS connection to the endpoint. */
 export function tlsOptions({ url, ca, serverName, insecure }: Endpoint, identity: Identity): ConnectionOptions {
-  const host = url.hostname.replace(/^\[(.*)\]$/u, "$1");
+  const host = hostOf(url);
+  const servername = serverName ?? serverNameOf(host);
   return {
     host,
     port: Number(url.port || 443),
-    // An IP address is no server name (RFC 6066); Node.js then checks the certificate by `host`.
-    ...(serverName === undefined ? (/^[\d.]+$|:/u.test(host) ? {} : { servername: host }) : { servername: serverName }),
+    // Without one Node.js checks the certificate by `host`.
+    ...(servername !== undefined && { servername }),
     ...(ca !== undefined && { ca }),
     ...identity.certificate,
     rejectUnauthorized: !insecure,
@@ -83,7 +85,7 @@ export function connectionsThrough(
   return (_options, callback) => {
     // Node.js wants no socket beside an error, whatever its types say.
     const made = callback as (error: Error | null, socket?: TLSSocket) => void;
-    const signal = AbortSignal.any([closed, AbortSignal.timeout(tunnelTimeoutMs)]);
+    const signal = AbortSignal.any([closed, AbortSignal.timeout(connectTimeoutMs)]);
     openTls(endpoint, identity, signal, ["http/1.1"]).then(
       (socket) => made(null, socket),
       (error: unknown) => made(connectionError(endpoint, error)),
@@ -94,6 +96,11 @@ export function connectionsThrough(
 
 /** Options of a connection without TLS. */
 export function tcpOptions({ url }: Endpoint): TcpNetConnectOpts {
-  const host = url.hostname.replace(/^\[(.*)\]$/u, "$1");
-  return { host, port: Number(url.port || 80), noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs };
+  return {
+    host: hostOf(url),
+    port: Number(url.port || 80),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveMs,
+  };
 }

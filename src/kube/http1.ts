@@ -4,12 +4,16 @@ import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
 import type { Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
 import { connectionsThrough, type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
+import { hostOf } from "../base/host.ts";
 import { proxyHeaders } from "./proxy.ts";
 
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */
 const maxSockets = 256;
-/** Requests have deadlines, and the server sends each watch a bookmark about once a minute. */
-const silentMs = 75_000;
+/**
+ * After so long without a byte what can't be asked for a sign of life is dead: requests have deadlines, and the server
+ * sends each watch a bookmark about once a minute.
+ */
+export const silentMs = 75_000;
 
 /**
  * HTTP/1.1 with connections that are kept: for servers without TLS, and those that don't speak HTTP/2. Nothing can ask a
@@ -100,8 +104,8 @@ export class Http1Connections {
   }
 }
 
-function urlParts({ hostname, port }: URL): { hostname: string; port?: string } {
-  return { hostname: hostname.replace(/^\[(.*)\]$/u, "$1"), ...(port !== "" && { port }) };
+function urlParts(url: URL): { hostname: string; port?: string } {
+  return { hostname: hostOf(url), ...(url.port !== "" && { port: url.port }) };
 }
 
 /** Header values as one text each, names in lower case. */

@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError, type KubeRequest, type KubeResponse } from "../ports/kube-api.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { textHeaders } from "./http1.ts";
+import { silentMs, textHeaders } from "./http1.ts";
 
 /** What a session may have on its way before the reader takes it: lists are large. */
 const windowBytes = 4 * 1024 * 1024;
@@ -21,9 +21,6 @@ export interface Liveness {
 
 /** Noticed within one heartbeat (10 s): by then a lease has to be renewed over a connection that works. */
 export const defaultLiveness: Liveness = { quietMs: 5000, answerMs: 4000 };
-
-/** What still goes on over one that takes no more requests are watches: a server says something on each once a minute. */
-const closingSilenceMs = 75_000;
 
 /** The server has not looked at the request: it may be sent again, whatever it asks for (RFC 9113, 8.7). */
 export class RefusedStreamError extends KubeConnectionError {}
@@ -174,22 +171,21 @@ export class Http2Connection {
       this.#timer?.[Symbol.dispose]();
       this.#watchLife();
     });
-    if (!sent && !this.#session.destroyed) this.#dead(0);
+    if (!sent && !this.#session.destroyed) this.#dead("it can't be asked for a sign of life");
   }
 
   /** An answer may be behind much else on a slow line: while anything comes it is waited for. */
   #await(): void {
     const bytes = this.#socket.bytesRead;
-    const limitMs = this.#session.closed ? closingSilenceMs : this.#liveness.answerMs;
+    const limitMs = this.#session.closed ? silentMs : this.#liveness.answerMs;
     this.#timer = this.#clock.timer("the API server to answer a ping", limitMs, () => {
       if (this.#session.destroyed) return;
-      if (this.#socket.bytesRead === bytes) this.#dead(limitMs);
+      if (this.#socket.bytesRead === bytes) this.#dead(`no sign of life for ${limitMs / 1000} s`);
       else this.#await();
     });
   }
 
-  #dead(silentMs: number): void {
-    const text = silentMs === 0 ? "it can't be asked for a sign of life" : `no sign of life for ${silentMs / 1000} s`;
-    this.#session.destroy(connectionError(this.#endpoint, new Error(text)));
+  #dead(problem: string): void {
+    this.#session.destroy(connectionError(this.#endpoint, new Error(problem)));
   }
 }

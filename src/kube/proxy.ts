@@ -1,6 +1,7 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { domainToASCII } from "node:url";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { hostOf } from "../base/host.ts";
 
 /** The machine itself: Go asks no proxy of the environment for it. */
 const loopback = ["127.0.0.0/8", "::1/128"];
@@ -56,7 +57,7 @@ export function proxyHeaders({ username, password }: URL): Record<string, string
 }
 
 function isExempt(server: URL, noProxy: string): boolean {
-  const host = server.hostname.replace(/^\[(.*)\]$/u, "$1");
+  const host = hostOf(server);
   const port = server.port || (server.protocol === "https:" ? "443" : "80");
   if (host === "localhost" || loopback.some((range) => isInRange(host, range))) return true;
   return noProxy.split(",").some((rule) => exempts(rule.trim().toLowerCase(), host, port));

@@ -10,7 +10,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -18,6 +18,7 @@ import type { TLSSocket } from "node:tls";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { until } from "../../test/support/podwright.ts";
+import { listening } from "../../test/support/listening.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemProcesses } from "../linux/processes.ts";
@@ -37,16 +38,7 @@ after(() => {
   for (const close of opened) close();
 });
 
-async function listen(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => sockets.add(socket));
-  opened.push(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
-  return (server.address() as AddressInfo).port;
-}
+const listen = (server: Server): Promise<number> => listening(server, opened);
 
 /** Tells who asks, and over which connection; `/wait` never ends. */
 const tell: RequestListener = (request, response) => {

@@ -13,7 +13,7 @@ import {
 import type { Processes } from "../ports/processes.ts";
 import { type CertificateSource, Credentials, type Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
-import { type Endpoint, openTls } from "./endpoint.ts";
+import { connectTimeoutMs, type Endpoint, openTls } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
 import { defaultLiveness, Http2Connection, type Liveness, RefusedStreamError } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
@@ -30,7 +30,6 @@ export interface TransportDependencies {
   readonly clientCertificate?: CertificateSource;
 }
 
-const connectTimeoutMs = 10_000;
 /** Connections that one request waits for. */
 const maxTries = 5;
 

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { createServer as createHttpServer, type RequestListener, type Server as HttpServer } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import { type AddressInfo, connect, type Server, type Socket } from "node:net";
+import { connect, type Server, type Socket } from "node:net";
 import { after, describe, test } from "node:test";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
+import { listening } from "../../test/support/listening.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemProcesses } from "../linux/processes.ts";
@@ -24,16 +25,7 @@ after(() => {
   for (const close of opened) close();
 });
 
-async function listen(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => sockets.add(socket));
-  opened.push(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
-  return (server.address() as AddressInfo).port;
-}
+const listen = (server: Server): Promise<number> => listening(server, opened);
 
 /** Tells by which version and path it was asked, and with which headers; `/wait` never ends. */
 const tell: RequestListener = (request, response) => {

@@ -4,6 +4,7 @@ import { connect as connectTls, getCACertificates } from "node:tls";
 import { onAbort } from "../base/abort.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import { failureReason } from "./connection-error.ts";
+import { hostOf, serverNameOf } from "../base/host.ts";
 import { proxyHeaders, proxyName } from "./proxy.ts";
 
 /** What is behind the proxy, and whom the kubeconfig trusts: as in client-go that goes for the proxy too. */
@@ -16,12 +17,13 @@ interface Behind {
 /** A connection to the proxy, over TLS where its URL says so; it is being made, and tells of errors by its events. */
 export function connectProxy({ ca, insecure }: Behind, proxy: URL): Socket {
   const secure = proxy.protocol === "https:";
-  const host = proxy.hostname.replace(/^\[(.*)\]$/u, "$1");
+  const host = hostOf(proxy);
+  const servername = serverNameOf(host);
   const port = Number(proxy.port || (secure ? 443 : 80));
   if (!secure) return connectTcp({ host, port });
   return connectTls({
     ...{ host, port, rejectUnauthorized: !insecure, minVersion: "TLSv1.2" },
-    ...(!/^[\d.]+$|:/u.test(host) && { servername: host }),
+    ...(servername !== undefined && { servername }),
     // A proxy is seldom of the cluster: whom the machine trusts counts as well.
     ...(ca !== undefined && { ca: [...getCACertificates("default"), ca] }),
   });

@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import * as tls from "node:tls";
+import { hostOf } from "../base/host.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import {
@@ -208,7 +209,7 @@ function redirected(from: HttpProbeRequest, location: string): HttpProbeRequest 
   }
   const scheme = url.protocol.slice(0, -1);
   if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const host = hostOf(url);
   const port = Number(url.port || (scheme === "https" ? 443 : 80));
   const namesHost = /^([a-z][a-z0-9+.-]*:)?\/\//i.test(location);
   const headers = from.headers.map(([name, value]) =>

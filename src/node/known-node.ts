@@ -1,5 +1,5 @@
 import type { NodeObject } from "../api/node.ts";
-import { isNewer } from "../status/status-entry.ts";
+import { isNewer } from "../api-client/resource-version.ts";
 
 /**
  * The Node as the server had it last. Answers and the watch come by connections of their own, so that what is older may

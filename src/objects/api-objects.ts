@@ -83,12 +83,12 @@ export class ApiObjects {
   add(pod: Pod): void {
     if (this.#stopped) return;
     const { uid, namespace } = pod.metadata;
-    const { configMaps, secrets } = referencedObjects(pod.spec);
-    const keys = keysIn(namespace, pod.spec);
+    const referenced = referencedObjects(pod.spec);
+    const keys = keysIn(namespace, referenced);
     const before = this.#keysOf.get(uid) ?? new Set();
     this.#keysOf.set(uid, keys);
-    for (const name of configMaps) this.#use("ConfigMap", namespace, name, uid);
-    for (const name of secrets) this.#use("Secret", namespace, name, uid);
+    for (const name of referenced.configMaps) this.#use("ConfigMap", namespace, name, uid);
+    for (const name of referenced.secrets) this.#use("Secret", namespace, name, uid);
     for (const key of before) if (!keys.has(key)) this.#letGo(key, uid);
   }
 
@@ -105,7 +105,7 @@ export class ApiObjects {
 
   /** Resolves once it is known of all that a part of a pod's spec refers to what it holds, or that it is not there. */
   async known(namespace: string, part: Partial<PodSpec>): Promise<void> {
-    for (const key of keysIn(namespace, part)) await this.#watched.get(key)?.known.promise;
+    for (const key of keysIn(namespace, referencedObjects(part))) await this.#watched.get(key)?.known.promise;
   }
 
   /** @throws NotKnownYetError while the API server has not said yet whether there is one */
@@ -214,11 +214,10 @@ const secrets: Resource<z.infer<typeof Secret>> = {
   decode: decoder(Secret, "Secret"),
 };
 
-function keysIn(namespace: string, part: Partial<PodSpec>): Set<string> {
-  const { configMaps: maps, secrets: secretNames } = referencedObjects(part);
+function keysIn(namespace: string, referenced: ReturnType<typeof referencedObjects>): Set<string> {
   return new Set([
-    ...[...maps].map((name) => keyOf("ConfigMap", namespace, name)),
-    ...[...secretNames].map((name) => keyOf("Secret", namespace, name)),
+    ...[...referenced.configMaps].map((name) => keyOf("ConfigMap", namespace, name)),
+    ...[...referenced.secrets].map((name) => keyOf("Secret", namespace, name)),
   ]);
 }
 

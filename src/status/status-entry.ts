@@ -1,3 +1,4 @@
+import { isNewer } from "../api-client/resource-version.ts";
 import type { ApiObject } from "../api-client/resource.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -79,11 +80,4 @@ export function has(
 export function difference({ pod, found }: StatusEntry, status: PodStatus): string | undefined {
   const patch = statusPatch(pod.metadata.uid, found, status);
   return patch && JSON.stringify(patch);
-}
-
-/** Versions of one kind grow (KEP-5504); where they are no numbers, what comes later is taken to be newer. */
-export function isNewer(version: string | undefined, than: string | undefined): boolean {
-  const numbers = [version, than].map((text) => (text !== undefined && /^\d+$/u.test(text) ? BigInt(text) : undefined));
-  const [a, b] = numbers;
-  return a === undefined || b === undefined || a > b;
 }

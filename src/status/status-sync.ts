@@ -1,4 +1,5 @@
 import { ApiError, askedPauseMs, isApiError, isOtherUid } from "../api-client/api-error.ts";
+import { isNewer } from "../api-client/resource-version.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
@@ -11,7 +12,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
-import { difference, failuresOf, has, isNewer, newEntry, type StatusEntry } from "./status-entry.ts";
+import { difference, failuresOf, has, newEntry, type StatusEntry } from "./status-entry.ts";
 import { StaticNames } from "./static-names.ts";
 import { StatusNews } from "./status-news.ts";
 import { isPartOf, rankOf, statusEchoes, statusPatch } from "./status-write.ts";

@@ -227,7 +227,6 @@ export class VolumeManager implements VolumeProvider {
     const paths = await this.#pathsOf(pod.metadata.uid);
     const empty: Volume[] = [];
     for (const volume of pod.spec.volumes ?? []) {
-      if (volume.emptyDir !== undefined || volume.hostPath !== undefined) continue;
       if (!(await this.#holdsContent(pod, volume, paths))) empty.push(volume);
     }
     await objects.settle(pod, { ...needs, spec: { volumes: empty, ...needs.spec }, tokensOf: empty }, signal);
