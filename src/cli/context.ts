@@ -34,7 +34,7 @@ export interface StateOptions {
 
 /** Opens the real ports. The modules are loaded here, so that `version` and `--help` do without them. */
 export async function openContext(terminal: Terminal, options: StateOptions): Promise<CommandContext> {
-  const [clock, compression, daemons, files, hashing, mounts, network, processes, unix] = await Promise.all([
+  const [clock, compression, daemons, files, hashing, mounts, network, processes, proxy, unix] = await Promise.all([
     import("../linux/clock.ts"),
     import("../linux/compression.ts"),
     import("../linux/daemons.ts"),
@@ -43,6 +43,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
     import("../linux/mounts.ts"),
     import("../linux/network.ts"),
     import("../linux/processes.ts"),
+    import("../kube/proxy.ts"),
     import("../linux/unix-client.ts"),
   ]);
   const environment = process.env;
@@ -62,7 +63,7 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
     compression: compression.systemCompression,
     processes: processes.systemProcesses,
     mounts: mounts.systemMounts,
-    network: network.systemNetwork,
+    network: network.openNetwork((url) => proxy.environmentProxy(url, environment)),
     daemons: daemons.systemDaemons,
     environment,
     layout,

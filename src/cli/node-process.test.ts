@@ -1,24 +1,47 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 
-test("a process that is told to end and doesn't says what holds it, and ends", async () => {
+/** A process that doesn't end by itself when it is told to. */
+function holding(limitMs: number): { readonly child: ChildProcess; readonly read: (text: string) => Promise<string> } {
   const script = `
     import { terminationSignal } from ${JSON.stringify(new URL("node-process.ts", import.meta.url).href)};
     import { createServer } from "node:net";
-    const told = terminationSignal(300);
+    const told = terminationSignal(${limitMs});
     createServer().listen(0, "127.0.0.1", () => console.log("ready"));
     told.addEventListener("abort", () => console.log(String(told.reason)));
   `;
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => (output += String(data)));
+  const read = async (text: string): Promise<string> => {
+    while (!output.includes(text)) await once(child.stdout, "data");
+    return output;
+  };
+  return { child, read };
+}
+
+test("a process that is told to end and doesn't says what holds it, and ends", async () => {
+  const { child, read } = holding(300);
+  await read("ready\n");
   const closed = once(child, "close");
-  await once(child.stdout, "data");
   child.kill("SIGTERM");
   const [exitCode] = await closed;
+  const output = await read("");
   assert.match(output, /^ready\nError: told to end by SIGTERM\n/);
   assert.match(output, /told to end by SIGTERM, and still not done after 0\.3 s.*: .*TCPServerWrap/);
   assert.equal(exitCode, 1);
 });
+
+for (const again of ["SIGTERM", "SIGINT"] as const) {
+  test(`a process that is told to end by SIGTERM and then by ${again} ends at once`, async () => {
+    const { child, read } = holding(60_000);
+    await read("ready\n");
+    const closed = once(child, "close");
+    child.kill("SIGTERM");
+    await read("told to end by SIGTERM\n");
+    child.kill(again);
+    assert.deepEqual(await closed, [null, again]);
+  });
+}

@@ -23,7 +23,8 @@ import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
 import { systemNetworkProbes } from "../linux/network-probes.ts";
-import { systemNetwork } from "../linux/network.ts";
+import { environmentProxy } from "../kube/proxy.ts";
+import { openNetwork } from "../linux/network.ts";
 import { pageAssets } from "../linux/page-assets.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { systemRandom } from "../linux/random.ts";
@@ -56,7 +57,7 @@ export async function openPorts(): Promise<Ports> {
     processes: systemProcesses,
     mounts: systemMounts,
     volumeFiles: systemVolumeFiles,
-    network: systemNetwork,
+    network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,
     cgroups: await openCgroups(systemClock),
   };
@@ -92,13 +93,15 @@ export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): P
 const endLimitMs = 30_000;
 
 /**
- * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as the
- * same one does when it comes again. A process that has not ended a while after it was told to says what holds it, and ends.
+ * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as
+ * the next one does. A process that has not ended a while after it was told to says what holds it, and ends.
  */
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const told = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  for (const signal of signals) {
     process.once(signal, () => {
+      for (const other of signals) process.removeAllListeners(other);
       told.abort(new Error(`told to end by ${signal}`));
       systemClock.timer("the process to end", limitMs, () => {
         const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];

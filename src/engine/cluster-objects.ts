@@ -65,7 +65,9 @@ export class ClusterObjects {
    * @param hadEnded it had ended before this life of podwright
    */
   wanted({ op, source, pod }: PodUpdate, hadEnded: boolean): void {
-    if (source === "api" && op !== "remove" && !hadEnded) this.#objects.add(pod);
+    if (source !== "api" || op === "remove") return;
+    // One that has ended in this life may still be changed.
+    if (op === "add" ? !hadEnded : this.#objects.has(pod.metadata.uid)) this.#objects.add(pod);
   }
 
   /** The pod has ended for good and its volumes are gone, or nothing of it is left. May be called again and again. */

@@ -1,10 +1,14 @@
 import type { Agent } from "node:http";
 import type { TcpNetConnectOpts } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { onAbort } from "../base/abort.ts";
+import { eitherSignal, onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { KubeConnectionError } from "../ports/kube-api.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Identity } from "./credentials.ts";
 import { hostOf, serverNameOf } from "../base/host.ts";
+import { proxyName } from "./proxy.ts";
 import { connectProxy, openTunnel } from "./tunnel.ts";
 
 /** Where the API server is, and how it proves to be it. */
@@ -72,11 +76,36 @@ export async function openTls(
   }
 }
 
+/**
+ * Makes a connection within its time.
+ * @param closed calls it off
+ * @throws KubeConnectionError naming the server, the proxy and the limit
+ */
+export async function withinConnectTime<T>(
+  clock: Clock,
+  { url, proxy }: Endpoint,
+  closed: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  using _timer = clock.timer("a connection to the API server", connectTimeoutMs, () => limit.abort());
+  using either = eitherSignal(limit.signal, closed);
+  try {
+    return await work(either.signal);
+  } catch (error) {
+    if (!limit.signal.aborted) throw error;
+    const through = proxy ? ` through the proxy ${proxyName(proxy)}` : "";
+    const text = `API server ${url.host}: no connection${through} within ${connectTimeoutMs / 1000} s`;
+    throw new KubeConnectionError(text, { cause: errorMessage(error) });
+  }
+}
+
 /** How an agent of HTTP/1.1 connects through the endpoint's proxy. @param closed called off with it: what is being made */
 export function connectionsThrough(
   proxy: URL,
   endpoint: Endpoint,
   identity: Identity,
+  clock: Clock,
   closed: AbortSignal,
 ): Agent["createConnection"] {
   if (endpoint.url.protocol === "http:") {
@@ -85,8 +114,8 @@ export function connectionsThrough(
   return (_options, callback) => {
     // Node.js wants no socket beside an error, whatever its types say.
     const made = callback as (error: Error | null, socket?: TLSSocket) => void;
-    const signal = AbortSignal.any([closed, AbortSignal.timeout(connectTimeoutMs)]);
-    openTls(endpoint, identity, signal, ["http/1.1"]).then(
+    const open = (signal: AbortSignal): Promise<TLSSocket> => openTls(endpoint, identity, signal, ["http/1.1"]);
+    withinConnectTime(clock, endpoint, closed, open).then(
       (socket) => made(null, socket),
       (error: unknown) => made(connectionError(endpoint, error)),
     );

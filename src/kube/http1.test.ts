@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
+import { systemClock } from "../linux/clock.ts";
 import { Http1Connections } from "./http1.ts";
 
 test("a watch that is silent for too long ends, with its connection", async () => {
@@ -11,7 +12,7 @@ test("a watch that is silent for too long ends, with its connection", async () =
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const closed = once(server, "connection").then(async ([socket]: Socket[]) => socket && (await once(socket, "close")));
   const endpoint = { url, ca: undefined, serverName: undefined, insecure: false };
-  const connections = new Http1Connections(endpoint, { token: undefined, certificate: undefined }, 50);
+  const connections = new Http1Connections(endpoint, { token: undefined, certificate: undefined }, systemClock, 50);
   try {
     const { signal } = new AbortController();
     const watch = await connections.send({ lane: "objects", method: "GET", path: "/", headers: {}, signal }, {});

@@ -1,5 +1,6 @@
 import * as http from "node:http";
 import * as https from "node:https";
+import type { Clock } from "../ports/clock.ts";
 import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
 import type { Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
@@ -27,7 +28,7 @@ export class Http1Connections {
   readonly #secure: boolean;
   readonly #limitMs: number;
 
-  constructor(endpoint: Endpoint, identity: Identity, limitMs = silentMs) {
+  constructor(endpoint: Endpoint, identity: Identity, clock: Clock, limitMs = silentMs) {
     this.#endpoint = endpoint;
     this.#limitMs = limitMs;
     this.#secure = endpoint.url.protocol === "https:";
@@ -36,7 +37,7 @@ export class Http1Connections {
       ? new https.Agent({ ...options, ...tlsOptions(endpoint, identity) })
       : new http.Agent({ ...options, ...tcpOptions(endpoint) });
     const { proxy } = endpoint;
-    if (proxy) this.#agent.createConnection = connectionsThrough(proxy, endpoint, identity, this.#closed.signal);
+    if (proxy) this.#agent.createConnection = connectionsThrough(proxy, endpoint, identity, clock, this.#closed.signal);
   }
 
   async send(request: KubeRequest, headers: Readonly<Record<string, string>>): Promise<KubeResponse> {

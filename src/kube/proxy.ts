@@ -6,18 +6,26 @@ import { hostOf } from "../base/host.ts";
 /** The machine itself: Go asks no proxy of the environment for it. */
 const loopback = ["127.0.0.0/8", "::1/128"];
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
- * The proxy to the API server: the kubeconfig's for every server, else the environment's by Go's rules. Pure.
+ * The proxy to the API server: the kubeconfig's for every server, else the environment's. Pure.
  * @param access `server` and `proxyUrl` of a kubeconfig that was read
+ * @throws PodwrightError as {@link environmentProxy}
+ */
+export function proxyOf(
+  { server, proxyUrl }: { readonly server: string; readonly proxyUrl?: string },
+  environment: Environment,
+): URL | undefined {
+  return proxyUrl === undefined ? environmentProxy(new URL(server), environment) : new URL(proxyUrl);
+}
+
+/**
+ * The environment's proxy to a server by Go's rules. Pure.
  * @param environment HTTPS_PROXY (HTTP_PROXY for a server without TLS) and NO_PROXY count, also in lower case
  * @throws PodwrightError (bad input) naming the variable, never its value
  */
-export function proxyOf(
-  access: { readonly server: string; readonly proxyUrl?: string },
-  environment: Readonly<Record<string, string | undefined>>,
-): URL | undefined {
-  if (access.proxyUrl !== undefined) return new URL(access.proxyUrl);
-  const server = new URL(access.server);
+export function environmentProxy(server: URL, environment: Environment): URL | undefined {
   const upper = server.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY";
   const variable = environment[upper] ? upper : upper.toLowerCase();
   const text = environment[variable];

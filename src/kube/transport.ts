@@ -1,6 +1,4 @@
-import { eitherSignal } from "../base/abort.ts";
 import { withDeadline } from "../base/deadline.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import {
@@ -13,11 +11,11 @@ import {
 import type { Processes } from "../ports/processes.ts";
 import { type CertificateSource, Credentials, type Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
-import { connectTimeoutMs, type Endpoint, openTls } from "./endpoint.ts";
+import { connectTimeoutMs, type Endpoint, openTls, withinConnectTime } from "./endpoint.ts";
 import { Http1Connections } from "./http1.ts";
 import { defaultLiveness, Http2Connection, type Liveness, RefusedStreamError } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
-import { proxyName, proxyOf } from "./proxy.ts";
+import { proxyOf } from "./proxy.ts";
 
 export interface TransportDependencies {
   readonly clock: Clock;
@@ -156,7 +154,7 @@ class Lane {
     this.#http2 = this.#http2.filter(({ isOpen }) => isOpen);
     const free = this.#http2.find(({ hasRoom }) => hasRoom);
     if (free !== undefined) return free;
-    if (endpoint.url.protocol === "http:") return (this.#http1 = new Http1Connections(endpoint, identity));
+    if (endpoint.url.protocol === "http:") return (this.#http1 = new Http1Connections(endpoint, identity, this.#clock));
     // Those that come meanwhile wait for the same one; whoever is called off leaves it to the others.
     const connecting = (this.#connecting ??= this.#connect(endpoint, identity));
     try {
@@ -183,21 +181,16 @@ class Lane {
 
   async #open(endpoint: Endpoint, identity: Identity): Promise<Http2Connection | Http1Connections> {
     const certificate = this.#certificate;
-    const limit = new AbortController();
-    using _timer = this.#clock.timer("a connection to the API server", connectTimeoutMs, () => limit.abort());
-    using either = eitherSignal(limit.signal, this.#closed.signal);
-    const socket = await openTls(endpoint, identity, either.signal).catch((error: unknown) => {
-      if (!limit.signal.aborted) throw error;
-      const through = endpoint.proxy ? ` through the proxy ${proxyName(endpoint.proxy)}` : "";
-      const text = `API server ${endpoint.url.host}: no connection${through} within ${connectTimeoutMs / 1000} s`;
-      throw new KubeConnectionError(text, { cause: errorMessage(error) });
+    const connection = await withinConnectTime(this.#clock, endpoint, this.#closed.signal, async (signal) => {
+      const socket = await openTls(endpoint, identity, signal);
+      if (socket.alpnProtocol === "h2") {
+        const made = new Http2Connection(endpoint, socket, this.#clock, this.#liveness);
+        await made.settle(signal);
+        return made;
+      }
+      socket.destroy();
+      return new Http1Connections(endpoint, identity, this.#clock);
     });
-    const connection =
-      socket.alpnProtocol === "h2"
-        ? new Http2Connection(endpoint, socket, this.#clock, this.#liveness)
-        : new Http1Connections(endpoint, identity);
-    if (connection instanceof Http2Connection) await connection.settle(either.signal);
-    else socket.destroy();
     if (certificate !== this.#certificate) {
       connection.close();
       throw new KubeConnectionError(`API server ${endpoint.url.host}: the certificate changed meanwhile`);

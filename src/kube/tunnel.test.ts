@@ -5,11 +5,13 @@ import { createServer as createHttpsServer } from "node:https";
 import { connect, type Server, type Socket } from "node:net";
 import { after, describe, test } from "node:test";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { listening } from "../../test/support/listening.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import type { KubeResponse, KubeTransport } from "../ports/kube-api.ts";
+import { connectionsThrough } from "./endpoint.ts";
 import { defaultLiveness, type Liveness } from "./http2.ts";
 import type { KubeAccess } from "./kubeconfig.ts";
 import { openKubeTransport, type TransportDependencies } from "./transport.ts";
@@ -185,6 +187,25 @@ describe("a proxy before the API server", () => {
       transport[Symbol.dispose]();
       await new Promise((done) => silent.close(done));
     }
+  });
+
+  test("that never answers over HTTP/1.1 is named with the limit", async () => {
+    const silent = createHttpServer(() => {});
+    silent.on("connect", (_request, client: Socket) => client.resume().on("end", () => client.end()));
+    const asked = new Promise<void>((done) => void silent.once("connect", () => done()));
+    const proxy = new URL(`http://me:s3cret@127.0.0.1:${await listen(silent)}`);
+    const clock = new ManualClock();
+    const endpoint = { url: new URL("https://api.test"), ca: undefined, serverName: undefined, insecure: false, proxy };
+    const nobody = { token: undefined, certificate: undefined };
+    const connecting = connectionsThrough(proxy, endpoint, nobody, clock, new AbortController().signal);
+    const failed = new Promise<Error | null>((done) => void connecting?.({}, done));
+    await asked;
+    await clock.advance(10_000);
+    assert.equal(
+      (await failed)?.message,
+      `API server api.test: no connection through the proxy http://${proxy.host} within 10 s`,
+    );
+    assert.deepEqual(clock.waits, []);
   });
 
   test("keeps no half-dead connection alive: what is behind it is asked for signs of life", async () => {

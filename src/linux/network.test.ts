@@ -5,7 +5,9 @@ import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { systemClock } from "./clock.ts";
-import { systemNetwork } from "./network.ts";
+import { openNetwork } from "./network.ts";
+
+const systemNetwork = openNetwork();
 
 interface TestServer extends AsyncDisposable {
   readonly port: number;
@@ -69,6 +71,23 @@ test("redirects are followed, and only so many of them", async () => {
   assert.equal(Buffer.from(response.body).toString(), "arrived");
   assert.equal(server.requests.length, 10);
   await assert.rejects(systemNetwork.httpGet({ ...request, url: `${url}/10` }), /stopped after 10 redirects/);
+});
+
+test("a proxy is asked for what it is for, by the whole URL and with its own credentials alone", async () => {
+  await using proxy = await serve((_request, response) => response.end("proxied"));
+  await using server = await serve((_request, response) => response.end("direct"));
+  const network = openNetwork(({ hostname }) =>
+    hostname === "manifests.test" ? new URL(`http://me:s3cret@127.0.0.1:${proxy.port}`) : undefined,
+  );
+  const get = async (url: string): Promise<string> =>
+    Buffer.from((await network.httpGet({ ...request, url, headers: { authorization: ["Bearer t"] } })).body).toString();
+  assert.equal(await get("http://manifests.test/pods"), "proxied");
+  assert.equal(await get(`http://127.0.0.1:${server.port}/pods`), "direct");
+  const [seen] = proxy.requests;
+  assert.equal(seen?.url, "http://manifests.test/pods");
+  const basic = `Basic ${Buffer.from("me:s3cret").toString("base64")}`;
+  assert.deepEqual([seen?.headers["proxy-authorization"], seen?.headers.authorization], [basic, "Bearer t"]);
+  assert.equal(server.requests[0]?.headers["proxy-authorization"], undefined);
 });
 
 test("a redirect without a place to go is the answer, and one to another scheme is refused", async () => {

@@ -13,10 +13,15 @@ const longestChain = 10;
 /** Headers that are for the first host only: they are not sent on when a redirect leads to another one. */
 const privateHeaders = new Set(["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"]);
 
-/** Connections of this machine, with Go's habits where manifests' servers may rely on them: redirects and proxies. */
-export const systemNetwork: Network = {
-  httpGet,
+/** Which proxy a URL is asked for through; undefined: none. */
+export type ProxyFor = (url: URL) => URL | undefined;
 
+/** Connections of this machine, with Go's habits where manifests' servers may rely on them: redirects and proxies. */
+export function openNetwork(proxyFor: ProxyFor = () => undefined): Network {
+  return { ...machineNetwork, httpGet: async (request) => await httpGet(request, proxyFor) };
+}
+
+const machineNetwork: Omit<Network, "httpGet"> = {
   addresses() {
     const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
     return all.filter(({ internal, address }) => !internal && !isLinkLocal(address)).map(({ address }) => address);
@@ -36,12 +41,12 @@ export const systemNetwork: Network = {
   },
 };
 
-async function httpGet(request: HttpRequest): Promise<HttpResponse> {
+async function httpGet(request: HttpRequest, proxyFor: ProxyFor): Promise<HttpResponse> {
   request.signal.throwIfAborted();
   let url = parseUrl(request.url);
   let headers = request.headers;
   for (let sent = 1; ; sent++) {
-    const answer = await getOnce(url, headers, request);
+    const answer = await getOnce(url, headers, request, proxyFor);
     if (answer.location === undefined) return answer;
     if (sent >= longestChain) throw new Error(`GET ${shown(url)}: stopped after ${longestChain} redirects`);
     const next = parseUrl(answer.location, url);
@@ -52,11 +57,18 @@ async function httpGet(request: HttpRequest): Promise<HttpResponse> {
 
 type Answer = HttpResponse & { readonly location: string | undefined };
 
-async function getOnce(url: URL, headers: HttpRequest["headers"], request: HttpRequest): Promise<Answer> {
+async function getOnce(
+  url: URL,
+  headers: HttpRequest["headers"],
+  request: HttpRequest,
+  proxyFor: ProxyFor,
+): Promise<Answer> {
   const { maxBytes, signal } = request;
   const client = url.protocol === "https:" ? https : http;
   // No connection is kept: manifests are fetched seldom, from servers that come and go.
-  const agent = new client.Agent({ keepAlive: false, ...(isLoopback(url.hostname) ? {} : { proxyEnv: process.env }) });
+  const proxy = proxyFor(url)?.href;
+  const proxyEnv = proxy === undefined ? undefined : { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
+  const agent = new client.Agent({ keepAlive: false, ...(proxyEnv && { proxyEnv }) });
   try {
     const outgoing = client.get(url, { agent, signal, headers: { "User-Agent": "podwright", ...copy(headers) } });
     const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
@@ -112,11 +124,6 @@ function withoutPrivate(headers: HttpRequest["headers"]): HttpRequest["headers"]
 
 function isSameOrSubdomain(host: string, of: string): boolean {
   return host === of || (isIP(of) === 0 && host.endsWith(`.${of}`));
-}
-
-/** Go never asks a proxy for the machine itself. */
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.[0-9]+){3}$/.test(host);
 }
 
 function isLoopbackAddress(address: string): boolean {

@@ -18,6 +18,15 @@ export interface NodeFacts {
   readonly bootId: string;
 }
 
+/** Where the machine's id is, the first that says something. */
+export const machineIdFiles = ["/etc/machine-id", "/var/lib/dbus/machine-id"] as const;
+/** Of its hardware, as cAdvisor finds it: virtual machines without firmware tables have the machine's id only. */
+export const systemUuidFiles = [
+  "/sys/class/dmi/id/product_uuid",
+  "/proc/device-tree/system-id",
+  "/proc/device-tree/vm,uuid",
+  "/etc/machine-id",
+] as const;
 const maxFileBytes = 64 * 1024;
 
 /** Reads /proc, /sys and /etc. What is not there is left empty. */
@@ -33,13 +42,12 @@ export async function readNodeFacts(
   const text = async (...paths: readonly string[]): Promise<string> => {
     for (const path of paths) {
       const bytes = await files.read(path, maxFileBytes).catch(() => new Uint8Array());
-      // Texts of a device tree end as those of C.
-      const content = new TextDecoder().decode(bytes).replace(/\0+$/u, "").trim();
+      const content = trimmedText(new TextDecoder().decode(bytes));
       if (content !== "") return content;
     }
     return "";
   };
-  const machineId = await text("/etc/machine-id", "/var/lib/dbus/machine-id");
+  const machineId = await text(...machineIdFiles);
   const osRelease = await text("/etc/os-release", "/usr/lib/os-release");
   const kibibytes = /^SwapTotal:\s+(\d+) kB$/mu.exec(await text("/proc/meminfo"))?.[1] ?? "0";
   return {
@@ -56,13 +64,12 @@ export async function readNodeFacts(
     kernelVersion: await text("/proc/sys/kernel/osrelease"),
     osImage: /^PRETTY_NAME="?([^"\n]*)"?$/mu.exec(osRelease)?.[1] ?? "Linux",
     machineId,
-    // As cAdvisor finds it: virtual machines without firmware tables have the machine's id only.
-    systemUuid: await text(
-      "/sys/class/dmi/id/product_uuid",
-      "/proc/device-tree/system-id",
-      "/proc/device-tree/vm,uuid",
-      "/etc/machine-id",
-    ),
+    systemUuid: await text(...systemUuidFiles),
     bootId: await text("/proc/sys/kernel/random/boot_id"),
   };
+}
+
+/** Without space around it; texts of a device tree end as those of C. Pure. */
+export function trimmedText(text: string): string {
+  return text.replace(/\0+$/u, "").trim();
 }

@@ -20,11 +20,12 @@ function withTokens(refusals: number) {
     refresh: async () => void asked.push(clock.monotonic()),
     has: () => asked.length > refusals,
   } as unknown as ServiceAccountTokens;
-  const objects = { has: () => true, known: async () => {} } as unknown as ApiObjects;
+  const pods = new Set([pod.metadata.uid]);
+  const objects = { has: (uid: string) => pods.has(uid), known: async () => {} } as unknown as ApiObjects;
   const services = new Collection<Service>();
   services.replaced([]);
   const known = { services, memory: { all: () => [], known: Promise.resolve() } };
-  return { clock, asked, lookup: new PodObjects(clock, objects, tokens, () => undefined, known) };
+  return { clock, asked, pods, lookup: new PodObjects(clock, objects, tokens, () => undefined, known) };
 }
 
 test("a token that is refused at first is asked for again after half a second, one and two", async () => {
@@ -50,6 +51,16 @@ test("a token that is never given is waited for no longer than anything else", a
   await settled;
   await settle();
   assert.deepEqual(clock.waits, []);
+});
+
+test("of a pod that ends meanwhile a refused token is not asked for again", async () => {
+  const { clock, asked, pods, lookup } = withTokens(Number.POSITIVE_INFINITY);
+  const settled = lookup.settle(pod, { spec: {}, tokensOf }, signal);
+  await settle();
+  pods.clear();
+  await clock.advance(500);
+  await settled;
+  assert.equal(asked.length, 1);
 });
 
 const never = new Promise<void>(() => {});

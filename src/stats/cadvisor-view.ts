@@ -1,3 +1,4 @@
+import { machineIdFiles, systemUuidFiles, trimmedText } from "../node/node-facts.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import type { CadvisorView, CgroupLabels, FileSystemView, LabelledView, MachineView } from "./cadvisor-metrics.ts";
 import type { ProcessFigures } from "./cadvisor-container-metrics.ts";
@@ -111,22 +112,25 @@ export function parseDevices(diskstats: string | undefined): ReadonlyMap<string,
   return devices;
 }
 
-async function machineOf(files: StatsFiles): Promise<MachineView> {
-  const [cpuinfo, meminfo, release, bootId, machineId, systemUuid, osRelease] = await files.readTexts([
+/** The machine by the kernel's files; what they don't say is empty, 0 or 1 as it has to be. */
+export async function machineOf(files: Pick<StatsFiles, "readTexts">): Promise<MachineView> {
+  const [cpuinfo, meminfo, release, bootId, osRelease, ...ids] = await files.readTexts([
     "/proc/cpuinfo",
     "/proc/meminfo",
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/random/boot_id",
-    "/etc/machine-id",
-    "/sys/class/dmi/id/product_uuid",
     "/etc/os-release",
+    ...machineIdFiles,
+    ...systemUuidFiles,
   ]);
   const memory = parseMemInfo(meminfo);
+  const first = (texts: readonly (string | undefined)[]): string =>
+    texts.map((text = "") => trimmedText(text)).find((text) => text !== "") ?? "";
   return {
     ...parseProcessors(cpuinfo),
     bootId: bootId?.trim() ?? "",
-    machineId: machineId?.trim() ?? "",
-    systemUuid: systemUuid?.trim() ?? "",
+    machineId: first(ids.slice(0, machineIdFiles.length)),
+    systemUuid: first(ids.slice(machineIdFiles.length)),
     memoryBytes: memory.get("MemTotal") ?? 0,
     swapBytes: memory.get("SwapTotal") ?? 0,
     kernelVersion: release?.trim() ?? "",

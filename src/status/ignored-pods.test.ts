@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
-import { apiPod, running } from "../../test/support/status-world.ts";
+import { apiPod } from "../../test/support/status-world.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 import { generateAPIPodStatus } from "./generate.ts";
@@ -81,10 +81,38 @@ test("a deleted pod whose name is taken may go once the node has nothing of it",
   });
 });
 
-test("a pod that was further than waiting for its name, or of which the node has something, is not said to wait for it", async () => {
+test("a pod that has been Running while its name is taken stays so, and is not ready", async () => {
+  await withWorld(async ({ clock, statuses, ignored }) => {
+    const since = "2026-11-20T14:02:00Z";
+    const was = { lastProbeTime: null, lastTransitionTime: since };
+    const conditions = [
+      ...["Ready", "ContainersReady", "Initialized"].map((type) => ({ type, status: "True" as const, ...was })),
+    ];
+    ignored.push(apiPod("a", {}, { phase: "Running", conditions }));
+    await clock.advance(60_000);
+    const { phase, reason, conditions: told = [] } = statuses.get("uid-a") ?? {};
+    assert.deepEqual([phase, reason], ["Running", "NameTaken"]);
+    assert.deepEqual(
+      told.map(({ type, status, lastTransitionTime, ...more }) => [
+        type,
+        status,
+        lastTransitionTime === since,
+        more.reason,
+      ]),
+      [
+        ["Ready", "False", false, "NameTaken"],
+        ["ContainersReady", "False", false, "NameTaken"],
+        ["Initialized", "True", true, undefined],
+      ],
+    );
+    assert.equal(statuses.getVersioned("uid-a")?.version, 1, "it is said once");
+  });
+});
+
+test("a pod that is over, or of which the node has something, is not said to wait for its name", async () => {
   await withWorld(async ({ clock, statuses, pods, here, ignored }) => {
     here.add("uid-c");
-    ignored.push(apiPod("a", {}, running), apiPod("b", {}, { phase: "Failed" }), apiPod("c"));
+    ignored.push(apiPod("a", {}, { phase: "Succeeded" }), apiPod("b", {}, { phase: "Failed" }), apiPod("c"));
     pods.wake();
     await clock.advance(0);
     assert.deepEqual(

@@ -1,8 +1,11 @@
 import { WakeableWait } from "../base/wakeable-wait.ts";
+import type { PodCondition } from "../api/status.ts";
+import { formatTime } from "../base/time.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
+import { isTerminalPhase } from "./phase.ts";
 import type { StatusManager } from "./status-manager.ts";
 
 export interface IgnoredPodDependencies {
@@ -22,6 +25,7 @@ export const nameTaken = {
   message: "a static pod of the node has the same name: this pod starts when that is gone",
 } as const;
 
+const readyConditions: ReadonlySet<string> = new Set(["Ready", "ContainersReady"]);
 const cause: Cause = { code: nameTaken.reason, message: nameTaken.message };
 /** Whether the node has something of a pod is looked at again, while there is such a pod. */
 const lookMs = 5000;
@@ -64,10 +68,23 @@ export class IgnoredPods {
     const { uid, deletionTimestamp, generation } = pod.metadata;
     if (deletionTimestamp !== undefined) return this.#deps.released(uid);
     const before = this.#deps.statuses.get(uid) ?? pod.status;
-    // Of one that has been further, that it waits would be a step back.
-    if (before !== undefined && before.phase !== "Pending") return;
-    const observed = generation ? { observedGeneration: generation } : {};
-    const status = { ...before, ...observed, phase: "Pending", ...nameTaken, qosClass: qosClass(pod) } as const;
+    if (before !== undefined && isTerminalPhase(before.phase)) return;
+    const status = {
+      ...before,
+      ...(generation && { observedGeneration: generation }),
+      ...nameTaken,
+      // Of one that has been Running, that it is Pending would be a step back.
+      phase: before?.phase ?? "Pending",
+      ...(before?.conditions && { conditions: before.conditions.map((condition) => this.#unready(condition)) }),
+      qosClass: qosClass(pod),
+    };
     this.#deps.statuses.set(pod, status, cause);
+  }
+
+  /** Nothing of the pod runs, whatever an earlier life said of it. */
+  #unready(condition: PodCondition): PodCondition {
+    if (!readyConditions.has(condition.type) || condition.status !== "True") return condition;
+    const lastTransitionTime = formatTime(this.#deps.clock.now());
+    return { ...condition, status: "False", lastTransitionTime, ...nameTaken };
   }
 }

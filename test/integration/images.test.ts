@@ -17,7 +17,7 @@ import { systemFiles } from "../../src/linux/files.ts";
 import { systemHashing } from "../../src/linux/hashing.ts";
 import { systemLocks } from "../../src/linux/lock.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemNetwork } from "../../src/linux/network.ts";
+import { openNetwork } from "../../src/linux/network.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import { needsRoot } from "../../src/linux/testing.ts";
 import type { Cri } from "../../src/ports/cri.ts";
@@ -58,7 +58,7 @@ async function privateRuntime(): Promise<Cri> {
     hashing: systemHashing,
     locks: systemLocks,
     mounts: systemMounts,
-    network: systemNetwork,
+    network: openNetwork(),
     processes: systemProcesses,
   };
   const directory = await mkdtemp(join(tmpdir(), "podwright-images-"));

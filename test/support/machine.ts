@@ -6,7 +6,7 @@ import { systemFiles } from "../../src/linux/files.ts";
 import { systemHashing } from "../../src/linux/hashing.ts";
 import { systemLocks } from "../../src/linux/lock.ts";
 import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemNetwork } from "../../src/linux/network.ts";
+import { openNetwork } from "../../src/linux/network.ts";
 import { systemProcesses } from "../../src/linux/processes.ts";
 import type { StopDeps } from "../../src/private-runtime/stop.ts";
 
@@ -20,6 +20,6 @@ export const machine: StopDeps = {
   hashing: systemHashing,
   locks: systemLocks,
   mounts: systemMounts,
-  network: systemNetwork,
+  network: openNetwork(),
   processes: systemProcesses,
 };
