@@ -99,18 +99,17 @@ const endLimitMs = 30_000;
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
   const told = new AbortController();
   const signals = ["SIGTERM", "SIGINT"] as const;
-  for (const signal of signals) {
-    process.once(signal, () => {
-      for (const other of signals) process.removeAllListeners(other);
-      told.abort(new Error(`told to end by ${signal}`));
-      systemClock.timer("the process to end", limitMs, () => {
-        const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
-        const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
-        process.stderr.write(`${what}; it ends now, its pods go on running. What holds it: ${held.join(", ")}\n`);
-        process.exit(ExitCode.failed);
-      });
+  const end = (signal: NodeJS.Signals): void => {
+    for (const each of signals) process.off(each, end);
+    told.abort(new Error(`told to end by ${signal}`));
+    systemClock.timer("the process to end", limitMs, () => {
+      const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
+      const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
+      process.stderr.write(`${what}; it ends now, its pods go on running. What holds it: ${held.join(", ")}\n`);
+      process.exit(ExitCode.failed);
     });
-  }
+  };
+  for (const signal of signals) process.on(signal, end);
   return told.signal;
 }
 

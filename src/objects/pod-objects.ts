@@ -93,7 +93,10 @@ export class PodObjects implements ObjectLookup {
     if (this.#objects.has(pod.metadata.uid)) this.#tokens.renew(pod);
   }
 
-  /** A server that refuses one at first, as it does until it knows whose pod it is, is asked again after a moment, unless the pod has ended meanwhile. */
+  /**
+   * A server that refuses one at first, as it does until it knows whose pod it is, is asked again after a moment, unless the
+   * pod has ended meanwhile.
+   */
   async #haveTokens(pod: Pod, volumes: readonly Volume[], signal: AbortSignal): Promise<void> {
     for (let pauseMs = firstTokenRetryMs; this.#objects.has(pod.metadata.uid); pauseMs *= 2) {
       await this.#tokens.refresh(pod, volumes, signal);

@@ -30,6 +30,8 @@ test("what a pod refers to is watched until it has ended, and neither after a ch
   assert.equal(cluster.server.watchesOf("configmaps"), 0);
   cluster.change({ ...job, metadata: { ...metadata, labels: { seen: "yes" } } });
   await nothingIsWatched();
+  await world.pass(minuteMs);
+  assert.equal(cluster.server.watchesOf("configmaps"), 0);
 
   node.kill();
   await world.pass(5000);
