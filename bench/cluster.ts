@@ -38,7 +38,8 @@ async function measureKubelet(options: BenchOptions & ClusterOptions, program?: 
   await runKubelet(cluster, 4);
   const outcomes: Outcome[] = [];
   for (const pods of options.pods) outcomes.push(await measureRounds(cluster, floor, pods, options.rounds));
-  const oneByOne = await measureOneByOne(cluster, floor, newNames("alone", podsOneByOne));
+  const oneByOne = await measureOneByOne(cluster, floor, newNames("alone", podsOneByOne), "apart");
+  const backToBack = await measureOneByOne(cluster, floor, newNames("row", podsOneByOne), "back to back");
   const restarts = await measureRestarts(cluster, floor, newNames("restart", restarted));
   const statuses = await measureStatuses(cluster, newNames("refused", refused));
   const restNames = (count: number): string[] => newNames("rest", count);
@@ -46,7 +47,7 @@ async function measureKubelet(options: BenchOptions & ClusterOptions, program?: 
   if (options.dead > 0 && program === undefined) {
     rests.push(...(await measureRestsBesideDead(cluster, floor, options.dead, options.rest, restNames)));
   }
-  return { kubelet, outcomes, oneByOne, restarts, statuses, rests };
+  return { kubelet, outcomes, oneByOne, backToBack, restarts, statuses, rests };
 }
 
 async function main(): Promise<void> {

@@ -17,6 +17,7 @@ function figures(kubelet: string, times: number): ClusterFigures {
     kubelet,
     outcomes: [{ pods: 2, floor: [round(1)], kubelet: [round(times)] }],
     oneByOne: { floor: alone(1), kubelet: alone(times) },
+    backToBack: { floor: alone(0.5), kubelet: alone((times * times) / 1.28) },
     restarts: { floor: [70], kubelet: [70 * times], shown: [90 * times] },
     statuses: { floor: [1000, 2000], kubelet: [1000 * times, 2000 * times] },
     rests: [atRest(20, 0, times), atRest(50, 0, 3 * times)],
@@ -36,6 +37,8 @@ test("each kubelet's times stand beside its floor's with the ratio of the two", 
     ["2 pods, gone", 50, 60, "1.20"],
     ["1 pods one by one, ready", 100, 120, "1.20 (p50)"],
     ["1 pods one by one, gone", 40, 48, "1.20 (p50)"],
+    ["1 pods back to back, ready", 50, 112.5, "2.25 (p50)"],
+    ["1 pods back to back, gone", 20, 45, "2.25 (p50)"],
     ["1 restarts", 70, 84, "1.20 (p50)"],
     ["2 statuses of refused pods", 2000, 2400, "1.20"],
   ]);
@@ -71,7 +74,9 @@ test("beside another kubelet the aims are half its start, a quarter of its delet
     goals.map(({ name, value, atMost, unit }) => [name, value.toFixed(2), atMost, unit]),
     [
       ["start: one by one, ready, median", "0.40", 1 / 2, "× other"],
+      ["start: back to back, ready, median", "0.16", 1 / 2, "× other"],
       ["delete: one by one, gone, median", "0.40", 1 / 4, "× other"],
+      ["delete: back to back, gone, median", "0.16", 1 / 4, "× other"],
       // Of 20 pods 1.5 of 3 %, of 50 pods 3.6 of 9 %.
       ["CPU at rest, at worst", "0.50", 1 / 3, "× other"],
       // Of 20 pods 90 of 103 MiB, of 50 pods 101.2.
@@ -87,5 +92,5 @@ test("beside another kubelet the aims are half its start, a quarter of its delet
 
 test("without rest there are no goals for it", () => {
   const { goals } = besideOther({ ...podwright, rests: [] }, { ...other, rests: [] });
-  assert.equal(goals.length, 2);
+  assert.equal(goals.length, 4);
 });

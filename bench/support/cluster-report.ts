@@ -20,6 +20,8 @@ export interface ClusterFigures {
   readonly kubelet: string;
   readonly outcomes: readonly Outcome[];
   readonly oneByOne: { readonly floor: OneByOneFigures; readonly kubelet: OneByOneFigures };
+  /** The same without a pause. */
+  readonly backToBack: { readonly floor: OneByOneFigures; readonly kubelet: OneByOneFigures };
   readonly restarts: RestartFigures;
   readonly statuses: StatusFigures;
   readonly rests: readonly RestFigures[];
@@ -40,13 +42,16 @@ function at(part: number, rounds: readonly Round[], what: keyof Round): number {
 
 const parts = [0.5, 0.9, 1];
 
+const paceNames = { oneByOne: "one by one", backToBack: "back to back" };
+
 /** Times since pods were created, deleted or killed: a row each, the floor's beside the kubelet's. Pure. */
-export function timesTable({ kubelet, outcomes, oneByOne, restarts, statuses }: ClusterFigures): Table {
+export function timesTable(figures: ClusterFigures): Table {
+  const { kubelet, outcomes, restarts, statuses } = figures;
   const many = outcomes.flatMap(({ pods, floor, kubelet: rounds }) =>
     (["started", "ready", "gone"] as const).map((what) => {
-      const figures = (of: readonly Round[]): number[] => parts.map((part) => at(part, of, what));
+      const atParts = (of: readonly Round[]): number[] => parts.map((part) => at(part, of, what));
       const ratio = (at(1, rounds, what) / at(1, floor, what)).toFixed(2);
-      return [`${pods} pods, ${what}`, ...figures(floor), ...figures(rounds), ratio];
+      return [`${pods} pods, ${what}`, ...atParts(floor), ...atParts(rounds), ratio];
     }),
   );
   const row = (
@@ -57,10 +62,12 @@ export function timesTable({ kubelet, outcomes, oneByOne, restarts, statuses }: 
     const ratio = `${(quantile(own, part) / quantile(floor, part)).toFixed(2)}${part === 0.5 ? " (p50)" : ""}`;
     return [name, ...[floor, own].flatMap((times) => parts.map((each) => quantile(times, each))), ratio];
   };
-  const alone = (["ready", "gone"] as const).map((what) => {
-    const both = { floor: oneByOne.floor[what], kubelet: oneByOne.kubelet[what] };
-    return row(`${both.kubelet.length} pods one by one, ${what}`, both, 0.5);
-  });
+  const alone = (["oneByOne", "backToBack"] as const).flatMap((pace) =>
+    (["ready", "gone"] as const).map((what) => {
+      const both = { floor: figures[pace].floor[what], kubelet: figures[pace].kubelet[what] };
+      return row(`${both.kubelet.length} pods ${paceNames[pace]}, ${what}`, both, 0.5);
+    }),
+  );
   return {
     columns: ["", "floor p50", "p90", "max", `${kubelet} p50`, "p90", "max", "ratio of max"],
     rows: [
@@ -130,6 +137,8 @@ function pairs(podwright: ClusterFigures, other: ClusterFigures): Pair[] {
     ...many,
     pair("one by one, ready, median", ({ oneByOne }) => median(oneByOne.kubelet.ready)),
     pair("one by one, gone, median", ({ oneByOne }) => median(oneByOne.kubelet.gone)),
+    pair("back to back, ready, median", ({ backToBack }) => median(backToBack.kubelet.ready)),
+    pair("back to back, gone, median", ({ backToBack }) => median(backToBack.kubelet.gone)),
     pair("restart, median", ({ restarts }) => median(restarts.kubelet)),
     pair("statuses, the last", ({ statuses }) => Math.max(...statuses.kubelet)),
     ...rests,
@@ -147,6 +156,7 @@ export function besideOther(
     const ratios = all.filter(chosen).map((pair) => pair.podwright / pair.other);
     return ratios.length === 0 ? [] : [{ name, value: Math.max(...ratios), atMost, unit: "× other" }];
   };
+  const paces = Object.values(paceNames);
   return {
     table: {
       columns: ["", podwright.kubelet, other.kubelet, "ratio"],
@@ -158,8 +168,12 @@ export function besideOther(
       ]),
     },
     goals: [
-      ...goal("start: one by one, ready, median", ({ name }) => name === "one by one, ready, median", otherGoals.start),
-      ...goal("delete: one by one, gone, median", ({ name }) => name === "one by one, gone, median", otherGoals.delete),
+      ...paces.flatMap((pace) =>
+        goal(`start: ${pace}, ready, median`, ({ name }) => name === `${pace}, ready, median`, otherGoals.start),
+      ),
+      ...paces.flatMap((pace) =>
+        goal(`delete: ${pace}, gone, median`, ({ name }) => name === `${pace}, gone, median`, otherGoals.delete),
+      ),
       ...goal("CPU at rest, at worst", ({ unit }) => unit === "% of a core", otherGoals.cpu),
       ...goal("RSS at rest, at worst", ({ unit }) => unit === "MiB", otherGoals.memory),
     ],

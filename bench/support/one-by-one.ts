@@ -9,43 +9,51 @@ const settleMs = 700;
 /** What a kubelet does once a second is met at another moment each time: parts of it that never repeat. */
 const goldenRatio = 0.618_033_988_75;
 
+/**
+ * `apart`: each step at another moment of the kubelet's second. `back to back`: each as soon as the one before is seen, as
+ * a script would; who looks at its pods once a second has then looked just before.
+ */
+export type Pace = "apart" | "back to back";
+
 /** Milliseconds, one a pod. */
 export interface OneByOneFigures {
   readonly ready: number[];
   readonly gone: number[];
 }
 
-/** Pods that come and go one after another, while the kubelet has nothing else to do. */
+/** Pods of which each comes and goes before the next, while the kubelet has nothing else to do. */
 export async function measureOneByOne(
   cluster: BenchCluster,
   floor: Floor,
   names: readonly string[],
+  pace: Pace,
 ): Promise<{ readonly floor: OneByOneFigures; readonly kubelet: OneByOneFigures }> {
   const kubelet: OneByOneFigures = { ready: [], gone: [] };
   for (const [index, name] of names.entries()) {
-    await sleep(pauseMs(2 * index));
+    if (pace === "apart") await sleep(pauseMs(2 * index));
     let began = performance.now();
     cluster.create([name]);
     const [ready = Number.NaN] = await cluster.times([name], (pod) => hasCondition(pod, "Ready"));
     kubelet.ready.push(ready - began);
-    await sleep(pauseMs(2 * index + 1));
+    if (pace === "apart") await sleep(pauseMs(2 * index + 1));
     began = performance.now();
     cluster.delete([name]);
     const [gone = Number.NaN] = await cluster.times([name], (pod) => pod === undefined);
     kubelet.gone.push(gone - began);
   }
-  progress(`${names.length} pods one by one`);
-  return { floor: await cluster.besideFloor(() => oneByOneOfFloor(floor, names)), kubelet };
+  progress(`${names.length} pods one by one, ${pace}`);
+  return { floor: await cluster.besideFloor(() => oneByOneOfFloor(floor, names, pace)), kubelet };
 }
 
-async function oneByOneOfFloor(floor: Floor, names: readonly string[]): Promise<OneByOneFigures> {
+async function oneByOneOfFloor(floor: Floor, names: readonly string[], pace: Pace): Promise<OneByOneFigures> {
   const figures: OneByOneFigures = { ready: [], gone: [] };
+  const restMs = pace === "apart" ? settleMs : 0;
   for (const name of names) {
     const pods = await floor.prepare([`floor-${name}`]);
-    await sleep(settleMs);
+    await sleep(restMs);
     let began = performance.now();
     await floor.startAll(pods, 1, () => void figures.ready.push(performance.now() - began));
-    await sleep(settleMs);
+    await sleep(restMs);
     began = performance.now();
     await floor.stopAll(pods, () => void figures.gone.push(performance.now() - began));
     await floor.remove(pods);

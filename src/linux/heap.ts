@@ -1,6 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import type { Clock } from "../ports/clock.ts";
 import { openCLibrary } from "./c-library.ts";
+import { programPages } from "./program-pages.ts";
 
 /** The memory of this process's JavaScript objects, and how busy the process is. */
 export interface Heap {
@@ -44,6 +45,7 @@ export function systemHeap(): Heap | undefined {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
   const trim = allocatorTrim();
+  const pages = programPages();
   return {
     heldBytes: () => getHeapStatistics().total_heap_size,
     cpuMs: () => {
@@ -53,6 +55,7 @@ export function systemHeap(): Heap | undefined {
     shrink: () => {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
       trim();
+      pages.release();
     },
   };
 }
