@@ -22,6 +22,7 @@ import { PodWorkers } from "./pods/pod-workers.ts";
 import { StartedStaticPods } from "./pods/started-static-pods.ts";
 import { StaticIdentity } from "./pods/static-identity.ts";
 import type { PodChange } from "./pods/pod-change.ts";
+import { watchOom } from "./oom/oom-watcher.ts";
 import type { NodePressure } from "./eviction/pressure-monitor.ts";
 import { SyncLoop } from "./pods/sync-loop.ts";
 import { matchesRunning } from "./sources/static-pod.ts";
@@ -212,6 +213,7 @@ export class Kubelet {
       this.#logRotation.run(signal),
       this.#garbage.run(signal),
       this.#allocations.run(signal),
+      watchOom({ ...this.#deps, kernelLog: ports.kernelLog, pods: () => this.#observed() }, signal),
     ]);
     await this.probes.close();
   }

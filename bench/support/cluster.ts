@@ -32,6 +32,8 @@ interface SeenPod {
   readonly status?: PodStatus;
 }
 
+const interruptions = ["SIGINT", "SIGTERM"] as const;
+
 /**
  * A cluster of one node to measure: the API server for tests in this process, a private containerd, and a kubelet in a
  * process of its own: podwright's, or with `kubelet` any other that takes the same flags, such as Kubernetes' own.
@@ -67,7 +69,7 @@ export class BenchCluster implements AsyncDisposable {
     const cri = connectCri(layout.containerd.endpoint);
     const child = await startKubelet(server, layout, options, kubelet);
     const cluster = new BenchCluster({ server, layout, cri }, child, kubelet !== undefined);
-    process.once("SIGINT", cluster.#interrupted);
+    for (const signal of interruptions) process.once(signal, cluster.#interrupted);
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
       await server.admin.until("nodes", nodeName, isReady, 60_000);
@@ -183,7 +185,7 @@ export class BenchCluster implements AsyncDisposable {
     await removeLogs(this.#uids);
     await rm(this.layout.stateDirectory, { recursive: true });
     await rm(this.layout.runDirectory, { recursive: true, force: true });
-    process.off("SIGINT", this.#interrupted);
+    for (const signal of interruptions) process.off(signal, this.#interrupted);
   }
 }
 

@@ -14,16 +14,17 @@ import { streamingIdleMs } from "../config/serving.ts";
 import { nodeApi, type NodeApiDependencies, registeredRoutes } from "../node-api/routes.ts";
 import type { ApiHandler } from "../ports/api-server.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
+import { environmentProxy } from "../kube/proxy.ts";
 import { openCgroups } from "../linux/cgroups.ts";
 import { systemClock } from "../linux/clock.ts";
 import { systemCompression } from "../linux/compression.ts";
 import { systemFiles } from "../linux/files.ts";
 import { keepLean, systemHeap } from "../linux/heap.ts";
 import { systemHashing } from "../linux/hashing.ts";
+import { systemKernelLog } from "../linux/kernel-log.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
 import { systemNetworkProbes } from "../linux/network-probes.ts";
-import { environmentProxy } from "../kube/proxy.ts";
 import { openNetwork } from "../linux/network.ts";
 import { pageAssets } from "../linux/page-assets.ts";
 import { systemProcesses } from "../linux/processes.ts";
@@ -59,6 +60,7 @@ export async function openPorts(): Promise<Ports> {
     volumeFiles: systemVolumeFiles,
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,
+    kernelLog: systemKernelLog(systemClock),
     cgroups: await openCgroups(systemClock),
   };
 }

@@ -48,6 +48,7 @@ const warnings: ReadonlySet<string> = new Set([
   "MissingClusterDNS",
   "ExceededGracePeriod",
   "HostIPsIPFamilyMismatch",
+  "OOMKilling",
 ]);
 /** Entries that say it in upstream's own words, which begin as they begin. */
 const verbatim: ReadonlySet<string> = new Set([

@@ -181,12 +181,13 @@ function nextOf(inOrder: readonly Step[], stopped: number): { next?: Step } {
 }
 
 const tidyingCause = "ContainerGC";
+/** Seen of containers without changing what they are; a process that was killed need not be the one that a container is. */
+const tidied: ReadonlySet<string> = new Set(["ContainerRemoved", "ContainerChanged", "OOMKilling", "SystemOOM"]);
 
 /** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
 function isTidying(step: Step): boolean {
   return (
-    step.causes.some(({ code }) => code === tidyingCause) ||
-    (step.kind === "observation" && (step.what === "ContainerRemoved" || step.what === "ContainerChanged"))
+    step.causes.some(({ code }) => code === tidyingCause) || (step.kind === "observation" && tidied.has(step.what))
   );
 }
 

@@ -3,11 +3,11 @@ import type { TcpNetConnectOpts } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { eitherSignal, onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import { hostOf, serverNameOf } from "../base/host.ts";
 import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import { connectionError } from "./connection-error.ts";
 import type { Identity } from "./credentials.ts";
-import { hostOf, serverNameOf } from "../base/host.ts";
 import { proxyName } from "./proxy.ts";
 import { connectProxy, openTunnel } from "./tunnel.ts";
 

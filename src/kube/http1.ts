@@ -1,11 +1,11 @@
 import * as http from "node:http";
 import * as https from "node:https";
+import { hostOf } from "../base/host.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { KubeRequest, KubeResponse } from "../ports/kube-api.ts";
 import type { Identity } from "./credentials.ts";
 import { connectionError } from "./connection-error.ts";
 import { connectionsThrough, type Endpoint, tcpOptions, tlsOptions } from "./endpoint.ts";
-import { hostOf } from "../base/host.ts";
 import { proxyHeaders } from "./proxy.ts";
 
 /** As many connections to the server as a lane may have: each carries one request or watch at a time. */

@@ -2,9 +2,9 @@ import { request, STATUS_CODES } from "node:http";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, getCACertificates } from "node:tls";
 import { onAbort } from "../base/abort.ts";
+import { hostOf, serverNameOf } from "../base/host.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import { failureReason } from "./connection-error.ts";
-import { hostOf, serverNameOf } from "../base/host.ts";
 import { proxyHeaders, proxyName } from "./proxy.ts";
 
 /** What is behind the proxy, and whom the kubeconfig trusts: as in client-go that goes for the proxy too. */

@@ -3,6 +3,7 @@ import type { Clock } from "./clock.ts";
 import type { Compression } from "./compression.ts";
 import type { Files } from "./files.ts";
 import type { Hashing } from "./hashing.ts";
+import type { KernelLog } from "./kernel-log.ts";
 import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
 import type { Network } from "./network.ts";
@@ -21,6 +22,7 @@ export interface Ports {
   readonly mounts: Mounts;
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
+  readonly kernelLog: KernelLog;
   readonly network: Network;
   readonly networkProbes: NetworkProbes;
 }

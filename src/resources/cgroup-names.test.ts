@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import {
   cgroupParent,
   cgroupPath,
+  isCgroupOfPod,
   parseCgroupfsPath,
   parseSystemdName,
   podCgroup,
@@ -49,4 +51,14 @@ test("names can be read back", () => {
   assert.equal(podUidOfCgroup(cgroupPath(pod, "systemd"), "systemd"), uid);
   assert.equal(podUidOfCgroup(cgroupPath(pod, "cgroupfs"), "cgroupfs"), uid);
   assert.equal(podUidOfCgroup("/kubepods/burstable", "cgroupfs"), undefined);
+});
+
+test("a cgroup below a pod's is the pod's, that of a pod whose UID begins alike is not", () => {
+  const ofPod = podUid("1234-abcd");
+  for (const driver of ["cgroupfs", "systemd"] as const) {
+    const path = cgroupPath(podCgroup("/node", "Burstable", ofPod), driver);
+    assert.ok(isCgroupOfPod(path, ofPod), path);
+    assert.ok(isCgroupOfPod(`${path}/cri-containerd-0123.scope/sub`, ofPod), path);
+    for (const other of ["1234-abc", "234-abcd", "1234-abcde"]) assert.ok(!isCgroupOfPod(path, podUid(other)), other);
+  }
 });

@@ -87,3 +87,9 @@ export function podUidOfCgroup(directory: string, driver: CgroupDriver): PodUid 
   const last = (driver === "systemd" ? parseSystemdName(directory) : parseCgroupfsPath(directory)).at(-1);
   return last?.startsWith("pod") && last.length > 3 ? (last.slice(3) as PodUid) : undefined;
 }
+
+/** Whether a cgroup is the pod's or one below it, whichever driver named it. */
+export function isCgroupOfPod(path: string, uid: PodUid): boolean {
+  const slice = `-pod${uid.replaceAll("-", "_")}${sliceSuffix}`;
+  return parseCgroupfsPath(path).some((component) => component === `pod${uid}` || component.endsWith(slice));
+}

@@ -65,9 +65,18 @@ export class ClusterScene {
 
   /** What Events tell of a pod, as `Type Reason: message`, in their order. */
   events(uid: string): string[] {
+    return this.#told((about) => about["uid"] === uid);
+  }
+
+  /** The same of the node. */
+  get nodeEvents(): string[] {
+    return this.#told((about) => about["kind"] === "Node");
+  }
+
+  #told(isAbout: (object: Fields) => boolean): string[] {
     const events = this.cluster.server.registry.store.list("events").map(({ value }) => value);
-    const ofPod = events.filter((event) => fieldsAt(event, "involvedObject")["uid"] === uid);
-    return ofPod.map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
+    const chosen = events.filter((event) => isAbout(fieldsAt(event, "involvedObject")));
+    return chosen.map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
   }
 
   /** How the server has the states of a pod's containers. */

@@ -17,6 +17,7 @@ import { Gate } from "../gate.ts";
 import { simHashing } from "../hashing.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "../machine.ts";
 import { SimNetworkProbes } from "../network-probes.ts";
+import { SimKernelLog } from "../kernel-log.ts";
 import { SimPressure } from "../pressure.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
@@ -75,6 +76,7 @@ export class SimNode {
   readonly mounts = new SimMounts();
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
+  readonly kernelLog = new SimKernelLog();
   readonly entries: SimEntry[] = [];
   /** What is wanted, as the sources would say it to a node that starts. */
   readonly desired: Map<string, Pod>;
@@ -305,6 +307,7 @@ export class SimNode {
         volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
         cgroups: gate.through(this.cgroups, "machine"),
         networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
+        kernelLog: this.kernelLog,
       },
       cri: connection.cri,
       log: silentLog,

@@ -1,0 +1,55 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { KernelLog } from "../ports/kernel-log.ts";
+import type { Logger } from "../ports/log.ts";
+import { isCgroupOfPod } from "../resources/cgroup-names.ts";
+import type { PodStatus } from "../runtime/pod-status.ts";
+import { OomReader, type OomVictim } from "./oom-report.ts";
+
+export interface OomWatcherDependencies {
+  readonly kernelLog: KernelLog;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** This node's pods as they were last observed. */
+  readonly pods: () => readonly PodStatus[];
+}
+
+/**
+ * Tells of processes that the kernel killed for want of memory, until the signal aborts: of any when the machine was out of
+ * it (SystemOOM, pkg/kubelet/oom upstream), and of those in pods, whose containers may go on without them, so that nobody
+ * else would say so.
+ */
+export async function watchOom(deps: OomWatcherDependencies, signal: AbortSignal): Promise<void> {
+  const reader = new OomReader();
+  try {
+    for await (const line of deps.kernelLog.follow(signal)) {
+      const victim = reader.read(line);
+      if (victim !== undefined) tell(deps, victim);
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    const message = "the kernel's messages can't be read: nobody tells of processes that are killed for want of memory";
+    deps.log.warn(message, { error: errorMessage(error) });
+  }
+}
+
+function tell({ journal, pods }: OomWatcherDependencies, { pid, name, ofMachine, cgroup = "/" }: OomVictim): void {
+  const status = pods().find(({ uid }) => isCgroupOfPod(cgroup, uid));
+  if (status === undefined && !ofMachine) return;
+  const container = status?.containers.find(({ id }) => cgroup.includes(id));
+  const message = ofMachine
+    ? `the kernel killed process ${name} (pid ${pid}): the machine was out of memory`
+    : `the kernel killed process ${name}: the cgroup ${cgroup} was at its memory limit`;
+  journal.record({
+    kind: "observation",
+    what: ofMachine ? "SystemOOM" : "OOMKilling",
+    message,
+    ...(status && { pod: { namespace: status.namespace, name: status.name, uid: status.uid } }),
+    ...(container && { container: container.name }),
+    data: {
+      process: name,
+      pid,
+      ...(ofMachine && { nodeMessage: `System OOM encountered, victim process: ${name}, pid: ${pid}` }),
+    },
+  });
+}

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
+
+test("processes that the kernel kills for want of memory are told as Events of their pod, and of the node when it had none", async () => {
+  const scene = new ClusterScene();
+  const { cluster, node } = scene;
+  cluster.want(clusterPod("web"));
+  node.start();
+  await scene.pass(10_000);
+  const container = scene.runtime.running("uid-web", "main");
+  assert.ok(container);
+  const parent = scene.runtime.sandboxes.get(container.sandboxId)?.config.linux?.cgroupParent;
+  const cgroup = `${parent}/${container.id}`;
+  node.kernelLog.killed({ pid: 7, name: "helper", cgroup, machine: false });
+  node.kernelLog.killed({ pid: 8, name: "cron", cgroup: "/system.slice/cron.service", machine: true });
+  await scene.pass(10_000);
+  const told = `The kernel killed process helper: the cgroup ${cgroup} was at its memory limit`;
+  assert.deepEqual(scene.events("uid-web").slice(-1), [`Warning OOMKilling: ${told}`]);
+  const ofNode = scene.nodeEvents.filter((event) => event.includes("OOM"));
+  assert.deepEqual(ofNode, ["Warning SystemOOM: System OOM encountered, victim process: cron, pid: 8"]);
+  assert.ok(scene.runs("uid-web"), "its other processes go on");
+  // The next life doesn't tell of it again.
+  node.kill();
+  node.start();
+  await scene.pass(60_000);
+  assert.equal(scene.nodeEvents.filter((event) => event.includes("SystemOOM")).length, 1);
+});
