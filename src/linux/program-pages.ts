@@ -27,7 +27,7 @@ export function unchangedFileRanges(smaps: string): MappedRange[] {
 
 /**
  * Lets go of the pages of this program's and its libraries' files: of the 50 MiB that Node.js and its start touch, a node
- * at rest needs a third. They stay in the machine's page cache, and those that are needed again are back without being
+ * at rest needs about half. They stay in the machine's page cache, and those that are needed again are back without being
  * read from disk.
  * @param library the C library; undefined where Node.js calls no C functions: it does nothing
  */
