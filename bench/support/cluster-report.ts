@@ -14,14 +14,19 @@ const statusesGoalMs = 3_000;
 /** Beside another kubelet. */
 const otherGoals = { start: 1 / 2, delete: 1 / 4, cpu: 1 / 3, memory: 1 };
 
+interface BesideFloor<T> {
+  readonly floor: T;
+  readonly kubelet: T;
+}
+
 /** All that was measured of one kubelet, and of the floor beside it. Times are milliseconds. */
 export interface ClusterFigures {
   /** `podwright`, or the name of another program. */
   readonly kubelet: string;
   readonly outcomes: readonly Outcome[];
-  readonly oneByOne: { readonly floor: OneByOneFigures; readonly kubelet: OneByOneFigures };
+  readonly oneByOne: BesideFloor<OneByOneFigures>;
   /** The same without a pause. */
-  readonly backToBack: { readonly floor: OneByOneFigures; readonly kubelet: OneByOneFigures };
+  readonly backToBack: BesideFloor<OneByOneFigures>;
   readonly restarts: RestartFigures;
   readonly statuses: StatusFigures;
   readonly rests: readonly RestFigures[];
@@ -42,7 +47,10 @@ function at(part: number, rounds: readonly Round[], what: keyof Round): number {
 
 const parts = [0.5, 0.9, 1];
 
-const paceNames = { oneByOne: "one by one", backToBack: "back to back" };
+const paces = [
+  ["oneByOne", "one by one"],
+  ["backToBack", "back to back"],
+] as const;
 
 /** Times since pods were created, deleted or killed: a row each, the floor's beside the kubelet's. Pure. */
 export function timesTable(figures: ClusterFigures): Table {
@@ -56,16 +64,16 @@ export function timesTable(figures: ClusterFigures): Table {
   );
   const row = (
     name: string,
-    { floor, kubelet: own }: { readonly floor: readonly number[]; readonly kubelet: readonly number[] },
+    { floor, kubelet: own }: BesideFloor<readonly number[]>,
     part: number,
   ): (string | number)[] => {
     const ratio = `${(quantile(own, part) / quantile(floor, part)).toFixed(2)}${part === 0.5 ? " (p50)" : ""}`;
     return [name, ...[floor, own].flatMap((times) => parts.map((each) => quantile(times, each))), ratio];
   };
-  const alone = (["oneByOne", "backToBack"] as const).flatMap((pace) =>
+  const alone = paces.flatMap(([pace, name]) =>
     (["ready", "gone"] as const).map((what) => {
       const both = { floor: figures[pace].floor[what], kubelet: figures[pace].kubelet[what] };
-      return row(`${both.kubelet.length} pods ${paceNames[pace]}, ${what}`, both, 0.5);
+      return row(`${both.kubelet.length} pods ${name}, ${what}`, both, 0.5);
     }),
   );
   return {
@@ -135,10 +143,11 @@ function pairs(podwright: ClusterFigures, other: ClusterFigures): Pair[] {
   ]);
   return [
     ...many,
-    pair("one by one, ready, median", ({ oneByOne }) => median(oneByOne.kubelet.ready)),
-    pair("one by one, gone, median", ({ oneByOne }) => median(oneByOne.kubelet.gone)),
-    pair("back to back, ready, median", ({ backToBack }) => median(backToBack.kubelet.ready)),
-    pair("back to back, gone, median", ({ backToBack }) => median(backToBack.kubelet.gone)),
+    ...paces.flatMap(([pace, name]) =>
+      (["ready", "gone"] as const).map((what) =>
+        pair(`${name}, ${what}, median`, (figures) => median(figures[pace].kubelet[what])),
+      ),
+    ),
     pair("restart, median", ({ restarts }) => median(restarts.kubelet)),
     pair("statuses, the last", ({ statuses }) => Math.max(...statuses.kubelet)),
     ...rests,
@@ -156,7 +165,11 @@ export function besideOther(
     const ratios = all.filter(chosen).map((pair) => pair.podwright / pair.other);
     return ratios.length === 0 ? [] : [{ name, value: Math.max(...ratios), atMost, unit: "× other" }];
   };
-  const paces = Object.values(paceNames);
+  const alone = (aim: string, what: keyof OneByOneFigures, atMost: number): Goal[] =>
+    paces.flatMap(([, pace]) => {
+      const figure = `${pace}, ${what}, median`;
+      return goal(`${aim}: ${figure}`, ({ name }) => name === figure, atMost);
+    });
   return {
     table: {
       columns: ["", podwright.kubelet, other.kubelet, "ratio"],
@@ -168,12 +181,8 @@ export function besideOther(
       ]),
     },
     goals: [
-      ...paces.flatMap((pace) =>
-        goal(`start: ${pace}, ready, median`, ({ name }) => name === `${pace}, ready, median`, otherGoals.start),
-      ),
-      ...paces.flatMap((pace) =>
-        goal(`delete: ${pace}, gone, median`, ({ name }) => name === `${pace}, gone, median`, otherGoals.delete),
-      ),
+      ...alone("start", "ready", otherGoals.start),
+      ...alone("delete", "gone", otherGoals.delete),
       ...goal("CPU at rest, at worst", ({ unit }) => unit === "% of a core", otherGoals.cpu),
       ...goal("RSS at rest, at worst", ({ unit }) => unit === "MiB", otherGoals.memory),
     ],

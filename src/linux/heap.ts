@@ -44,8 +44,7 @@ export async function keepLean(heap: Heap, clock: Clock, signal: AbortSignal): P
 export function systemHeap(): Heap | undefined {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
-  const trim = allocatorTrim();
-  const pages = programPages();
+  const release = machineRelease();
   return {
     heldBytes: () => getHeapStatistics().total_heap_size,
     cpuMs: () => {
@@ -54,20 +53,24 @@ export function systemHeap(): Heap | undefined {
     },
     shrink: () => {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
-      trim();
-      pages.release();
+      release();
     },
   };
 }
 
 /**
- * The C library gives back what is free at its end by itself, and holes only when it is told to (malloc_trim(3)). What it
- * can't be told, where Node.js calls no C functions, it keeps.
+ * What is given back beside V8's heap. The C library gives back what is free at its end by itself, and holes only when it
+ * is told to (malloc_trim(3)). Where Node.js calls no C functions, all of that is kept.
  */
-function allocatorTrim(): () => void {
+function machineRelease(): () => void {
   try {
-    const trim = openCLibrary()("malloc_trim", ["uint64"], "int32");
-    return () => void trim(0n);
+    const library = openCLibrary();
+    const trim = library("malloc_trim", ["uint64"], "int32");
+    const pages = programPages(library);
+    return () => {
+      trim(0n);
+      pages.release();
+    };
   } catch {
     return () => {};
   }

@@ -35,6 +35,7 @@ test(
     await systemClock.sleep("the next look", 1500);
     stop.abort(new Error("the test is over"));
     await following;
+    assert.ok(!messages.some((message) => message.startsWith("Linux version")), "the kernel's first words");
     assert.ok(messages.length < 1000, `${messages.length} messages in two seconds`);
     assert.deepEqual(
       messages.filter((message) => message.includes("a test of podwright")),

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type CLibrary, openCLibrary } from "./c-library.ts";
+import type { CLibrary } from "./c-library.ts";
 
 /** A mapping of this process, first and last address (the last one exclusive). */
 export interface MappedRange {
@@ -29,25 +29,15 @@ export function unchangedFileRanges(smaps: string): MappedRange[] {
  * Lets go of the pages of this program's and its libraries' files: of the 50 MiB that Node.js and its start touch, a node
  * at rest needs about half. They stay in the machine's page cache, and those that are needed again are back without being
  * read from disk.
- * @param library the C library; undefined where Node.js calls no C functions: it does nothing
  */
-export function programPages(library: CLibrary | undefined = ownLibrary()): { release(): void } {
-  const advise = library?.("madvise", ["uint64", "uint64", "int32"], "int32");
+export function programPages(library: CLibrary): { release(): void } {
+  const advise = library("madvise", ["uint64", "uint64", "int32"], "int32");
   return {
     release: () => {
-      if (advise === undefined) return;
       // Read and used at once: nothing is mapped or unmapped by this thread meanwhile, and files by no other.
       for (const { from, to } of unchangedFileRanges(readFileSync("/proc/self/smaps", "utf8"))) {
         advise(from, to - from, dontNeed);
       }
     },
   };
-}
-
-function ownLibrary(): CLibrary | undefined {
-  try {
-    return openCLibrary();
-  } catch {
-    return undefined;
-  }
 }

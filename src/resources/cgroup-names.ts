@@ -90,6 +90,6 @@ export function podUidOfCgroup(directory: string, driver: CgroupDriver): PodUid 
 
 /** Whether a cgroup is the pod's or one below it, whichever driver named it. */
 export function isCgroupOfPod(path: string, uid: PodUid): boolean {
-  const slice = `-pod${uid.replaceAll("-", "_")}${sliceSuffix}`;
+  const slice = `-${toSystemdSlice([`pod${uid}`])}`;
   return parseCgroupfsPath(path).some((component) => component === `pod${uid}` || component.endsWith(slice));
 }

@@ -1,9 +1,12 @@
-import { onAbort } from "../base/abort.ts";
+import { EventChannel } from "../base/event-channel.ts";
 import type { KernelLog } from "../ports/kernel-log.ts";
+
+/** Who doesn't read misses what comes then, as in the kernel's own ring. */
+const maxLines = 1000;
 
 /** What the simulated kernel says, as Linux words it. */
 export class SimKernelLog implements KernelLog {
-  readonly #followers = new Set<(line: string) => void>();
+  readonly #followers = new Set<EventChannel<string>>();
 
   /** A process of a cgroup was killed for want of memory. @param machine it was the machine that had none left */
   killed({ pid, name, cgroup, machine }: { pid: number; name: string; cgroup: string; machine: boolean }): void {
@@ -16,28 +19,18 @@ export class SimKernelLog implements KernelLog {
   }
 
   async *follow(signal: AbortSignal): AsyncGenerator<string> {
-    const lines: string[] = [];
-    let wake = (): void => {};
-    const hear = (line: string): void => {
-      lines.push(line);
-      wake();
-    };
-    this.#followers.add(hear);
-    using _abort = onAbort(signal, () => wake());
+    const lines = new EventChannel<string>(maxLines);
+    this.#followers.add(lines);
     try {
-      while (!signal.aborted) {
-        yield* lines.splice(0);
-        if (lines.length > 0 || signal.aborted) continue;
-        const said = Promise.withResolvers<void>();
-        wake = said.resolve;
-        await said.promise;
-      }
+      for (;;) yield* await lines.take(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
-      this.#followers.delete(hear);
+      this.#followers.delete(lines);
     }
   }
 
   #say(line: string): void {
-    for (const hear of this.#followers) hear(line);
+    for (const lines of this.#followers) lines.offer(line);
   }
 }

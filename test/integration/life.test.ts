@@ -190,12 +190,13 @@ describe("the life of a pod", { concurrency: 2 }, () => {
         await podwright.succeed("why", "greedy"),
         /container app is terminated: OOMKilled \(exit code 137\)/,
       );
-      const word = async (): Promise<JournalEntry | undefined> =>
-        (await podwright.journal()).find(({ what }) => what === "OOMKilling");
-      await until("the kernel's word to be told", async () => (await word()) !== undefined);
-      const { container, message = "" } = (await word()) ?? {};
-      assert.equal(container, "app");
-      assert.match(message, /^the kernel killed process tail: the cgroup \/\S+ was at its memory limit$/);
+      let word: JournalEntry | undefined;
+      await until("the kernel's word to be told", async () => {
+        word = (await podwright.journal()).find(({ what }) => what === "OOMKilling");
+        return word !== undefined;
+      });
+      assert.equal(word?.container, "app");
+      assert.match(word?.message ?? "", /^the kernel killed process tail: the cgroup \/\S+ was at its memory limit$/);
     });
   });
 

@@ -141,8 +141,10 @@ const blows = {
     if (container === undefined) return;
     const oom = random.chance(0.5);
     stage.strike(oom ? "container killed for memory" : "container killed");
-    const cgroup = `${stage.world.sandboxes.get(container.sandboxId)?.config.linux?.cgroupParent}/${container.id}`;
-    if (oom) stage.node.kernelLog.killed({ pid: stage.world.containers.size, name: "app", cgroup, machine: false });
+    if (oom) {
+      const cgroup = `${stage.world.sandboxes.get(container.sandboxId)?.config.linux?.cgroupParent}/${container.id}`;
+      stage.node.kernelLog.killed({ pid: stage.world.containers.size, name: "app", cgroup, machine: false });
+    }
     stage.world.exit(container, oom ? 137 : random.pick([0, 1, 3, 137]), oom ? "OOMKilled" : "Error");
   },
   killSandbox: (stage, random) => {
