@@ -335,14 +335,22 @@ export async function slowloris(target: Target, count: number, memoryLimit: numb
   assert.equal(closed, count, "clients that never finish their headers are sent away");
 }
 
+const headerPieceBytes = 120_000;
+
 /** Almost a megabyte of headers on each of many connections, never finished. */
 export async function unfinishedHeaders(target: Target, count: number, memoryLimit: number): Promise<void> {
   const text = `GET /pods HTTP/1.1\r\nHost: x\r\nX-Long: ${randomBytes(480_000).toString("hex")}`;
   const sockets = await Promise.all(Array.from({ length: count }, () => target.open()));
-  for (const socket of sockets) socket.write(text);
+  const what = `unfinished headers on ${count} connections`;
+  // All at once would keep this process so busy that it could not tell whether anybody else is served.
+  for (let begin = 0; begin < text.length; begin += headerPieceBytes) {
+    const piece = text.slice(begin, begin + headerPieceBytes);
+    await Promise.all(sockets.map((socket) => new Promise<void>((done) => void socket.write(piece, () => done()))));
+    await target.isWell(what, memoryLimit);
+  }
   for (let looks = 0; looks < 4; looks++) {
     await sleep(250);
-    await target.isWell(`unfinished headers on ${count} connections`, memoryLimit);
+    await target.isWell(what, memoryLimit);
   }
   for (const socket of sockets) socket.destroy();
 }
