@@ -13,6 +13,9 @@ export interface PortForwardOptions {
   readonly address: string;
 }
 
+/** What failed is told on a stream of its own, which may end after the data's. */
+const lastWordMs = 5000;
+
 interface ForwardedPort {
   /** 0: any free one. */
   readonly local: number;
@@ -99,6 +102,7 @@ async function listen(
 
 /** One connection: streams of its own, so that a slow one holds up no other. */
 async function forward(context: CommandContext, pod: Pod, port: number, connection: Socket): Promise<void> {
+  const { clock } = context;
   const { session, head } = await askForStreams(context, remotePath("portForward", pod), "portforward.k8s.io");
   let problem = "";
   const headers = { port: String(port), requestID: "0" };
@@ -113,8 +117,21 @@ async function forward(context: CommandContext, pod: Pod, port: number, connecti
     await promise;
     connection.off("drain", resolve).off("close", resolve);
   });
-  connection.once("close", () => session.close());
-  void data.ended.then(() => connection.end());
+  const close = (): void => session.close();
+  let hasEnded = false;
+  void data.ended.then(() => {
+    hasEnded = true;
+    connection.end();
+  });
+  connection.once("close", () => {
+    if (!hasEnded) return close();
+    const patience = clock.timer("what the runtime says of a port", lastWordMs, close);
+    void errors.ended.then(() => {
+      patience[Symbol.dispose]();
+      close();
+    });
+  });
+  void errors.ended.then(() => problem !== "" && close());
   void (async () => {
     for await (const chunk of connection) await data.write(chunk as Uint8Array);
     data.end();

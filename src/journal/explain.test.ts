@@ -192,7 +192,7 @@ test("why names a back-off although housekeeping came after it", () => {
     [15, { what: "ContainerRemoved", message: "container app is gone from the runtime", ...app }],
   );
   const [subject] = why(entries, web)?.subjects.filter(({ container }) => container === "app") ?? [];
-  assert.equal(subject?.last.what, "ContainerStateChanged");
+  assert.deepEqual([subject?.last.what, subject?.after?.what], ["ContainerStateChanged", "StartContainer"]);
   assert.equal(subject?.next?.until, start + 10_010);
 });
 

@@ -161,7 +161,7 @@ function explainSubject(steps: readonly Step[], stopped: number): Subject | unde
   if (last === undefined) return undefined;
   const after =
     last.kind === "observation" && last.causes.every(({ code }) => seenCodes.has(code))
-      ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq)
+      ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq && !isTidying(step))
       : undefined;
   return {
     ...(last.container !== undefined && { container: last.container }),

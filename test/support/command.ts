@@ -23,12 +23,13 @@ export class RunningCommand {
   stdout = "";
   stderr = "";
 
-  constructor(child: ChildProcess, stdin: string) {
+  /** @param stdin all that the command gets; undefined: it gets what the test writes, when it does */
+  constructor(child: ChildProcess, stdin: string | undefined) {
     this.child = child;
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.stdout += text));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.stderr += text));
     child.stdin?.on("error", () => {});
-    child.stdin?.end(stdin);
+    if (stdin !== undefined) child.stdin?.end(stdin);
     this.ended = new Promise((done) => {
       child.once("close", (exitCode) => {
         done({ exitCode: exitCode ?? undefined, stdout: this.stdout, stderr: this.stderr });

@@ -33,7 +33,10 @@ const ownEndMs = 30_000;
 const open = new Set<Podwright>();
 
 interface CommandOptions {
+  /** All that it reads. */
   readonly stdin?: string;
+  /** It reads what the test writes, when it does. */
+  readonly keepsStdin?: true;
   /** A command that is given podwright's command line and runs it, e.g. as another user. */
   readonly through?: readonly string[];
 }
@@ -84,7 +87,7 @@ export class Podwright {
     const main = [process.execPath, join(root, "src/cli/main.ts")];
     const [program = process.execPath, ...words] = [...(options.through ?? []), ...main, ...arguments_];
     const child = spawn(program, words, { cwd: root, env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
-    const command = new RunningCommand(child, options.stdin ?? "");
+    const command = new RunningCommand(child, options.keepsStdin ? undefined : (options.stdin ?? ""));
     this.#commands.push(command);
     return command;
   }
