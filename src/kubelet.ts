@@ -365,7 +365,7 @@ function runtimeDependencies(
   own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
 ): RuntimeDependencies {
   const { ports, journal, log } = deps;
-  const { clock, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
+  const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
     ...{ ...own, clock, random, files, compression, mounts, journal },
     log: log.child({ room: "runtime" }),
@@ -394,7 +394,7 @@ function runtimeDependencies(
     networkProbes,
     networkProblem: () => deps.cluster?.networkProblem(),
     node: config.node,
-    starts: new Places(clock, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
-    teardowns: new Places(clock, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
+    starts: new Places({ clock, stalls }, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
+    teardowns: new Places({ clock, stalls }, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
   };
 }

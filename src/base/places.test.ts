@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../sim/clock.ts";
+import { simStalls } from "../sim/machine-stalls.ts";
 import { Places } from "./places.ts";
 
 const never = new AbortController().signal;
 
-function scene(limit: number) {
+function scene(limit: number, isBusy = () => false) {
   const time = new SimClock(1_700_000_000_000);
   const clock = time.incarnation();
-  const places = new Places(clock, { kind: "a test's work", limit, patienceMs: 1000 });
+  const stalls = simStalls(time, isBusy);
+  const places = new Places({ clock, stalls }, { kind: "a test's work", limit, patienceMs: 1000 });
   const began = time.nowMs;
   const starts: [name: string, atMs: number][] = [];
   const work = async (name: string, ...partsMs: readonly number[]): Promise<void> => {
@@ -57,6 +59,31 @@ test("patience stays while fewer are overdue than there are places", async () =>
   assert.deepEqual(places.load, { held: 0, waiting: 0, overdue: 1 });
   await time.run(time.nowMs + 60_000);
   await Promise.all(all);
+});
+
+test("on a busy machine what takes long keeps its place, and what hangs loses it some patiences later", async () => {
+  let isBusy = true;
+  const { time, places, starts, work } = scene(1, () => isBusy);
+  const slow = [work("slow", 4000), work("next", 3000), work("last", 10)];
+  await time.run(time.nowMs + 10_000);
+  await Promise.all(slow);
+  assert.deepEqual(starts, [
+    ["slow", 0],
+    ["next", 4000],
+    ["last", 7000],
+  ]);
+  const began = time.nowMs;
+  const all = [work("hangs", 60_000), work("b", 10)];
+  await time.run(began + 10_000);
+  assert.equal((starts.at(-1)?.[1] ?? 0) - (starts.at(-2)?.[1] ?? 0), 100 + 5 * 900);
+  await time.run(began + 60_000);
+  await Promise.all(all);
+  isBusy = false;
+  const idle = [work("hangs in peace", 60_000), work("c", 10)];
+  await time.run(time.nowMs + 70_000);
+  await Promise.all(idle);
+  assert.equal((starts.at(-1)?.[1] ?? 0) - (starts.at(-2)?.[1] ?? 0), 1000);
+  assert.deepEqual(places.load, { held: 0, waiting: 0, overdue: 0 });
 });
 
 test("a hundred that all hang are all begun within seconds", async () => {

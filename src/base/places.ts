@@ -1,19 +1,31 @@
 import { Semaphore, type Turn } from "./semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { MachineStalls } from "../ports/machine-stalls.ts";
 
 export interface Place extends Disposable {
   /** One part of the work is done, another begins. */
   renew(): void;
 }
 
+export interface PlacesDependencies {
+  readonly clock: Clock;
+  /** Undefined: what takes long counts as hanging, busy machine or not. */
+  readonly stalls?: MachineStalls;
+}
+
+/** While the machine is busy patience begins anew so many times at most: others may keep it busy, and the work hang. */
+const maxRenewals = 4;
+
 /**
  * How much work of one kind is done at a time: what keeps the processors busy is over no sooner all at once, and half of
  * it sooner in turn. What hangs, or waits for a network plugin, keeps none busy: past the patience its place is for
  * another, and where so many hang that they would fill every place, all others get a tenth of the patience until some
- * end. So nobody waits long for what waits itself, and a busy machine, where some work takes long, goes on in turn.
+ * end. So nobody waits long for what waits itself. What takes long because the machine is busy, and half of the time
+ * something waited for it, keeps its place for several patiences: on a slow machine, too, work goes on in turn.
  */
 export class Places {
-  readonly #clock: Pick<Clock, "timer">;
+  readonly #clock: Clock;
+  readonly #stalls: MachineStalls | undefined;
   readonly #kind: string;
   readonly #limit: number;
   readonly #patienceMs: number;
@@ -23,10 +35,11 @@ export class Places {
 
   /** @param kind names the work, for timers */
   constructor(
-    clock: Pick<Clock, "timer">,
+    { clock, stalls }: PlacesDependencies,
     { kind, limit, patienceMs }: { readonly kind: string; readonly limit: number; readonly patienceMs: number },
   ) {
     this.#clock = clock;
+    this.#stalls = stalls;
     this.#kind = kind;
     this.#limit = limit;
     this.#patienceMs = patienceMs;
@@ -54,11 +67,11 @@ export class Places {
     return {
       renew: () => {
         if (isOverdue) return;
-        patience[Symbol.dispose]();
+        patience.abort();
         patience = this.#patience(giveUp);
       },
       [Symbol.dispose]: () => {
-        patience[Symbol.dispose]();
+        patience.abort();
         place[Symbol.dispose]();
         if (isOverdue) this.#overdue--;
         isOverdue = false;
@@ -66,12 +79,27 @@ export class Places {
     };
   }
 
-  #patience(giveUp: () => void): Disposable {
+  /** Calls back when patience is over, unless that is aborted before. */
+  #patience(giveUp: () => void): AbortController {
+    const controller = new AbortController();
+    const { signal } = controller;
+    void this.#runOut(signal).then(
+      () => !signal.aborted && giveUp(),
+      () => {},
+    );
+    return controller;
+  }
+
+  async #runOut(signal: AbortSignal): Promise<void> {
     const short = this.#patienceMs / 10;
-    let timer = this.#clock.timer(this.#kind, short, () => {
-      if (this.#overdue >= this.#limit) giveUp();
-      else timer = this.#clock.timer(this.#kind, this.#patienceMs - short, giveUp);
-    });
-    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+    await this.#clock.sleep(this.#kind, short, signal);
+    for (let renewals = maxRenewals; this.#overdue < this.#limit; renewals--) {
+      const [began, before] = [this.#clock.monotonic(), await this.#stalls?.stalledMs()];
+      await this.#clock.sleep(this.#kind, this.#patienceMs - short, signal);
+      const after = renewals === 0 ? undefined : await this.#stalls?.stalledMs();
+      const spent = this.#clock.monotonic() - began;
+      const isBusy = before !== undefined && after !== undefined && after - before >= spent / 2;
+      if (!isBusy) return;
+    }
   }
 }

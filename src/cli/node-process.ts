@@ -22,6 +22,7 @@ import { systemFiles } from "../linux/files.ts";
 import { keepLean, systemHeap } from "../linux/heap.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemKernelLog } from "../linux/kernel-log.ts";
+import { systemStalls } from "../linux/machine-stalls.ts";
 import { systemLocks } from "../linux/lock.ts";
 import { systemMounts } from "../linux/mounts.ts";
 import { systemNetworkProbes } from "../linux/network-probes.ts";
@@ -61,6 +62,7 @@ export async function openPorts(): Promise<Ports> {
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,
     kernelLog: systemKernelLog(systemClock),
+    stalls: systemStalls,
     cgroups: await openCgroups(systemClock),
   };
 }

@@ -105,7 +105,7 @@ export class Pleg {
     this.beganMs = deps.clock.monotonic();
     this.events = new EventChannel(config.channelCapacity);
     const { inspections: limit } = config;
-    this.#places = new Places(deps.clock, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
+    this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
 
   /** Lists the runtime again and again until the signal aborts. */

@@ -63,7 +63,7 @@ class Scene {
       networkProbes: simNetworkProbes,
       objects: { configMap: () => undefined, secret: () => undefined },
       preStops: new PreStopHooks(),
-      teardowns: new Places(clock, { kind: "a teardown", limit: 1, patienceMs: 1000 }),
+      teardowns: new Places({ clock }, { kind: "a teardown", limit: 1, patienceMs: 1000 }),
       node: { hostIPs: [] },
     };
     const containers = scripts.map(containerOf);

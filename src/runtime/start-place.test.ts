@@ -7,7 +7,7 @@ import { StartPlace } from "./start-place.ts";
 const never = new AbortController().signal;
 
 function placesOn(clock: ManualClock): Places {
-  return new Places(clock, { kind: "a start", limit: 1, patienceMs: 2000 });
+  return new Places({ clock }, { kind: "a start", limit: 1, patienceMs: 2000 });
 }
 
 describe("a place among the starts", () => {

@@ -7,7 +7,7 @@ import { inTeardown } from "./teardown.ts";
 function scene(places: number) {
   const time = new SimClock(1_700_000_000_000);
   const clock = time.incarnation();
-  const deps = { clock, teardowns: new Places(clock, { kind: "a teardown", limit: places, patienceMs: 1000 }) };
+  const deps = { clock, teardowns: new Places({ clock }, { kind: "a teardown", limit: places, patienceMs: 1000 }) };
   const done: [name: string, atMs: number, queuedMs: number][] = [];
   const began = time.nowMs;
   const { signal } = new AbortController();
