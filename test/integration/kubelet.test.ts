@@ -91,7 +91,13 @@ test("static pods run as the Go kubelet ran them, from a runtime that comes late
         "io.kubernetes.container.restartCount": restartCount,
       });
     }
-    assert.equal(await (await fetch("http://127.0.0.1:18080/")).text().then(() => "answers"), "answers");
+    // It runs from its start on, and listens a moment later.
+    await until("web-node1 to answer at its host port", async () => {
+      return await fetch("http://127.0.0.1:18080/").then(
+        () => true,
+        () => false,
+      );
+    });
 
     const uid = (await podwright.pod("web-node1")).uid;
     const modes = async (...names: readonly string[]): Promise<string[]> => {
