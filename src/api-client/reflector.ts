@@ -6,7 +6,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import { ApiDecodeError, ApiError, askedPauseMs, isExpired } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
-import { type ApiObject, foreignKind, type Query, type Resource, withoutManagedFields } from "./resource.ts";
+import { type ApiObject, foreignKind, misfit, type Query, type Resource, withoutManagedFields } from "./resource.ts";
 import { Collected, keyOf, nameOf, uidOf, versionOf } from "./collected.ts";
 import type { WatchNews } from "./watch-news.ts";
 import { watchEvents } from "./watch-stream.ts";
@@ -179,7 +179,10 @@ export class Reflector<T extends ApiObject> {
       do {
         const query: Query = { ...this.#selector(), limit: this.#pages ? pageSize : undefined, continue: next };
         const page = List.safeParse(await this.#deps.client.list(this.#call(query, signal)));
-        if (!page.success) throw new ApiDecodeError(`the list of ${this.#target.name} is none`);
+        if (!page.success) {
+          const problem = misfit("the answer", page.error);
+          throw new ApiDecodeError(`the API server's answer is no list of ${this.#target.name}: ${problem}`);
+        }
         const { kind } = page.data;
         if (kind && kind !== "List" && kind !== `${this.#target.resource.kind}List`) {
           throw new ApiDecodeError(`the list of ${this.#target.name} is a ${kind}`);

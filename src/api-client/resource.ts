@@ -63,10 +63,13 @@ export function decoder<T extends ApiObject>(schema: z.ZodType<T>, kind: string)
   return (value) => {
     const result = schema.safeParse(value);
     if (result.success) return result.data;
-    const [issue] = result.error.issues;
-    // Field and type only: a value may be a secret.
-    throw new ApiDecodeError(`${kind}: ${issue?.path.join(".") || "the object"} does not fit (${issue?.code ?? ""})`);
+    throw new ApiDecodeError(`${kind}: ${misfit("the object", result.error)}`);
   };
+}
+
+/** Field and type only: a value may be a secret. */
+export function misfit(whole: string, { issues: [issue] }: z.ZodError): string {
+  return `${issue?.path.join(".") || whole} does not fit (${issue?.code ?? ""})`;
 }
 
 /**

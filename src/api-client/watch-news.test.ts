@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { Logger } from "../ports/log.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiDecodeError, ApiError } from "./api-error.ts";
 import { WatchNews } from "./watch-news.ts";
 
 const pods = { name: "pods" };
@@ -51,6 +51,14 @@ describe("WatchNews", () => {
     assert.equal(told.at(-1), `info: keeps up with the API server again {"afterMs":0}`);
   });
 
+  test("answers that can't be read are told of each watch, also beside others that nobody answers", () => {
+    news.failed(node, broken, 2, 800);
+    const unreadable = new ApiDecodeError("the answer is no list of pods: items does not fit (invalid_type)");
+    for (const problems of [2, 3]) news.failed(pods, unreadable, problems, 800);
+    const fields = { what: "pods", error: unreadable.message, retryMs: 800 };
+    assert.deepEqual(told.slice(1), [`warn: an answer of the API server can't be read ${JSON.stringify(fields)}`]);
+  });
+
   test("a watch that is refused is told once each, beside a server that is well", () => {
     for (const problems of [1, 2, 3]) {
       for (const watched of [pods, node]) news.failed(watched, forbidden, problems, 800);
@@ -60,7 +68,7 @@ describe("WatchNews", () => {
       `warn: the API server refuses a watch {"what":"node","error":"not yours","retryMs":800}`,
     ]);
     news.answered(node);
-    assert.deepEqual(told.slice(2), [`info: the API server grants the watch again {"what":"node"}`]);
+    assert.deepEqual(told.slice(2), [`info: the API server answers the watch again {"what":"node"}`]);
   });
 
   test("what somebody before the server says, and that it does not know the node, meets all watches and is told once", () => {

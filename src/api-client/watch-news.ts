@@ -2,7 +2,7 @@ import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import { ApiError, isExpired } from "./api-error.ts";
+import { ApiDecodeError, ApiError, isExpired } from "./api-error.ts";
 
 /** A server that has forgotten the place so often in a row forgets whatever it is asked for. */
 const forgetfulProblems = 5;
@@ -16,7 +16,7 @@ export interface Watched {
 
 /**
  * What all watches of one API server know together. The log says once that it can't be kept up with and once that it can
- * again, and once of each watch that it refuses, however many watches try how often; the single tries are told for
+ * again, and once of each watch that it refuses or answers with what can't be read, however many watches try how often; the single tries are told for
  * debugging. The first that finds the server back ends the pauses of the others.
  */
 export class WatchNews {
@@ -24,7 +24,7 @@ export class WatchNews {
   readonly #log: Logger;
   /** Watches that nobody answers. */
   readonly #unanswered = new Set<Watched>();
-  /** Watches that the server answers with a no. */
+  /** Watches that the server answers with a no, or with what can't be read. */
   readonly #refused = new Set<Watched>();
   readonly #pauses = new Map<Watched, WakeableWait>();
   readonly #restored = new Set<() => void>();
@@ -41,18 +41,21 @@ export class WatchNews {
     // One failure is what happens when a server restarts, and a place is forgotten when it was away for long.
     const few = isExpired(problem) ? forgetfulProblems : 2;
     if (problems < few) return this.#log.debug("a watch of the API server broke", fields);
-    const known = isRefusal(problem) ? this.#refused : this.#unanswered;
-    const isNews = isRefusal(problem) ? !known.has(watched) : known.size === 0;
+    const isUnreadable = problem instanceof ApiDecodeError;
+    const isOfOneWatch = isUnreadable || isRefusal(problem);
+    const known = isOfOneWatch ? this.#refused : this.#unanswered;
+    const isNews = isOfOneWatch ? !known.has(watched) : known.size === 0;
     if (isNews && known === this.#unanswered) this.#sinceMs = this.#clock.monotonic();
     known.add(watched);
-    const message = isRefusal(problem) ? "the API server refuses a watch" : "can't keep up with the API server";
+    const no = isUnreadable ? "an answer of the API server can't be read" : "the API server refuses a watch";
+    const message = isOfOneWatch ? no : "can't keep up with the API server";
     if (isNews) this.#log.warn(message, fields);
     else this.#log.debug(message, fields);
   }
 
   /** The server answers, and the watch has lived for a while since: streams that break at once are no way to keep up. */
   answered(watched: Watched): void {
-    if (this.#refused.delete(watched)) this.#log.info("the API server grants the watch again", { what: watched.name });
+    if (this.#refused.delete(watched)) this.#log.info("the API server answers the watch again", { what: watched.name });
     if (!this.#unanswered.delete(watched)) return;
     for (const other of this.#unanswered) this.#pauses.get(other)?.wake();
     if (this.#unanswered.size > 0) return;

@@ -119,7 +119,9 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   evictionMinimumReclaim: as(onlyPressure),
   mergeDefaultEvictionSettings: honoured,
   podsPerCore: honoured,
-  enableControllerAttachDetach: ignored("attaches no volumes yet", false),
+  enableControllerAttachDetach: as(
+    "as the annotation of the Node that says who attaches volumes; podwright attaches none yet",
+  ),
   protectKernelDefaults: ignored("neither checks nor changes kernel settings", false),
   makeIPTablesUtilChains: ignored("makes no iptables chains", false),
   iptablesMasqueradeBit: ignored(noEffectUpstream),

@@ -58,7 +58,7 @@ test("a decision is told step by step with its whole chain of causes, and waits 
   const { steps, waits } = only({
     actions: {
       ...idle,
-      containersToKill: [{ container: observed, cause }],
+      containersToKill: [{ container: observed, cause, eventMessage: "killed" }],
       waits: [{ container, exited: observed, untilMs: 500, cause }],
       sandboxWaitUntilMs: 700,
     },

@@ -39,7 +39,7 @@ export async function takeUpWithoutServer(deps: WithoutServerDependencies, signa
       const { items } = await runtime.listPodSandbox({ filter }, { signal, timeoutMs });
       const pods = await lastKnown(items.map(({ labels }) => labels[Label.podUid] ?? ""));
       if (isAnswered() || signal.aborted) return;
-      const message = `the API server does not answer: ${pods.length} pods that run go on being looked after as they were last known`;
+      const message = `the API server has told no pods yet: ${pods.length} pods that run go on being looked after as they were last known`;
       log.warn(message);
       journal.record({ kind: "note", what: "LastKnownPods", message });
       const placed = pods.map((pod) => {

@@ -64,6 +64,11 @@ test("every kill says why", () => {
     told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }),
     "Normal Killing: Stopping container c: somebody deleted the pod",
   );
+  const data = { eventMessage: "Container c failed liveness probe, will be restarted" };
+  assert.equal(
+    told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause, data }),
+    "Normal Killing: Container c failed liveness probe, will be restarted: somebody deleted the pod",
+  );
 });
 
 test("what image managers and admission say is told as they say it", () => {

@@ -139,7 +139,10 @@ function ofObservation({ what, message }: JournalEntry): Told | undefined {
 
 function ofAction({ what, container = "", cause, data }: JournalEntry): Told | undefined {
   // Every kill says why.
-  if (what === "StopContainer") return normal("Killing", `Stopping container ${container}: ${cause?.message ?? ""}`);
+  if (what === "StopContainer") {
+    const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : `Stopping container ${container}`;
+    return normal("Killing", `${said}: ${cause?.message ?? ""}`);
+  }
   if (what !== "RunPodSandbox" || data?.["attempt"] === 0) return undefined;
   return normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
 }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { until } from "../../test/support/podwright.ts";
 import { systemFiles } from "../linux/files.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { Credentials } from "./credentials.ts";
@@ -79,6 +80,35 @@ describe("Credentials", () => {
       open({ user: { certificate: { cert: file("cert"), key: file("key") } } }).credentials.identity(signal),
       /^KubeConnectionError: API server api.example:6443: the kubeconfig's key is not that of its certificate/,
     );
+  });
+
+  test("a plugin that hangs is named, may answer later all the same, and is killed when nobody asks any more", async () => {
+    const script = `echo $$ > ${join(directory, "pid")}; while [ ! -e ${join(directory, "go")} ]; do sleep 0.05; done; cat $0`;
+    const status = { token: "late", expirationTimestamp: "2026-11-20T14:03:00Z" };
+    const apiVersion = "client.authentication.k8s.io/v1" as const;
+    await write("answer", JSON.stringify({ apiVersion, kind: "ExecCredential", status }));
+    const args = ["-c", script, join(directory, "answer")];
+    const { credentials, clock } = open({
+      user: { exec: { apiVersion, command: "/bin/sh", args, env: {}, installHint: undefined, cluster: undefined } },
+    });
+    const waiting = assert.rejects(
+      credentials.identity(signal),
+      /^KubeConnectionError: the credential plugin \/bin\/sh has not answered for 5 s; it is killed after 60 s$/,
+    );
+    await clock.advance(5000);
+    await waiting;
+    await write("go", "");
+    assert.equal((await credentials.identity(signal)).token, "late");
+
+    await Promise.all([rm(join(directory, "go")), rm(join(directory, "pid"))]);
+    await clock.advance(60_000);
+    const cut = assert.rejects(credentials.identity(signal), /the credential plugin \/bin\/sh is needed no more/);
+    const pid = async (): Promise<number> => Number(await readFile(join(directory, "pid"), "utf8").catch(() => "0"));
+    await until("the plugin to run", async () => (await pid()) > 0);
+    credentials.close();
+    await cut;
+    const child = await pid();
+    await until("the plugin to end", async () => !systemProcesses.isAlive(child));
   });
 
   test("an authority's file that is empty or cut off for an instant leaves the authority that was", async () => {

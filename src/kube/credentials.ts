@@ -82,6 +82,11 @@ export class Credentials {
     for (const each of [this.#token, this.#certificate, this.#authority]) each?.doubt();
   }
 
+  /** Nobody asks any more. */
+  close(): void {
+    this.#exec?.close();
+  }
+
   async #readToken(source: TextSource): Promise<string> {
     const token = (await this.#text(source)).trim();
     const problem = tokenProblem(token);

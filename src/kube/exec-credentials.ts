@@ -27,6 +27,8 @@ const Answer = z.looseObject({
 });
 
 const pluginTimeoutMs = 60_000;
+/** A request waits no longer: it fails with the plugin's name then, before its own time is up, and the plugin goes on. */
+const patienceMs = 5000;
 
 /** The credentials of a plugin, asked for when there are none, they are over, or the server refused them. */
 export class ExecCredentials {
@@ -36,6 +38,7 @@ export class ExecCredentials {
   readonly #authority: () => Promise<string | undefined>;
   #current: ExecCredential | undefined;
   #asking: Promise<ExecCredential> | undefined;
+  readonly #closed = new AbortController();
 
   /** @param deps authority: PEM of who may sign the server's certificate, for plugins that ask the server themselves */
   constructor(
@@ -58,9 +61,37 @@ export class ExecCredentials {
     if (expiresAtMs !== undefined && expiresAtMs <= this.#clock.now()) this.#current = undefined;
     if (this.#current !== undefined) return this.#current;
     // Whoever asks meanwhile waits for the same answer.
-    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
-    this.#current = await this.#asking;
-    return this.#current;
+    this.#asking ??= this.#renew();
+    return await this.#patiently(this.#asking);
+  }
+
+  /** A plugin that runs is killed. */
+  close(): void {
+    this.#closed.abort(this.#failed("is needed no more"));
+  }
+
+  async #renew(): Promise<ExecCredential> {
+    try {
+      this.#current = await this.#ask();
+      return this.#current;
+    } finally {
+      this.#asking = undefined;
+    }
+  }
+
+  async #patiently(asking: Promise<ExecCredential>): Promise<ExecCredential> {
+    const late = Promise.withResolvers<never>();
+    using _patience = this.#clock.timer(`the credential plugin ${this.#plugin.command}`, patienceMs, () => {
+      const limits = `for ${patienceMs / 1000} s; it is killed after ${pluginTimeoutMs / 1000} s`;
+      late.reject(this.#failed(`has not answered ${limits}`));
+    });
+    return await Promise.race([asking, late.promise]);
+  }
+
+  #failed(problem: string, cause?: unknown): KubeConnectionError {
+    const { command, installHint } = this.#plugin;
+    const hint = installHint === undefined ? "" : `: ${installHint}`;
+    return new KubeConnectionError(`the credential plugin ${command} ${problem}${hint}`, { cause });
   }
 
   /** The server takes it no longer. Those who still had it when another one was there need no third. */
@@ -69,30 +100,30 @@ export class ExecCredentials {
   }
 
   async #ask(): Promise<ExecCredential> {
-    const { command, args, env, apiVersion, cluster, installHint } = this.#plugin;
+    const { command, args, env, apiVersion, cluster } = this.#plugin;
     const spec = { interactive: false, ...(cluster && { cluster: await this.#withAuthority(cluster) }) };
     const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
-    const failed = (problem: string, cause?: unknown): KubeConnectionError => {
-      const hint = installHint === undefined ? "" : `: ${installHint}`;
-      return new KubeConnectionError(`the credential plugin ${command} ${problem}${hint}`, { cause });
-    };
+    const { signal } = this.#closed;
+    const environment = { ...env, KUBERNETES_EXEC_INFO: info };
     const result = await this.#processes
-      .run(command, args, { timeoutMs: pluginTimeoutMs, environment: { ...env, KUBERNETES_EXEC_INFO: info } })
+      .run(command, args, { timeoutMs: pluginTimeoutMs, environment, signal })
       .catch((error: unknown) => {
-        throw failed(`can't be run: ${errorMessage(error)}`, error);
+        signal.throwIfAborted();
+        throw this.#failed(`can't be run: ${errorMessage(error)}`, error);
       });
+    const said = result.stderr.trim().slice(-500);
     if (result.exitCode !== 0) {
       const end = result.signal ?? `exit code ${result.exitCode}`;
-      const said = result.stderr.trim().slice(-500);
-      if (said !== "") throw failed(`ended with ${end}: ${said}`);
-      throw failed(`ended with ${end} and printed nothing to say why; it was run as: ${shownCommand(command, args)}`);
+      if (said !== "") throw this.#failed(`ended with ${end}: ${said}`);
+      const how = `it was run as: ${shownCommand(command, args)}`;
+      throw this.#failed(`ended with ${end} and printed nothing to say why; ${how}`);
     }
     const credential = decodeCredential(result.stdout, apiVersion);
-    if (typeof credential === "string") throw failed(credential);
+    if (typeof credential === "string") throw this.#failed(`${credential}${said && `; it says: ${said}`}`);
     try {
       createSecureContext(credential.certificate);
     } catch (error) {
-      throw failed("gave a certificate and a key that are no PEM, or do not belong together", error);
+      throw this.#failed("gave a certificate and a key that are no PEM, or do not belong together", error);
     }
     return credential;
   }

@@ -231,6 +231,11 @@ describe("ExecCredentials", () => {
           "get --token=… --client-secret … --region r --cache=a=b -p x --api-key --password …: install it from example.org",
       ),
     );
+    world.result = { exitCode: 0, stdout: '{"kind": "s3cret', stderr: "the disk is full\n" };
+    await assert.rejects(
+      world.credentials.get(),
+      /^KubeConnectionError: the credential plugin get-token printed something that is not JSON; it says: the disk is full/,
+    );
     world.result = { exitCode: 0, stdout: "", stderr: "" };
     await assert.rejects(world.credentials.get(), /get-token printed nothing, where it should print an ExecCredential/);
   });

@@ -78,6 +78,7 @@ export function openKubeTransport(
       }
     },
     [Symbol.dispose]: () => {
+      credentials.close();
       for (const each of lanes.values()) each.close();
     },
   };

@@ -12,6 +12,7 @@ class Machine {
   readonly clock = new ManualClock();
   address = "192.0.2.1";
   lookUps = 0;
+  readonly warnings: string[] = [];
   lookUp = async (): Promise<string[]> => {
     this.lookUps++;
     throw new Error("no such name");
@@ -25,7 +26,9 @@ class Machine {
     };
     const interfaces = () => [{ name: "eth0", addresses: this.address === "" ? [] : [this.address] }];
     const network = { interfaces, lookUp: () => this.lookUp() };
-    const deps = { clock: this.clock, files: { read }, network, log: silentLog };
+    const warn = (message: string, fields: object = {}): void =>
+      void this.warnings.push(`${message} ${JSON.stringify(fields)}`);
+    const deps = { clock: this.clock, files: { read }, network, log: { ...silentLog, warn } };
     this.addresses = new HostAddresses(deps, nodeIps, "node1");
   }
 }
@@ -74,4 +77,16 @@ test("what --node-ip gives is never looked for", async () => {
   const machine = new Machine({ given: ["203.0.113.1"], prefersV6: false });
   assert.deepEqual(await machine.addresses.look(signal), ["203.0.113.1"]);
   assert.deepEqual([machine.addresses.list, machine.lookUps], [["203.0.113.1"], 0]);
+});
+
+test("an address of --node-ip that the machine has not is told as it is, with one warning", async () => {
+  const machine = new Machine({ given: ["192.0.2.7"], prefersV6: false });
+  for (let look = 0; look < 2; look++) assert.deepEqual(await machine.addresses.look(signal), ["192.0.2.7"]);
+  assert.equal(machine.warnings.length, 1);
+  assert.match(machine.warnings[0] ?? "", /192\.0\.2\.7.*no network interface of this machine has that address/);
+  machine.address = "192.0.2.7";
+  await machine.addresses.look(signal);
+  machine.address = "192.0.2.1";
+  await machine.addresses.look(signal);
+  assert.equal(machine.warnings.length, 2, "one that goes is told again");
 });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
+import { canonicalIp } from "../base/ip.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
@@ -42,6 +43,8 @@ export class HostAddresses implements NodeHostAddresses {
   #found: readonly string[] = [];
   #resolved: readonly string[] = [];
   #ofNode: readonly Address[] = [];
+  /** Addresses of `--node-ip` that the machine has not, as the log was told. */
+  #foreign: readonly string[] = [];
   #onChange: () => void = () => {};
 
   constructor(deps: HostAddressesDependencies, nodeIps: NodeIps, nodeName: string) {
@@ -53,7 +56,10 @@ export class HostAddresses implements NodeHostAddresses {
   }
 
   async look(signal: AbortSignal): Promise<readonly string[]> {
-    if (this.#nodeIps.given.length > 0) return this.#nodeIps.given;
+    if (this.#nodeIps.given.length > 0) {
+      this.#warnOfForeign(this.#nodeIps.given);
+      return this.#nodeIps.given;
+    }
     const isName = isIpAddress(this.#nodeName) ? this.#nodeName : undefined;
     const [v4, v6] = await Promise.all([this.#routes("route"), this.#routes("ipv6_route")]);
     if (isName === undefined) await this.#lookUp(signal);
@@ -89,6 +95,17 @@ export class HostAddresses implements NodeHostAddresses {
   /** @param listener told when the Node says other addresses */
   onChange(listener: () => void): void {
     this.#onChange = listener;
+  }
+
+  /** It may be an address that another machine passes on here; more often it is a slip, or one that is gone. */
+  #warnOfForeign(given: readonly string[]): void {
+    const own = new Set(this.#deps.network.interfaces().flatMap(({ addresses }) => addresses.map(canonicalIp)));
+    const foreign = given.filter((address) => !own.has(canonicalIp(address)));
+    if (isDeepStrictEqual(foreign, this.#foreign)) return;
+    this.#foreign = foreign;
+    if (foreign.length === 0) return;
+    const why = "no network interface of this machine has that address: logs and exec may not reach the node";
+    this.#deps.log.warn("--node-ip is told as it is given", { addresses: foreign, why });
   }
 
   #replace(addresses: readonly string[]): void {

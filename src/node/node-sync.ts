@@ -187,7 +187,10 @@ export class NodeSync {
       } catch (error) {
         if (signal.aborted) return;
         waitMs = Math.max(delayMs, pauseOf(error));
-        log.warn("can't register the node yet", { node: name, error: errorMessage(error), retryMs: waitMs });
+        const why = "registerNode is false: somebody else has to make the Node";
+        const isMissing = !this.#config.registration.enabled && isApiError(error, "NotFound");
+        const fields = { node: name, error: errorMessage(error), retryMs: waitMs, ...(isMissing && { why }) };
+        log.warn("can't register the node yet", fields);
       }
       await clock.sleep("another try to register the node", waitMs, signal).catch(() => {});
     }

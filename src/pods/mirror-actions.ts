@@ -59,7 +59,7 @@ function wrong(mirror: ApiPod, pod: Pod | undefined, refused: ReadonlySet<string
     return { code: "MirrorPodDeleted", message: "somebody deleted the mirror pod; the static pod runs on" };
   }
   if (hashOf(mirror, Annotation.configMirror) !== hashOf(pod, Annotation.configHash)) {
-    return { code: "MirrorPodOutdated", message: "the static pod's manifest has changed" };
+    return { code: "MirrorPodOutdated", message: "it shows the static pod as it was before, or under another UID" };
   }
   if (refused.has(mirror.metadata.uid)) {
     return { code: "MirrorPodOver", message: "the mirror pod shows an earlier life of the static pod, which is over" };

@@ -71,6 +71,18 @@ describe("MirrorPods", () => {
     });
   });
 
+  test("without a Node a picture that is being deleted ends, and none is made", async () => {
+    await withWorld(async (world) => {
+      world.statics = [staticPod("a", "1"), staticPod("b", "2")];
+      const { metadata, ...mirror } = mirrorPod("a", "1");
+      world.mirrors.podSeen({ ...mirror, metadata: { ...metadata, deletionTimestamp: "2026-11-20T19:31:27Z" } });
+      world.uid = undefined;
+      world.mirrors.podsKnown();
+      assert.equal((await world.kube.next()).request.method, "DELETE");
+      assert.ok(await world.kube.isQuiet());
+    });
+  });
+
   test("a request that is not answered holds up no other picture", async () => {
     await withWorld(async (world) => {
       world.statics = [staticPod("slow", "1")];

@@ -136,8 +136,7 @@ export class MirrorPods {
 
   /** False when something has to be tried again. */
   async #reconcile(signal: AbortSignal): Promise<boolean> {
-    const uid = this.#deps.nodeUid();
-    if (!this.#known || uid === undefined) return true;
+    if (!this.#known) return true;
     const [statics, allKnown] = [this.#deps.statics(), this.#deps.allKnown()];
     const leaving = leavingNames(this.#deps.own(), statics);
     const actions = mirrorActions(statics, [...this.#mirrors.values()], allKnown, this.#refused, leaving);
@@ -149,18 +148,20 @@ export class MirrorPods {
     for (const [key, untilMs] of this.#deleted) if (untilMs <= nowMs) this.#deleted.delete(key);
     const due = actions.filter((action) => {
       if (this.#underWay.has(keyOf(action))) return false;
+      // A Node that is deleted takes its mirror pods along: they end, and come back with it.
+      if (action.kind === "create" && this.#deps.nodeUid() === undefined) return false;
       return action.kind === "create" ? !this.#isExpected(action.pod) : !this.#deleted.has(action.mirror.metadata.uid);
     });
-    const isDone = await this.#actOn(due, uid, signal);
+    const isDone = await this.#actOn(due, signal);
     return isDone && this.#underWay.size === 0 && allKnown && leaving.size === 0;
   }
 
   /** True when all of it was done, and soon. What takes longer goes on by itself. */
-  async #actOn(actions: readonly MirrorAction[], nodeUid: string, signal: AbortSignal): Promise<boolean> {
+  async #actOn(actions: readonly MirrorAction[], signal: AbortSignal): Promise<boolean> {
     const { promise: slow, resolve } = Promise.withResolvers<"slow">();
     const works = actions.map(async (action) => {
       this.#underWay.add(keyOf(action));
-      const isDone = await this.#act(action, nodeUid, signal);
+      const isDone = await this.#act(action, signal);
       this.#underWay.delete(keyOf(action));
       return isDone;
     });
@@ -178,7 +179,7 @@ export class MirrorPods {
     return (this.#expected.get(fullName(pod)) ?? 0) > this.#deps.clock.monotonic();
   }
 
-  async #act(action: MirrorAction, nodeUid: string, signal: AbortSignal): Promise<boolean> {
+  async #act(action: MirrorAction, signal: AbortSignal): Promise<boolean> {
     const { journal, clock, log } = this.#deps;
     // What the server asked to wait with.
     if ((this.#pauses.get(keyOf(action)) ?? 0) > clock.monotonic()) return false;
@@ -188,7 +189,7 @@ export class MirrorPods {
     const message = `${action.kind === "create" ? "creating" : "deleting"} the mirror pod`;
     try {
       await perform(journal, clock, { what, message, pod: podRef(pod), cause: action.cause }, () =>
-        action.kind === "create" ? this.#create(pod, nodeUid, signal) : this.#delete(pod, signal),
+        action.kind === "create" ? this.#create(pod, signal) : this.#delete(pod, signal),
       );
       if (this.#told.delete(keyOf(action))) log.info(`${message}: done at last`, { namespace, name });
       return true;
@@ -199,13 +200,15 @@ export class MirrorPods {
     }
   }
 
-  async #create(pod: Pod, nodeUid: string, signal: AbortSignal): Promise<void> {
+  async #create(pod: Pod, signal: AbortSignal): Promise<void> {
     const { client, clock, nodeName } = this.#deps;
+    const uid = this.#deps.nodeUid();
+    if (uid === undefined) throw new Error("the node is not registered");
     // Expected before the watch tells: it must not be made twice.
     this.#expected.set(fullName(pod), clock.monotonic() + expectedMs);
     const place = { namespace: pod.metadata.namespace };
     const call = { lane: "status", resource: apiPods, place, signal } as const;
-    await client.create(call, mirrorOf(pod, { name: nodeName, uid: nodeUid }));
+    await client.create(call, mirrorOf(pod, { name: nodeName, uid }));
   }
 
   async #delete({ metadata: { namespace, name, uid } }: Pod, signal: AbortSignal): Promise<void> {

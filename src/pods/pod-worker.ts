@@ -372,7 +372,7 @@ export class PodWorker {
     const [{ messages }, { startedAt }] = [this.#sight, this.#activeDeadline];
     const starting = this.#operations.inPostStart(this.#pod, status);
     const seen = { ref: this.ref, state: this.#state, status, starting };
-    return { ...seen, pod, waiting, terminationMessages: messages, startedAt, resize };
+    return { ...seen, pod, waiting, tried: this.#failures.tried, terminationMessages: messages, startedAt, resize };
   }
 
   /** Monotonic ms of the next step, after a pause of that kind. */

@@ -25,11 +25,13 @@ export class StartFailures {
   readonly #containers = new Map<string, Failure>();
   #sandbox: Failure | undefined;
   #isOutdated = false;
+  readonly #tried = new Set<string>();
   /** Containers that have become different since a try with them began. */
   readonly #outdated = new Set<string>();
 
   /** @param defaultRetryMs monotonic ms of the next try where the failure does not say itself */
   settled(container: string, failure: StartFailure | undefined, defaultRetryMs: number): void {
+    this.#tried.add(container);
     const isOutdated = this.#outdated.delete(container);
     if (failure === undefined) this.#containers.delete(container);
     else {
@@ -80,6 +82,11 @@ export class StartFailures {
 
   retryAt(container: Container): number | undefined {
     return this.#containers.get(container.name)?.retryAtMs;
+  }
+
+  /** Containers whose start this life has tried, and knows how that ended. */
+  get tried(): ReadonlySet<string> {
+    return this.#tried;
   }
 
   /** Why the container could not be started the last time. */

@@ -116,6 +116,30 @@ describe("static pod identity", () => {
     assert.deepEqual(uids(passed), [`add ${computed}`]);
   });
 
+  test("what has ended under the computed UID is left there when another kubelet has started the pod since", async () => {
+    const ended: [PodUid, PodStatus] = [
+      podUid(computed),
+      testStatus([testSandbox({ ready: false })], [testContainer()]),
+    ];
+    for (const runtime of [new Map([ended, ...asWanted]), new Map([...asWanted, ended])]) {
+      const { identity, passed, listed } = setUp(runtime);
+      listed();
+      identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+      await turn();
+      assert.deepEqual(uids(passed), [`add ${running}`]);
+    }
+  });
+
+  test("a pod that runs under the computed UID, or may, keeps it", async () => {
+    for (const own of [testStatus([testSandbox()], [testContainer()]), undefined as never]) {
+      const { identity, passed, listed } = setUp(new Map([[podUid(computed), own], ...asWanted]));
+      listed();
+      identity.handle({ op: "add", pod: staticTestPod(computed), cause });
+      await turn();
+      assert.deepEqual(uids(passed), [`add ${computed}`]);
+    }
+  });
+
   test("a UID that the manifest gives stays, and the pod waits for nothing", () => {
     const { identity, passed } = setUp(asWanted);
     identity.handle({ op: "add", pod: staticTestPod("11111111-2222-3333-4444-555555555555"), cause });

@@ -91,23 +91,21 @@ export class StaticIdentity {
 
   /** Never rejects: a pod that can't be looked at is not adopted. */
   async #adopt(pod: Pod): Promise<void> {
-    const { pleg, cache, journal, log, matchesRunning, observeLimitMs, started } = this.#deps;
+    const { pleg, journal, matchesRunning, started } = this.#deps;
     await pleg.firstListing;
     await this.#prune();
     const rivals = pleg.podsNamed(pod.metadata.namespace, pod.metadata.name);
-    if (rivals.includes(podUid(pod.metadata.uid))) return;
+    // What has ended under the computed UID need not be all: another kubelet may have started it anew since.
+    const before = rivals.includes(podUid(pod.metadata.uid)) ? await this.#lookAt(podUid(pod.metadata.uid)) : noPod;
+    if (before === undefined || isUp(before)) return;
     const own = this.#ownUids.get(fullName(pod)) ?? new Set();
     this.#ownUids.set(fullName(pod), own.intersection(new Set(rivals)));
     const found: PodUid[] = [];
-    for (const uid of rivals.filter((rival) => !own.has(rival))) {
+    for (const uid of rivals.filter((rival) => rival !== pod.metadata.uid && !own.has(rival))) {
       // Podwright computes the same UID for the same manifest: another one means that the manifest has changed.
       if (await started.has(uid)) continue;
-      try {
-        const status = await cache.getNewerThan(uid, 0, observeLimitMs);
-        if (status.sandboxes[0]?.ready === true && matchesRunning(pod, status)) found.push(uid);
-      } catch (error) {
-        log.warn("a running pod of a static pod's name can't be looked at", { uid, error: errorMessage(error) });
-      }
+      const status = await this.#lookAt(uid);
+      if (status !== undefined && isUp(status) && matchesRunning(pod, status)) found.push(uid);
     }
     const [uid] = found;
     if (uid === undefined || found.length > 1) return;
@@ -120,6 +118,24 @@ export class StaticIdentity {
       cause: { code: "MatchingSandbox", message: "a ready sandbox of that name with these containers was found" },
     });
   }
+
+  /** Undefined when the runtime does not say. */
+  async #lookAt(uid: PodUid): Promise<PodStatus | undefined> {
+    const { cache, log, observeLimitMs } = this.#deps;
+    try {
+      return await cache.getNewerThan(uid, 0, observeLimitMs);
+    } catch (error) {
+      log.warn("a running pod of a static pod's name can't be looked at", { uid, error: errorMessage(error) });
+      return undefined;
+    }
+  }
+}
+
+type Sandboxes = Pick<PodStatus, "sandboxes">;
+const noPod: Sandboxes = { sandboxes: [] };
+
+function isUp({ sandboxes }: Sandboxes): boolean {
+  return sandboxes[0]?.ready === true;
 }
 
 function fullName(pod: Pod): string {

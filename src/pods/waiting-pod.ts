@@ -5,7 +5,7 @@ import type { WorkerView } from "./worker-dependencies.ts";
 
 /** A worker that has taken no step yet has nothing to tell beside the pod. */
 export function firstView(of: Pick<WorkerView, "ref" | "pod" | "state" | "status">): WorkerView {
-  return { ...of, starting: new Set(), waiting: new Map(), terminationMessages: new Map() };
+  return { ...of, starting: new Set(), waiting: new Map(), tried: new Set(), terminationMessages: new Map() };
 }
 
 /** How a pod shows that is wanted and has no worker yet: the runtime has to be listed first, or others have to stop. */

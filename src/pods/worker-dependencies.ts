@@ -36,6 +36,8 @@ export interface WorkerView {
   /** Instances that nobody is to take for running yet: their postStart hook has not ended. */
   readonly starting: ReadonlySet<ContainerId>;
   readonly waiting: ReadonlyMap<string, Waiting>;
+  /** Containers whose start this life has tried. Of others counts what an earlier life has said. */
+  readonly tried: ReadonlySet<string>;
   /** What containers that have ended left as termination message, by container id. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** When the node first saw the pod, wall clock ms; undefined before the first look at it. */

@@ -39,7 +39,12 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
     for (const user of await runtimeUsers(files, await processes.list())) {
       if (user.process.pid === processes.ownPid) continue;
       if (!(await isSameSocket(files, socket, user.process.pid, user.endpoint))) continue;
-      throw refusal(endpoint, "a live node agent", user.process, "stop it first, or run without --runtime-endpoint");
+      throw refusal(
+        endpoint,
+        "a live node agent",
+        user.process,
+        "stop it first, or name another runtime (--runtime-endpoint; 'podwright run' without it starts one of its own)",
+      );
     }
   } catch (error) {
     lock[Symbol.dispose]();

@@ -54,7 +54,10 @@ export async function removeDead(
       pod,
       container: name,
       cause,
-      data: { id, graceSeconds: minimumGraceSeconds },
+      data: {
+        ...{ id, graceSeconds: minimumGraceSeconds },
+        eventMessage: "Container is in unknown state, try killing it before removal",
+      },
     };
     const stop = { containerId: id, timeout: BigInt(minimumGraceSeconds) };
     await perform(deps.journal, deps.clock, action, () =>

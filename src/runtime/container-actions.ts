@@ -36,14 +36,25 @@ function decideStop(
     return { container, kind, attempt, restart: true, leftover: undefined, cause };
   };
   const changed = hashChange(container, running);
-  if (changed !== undefined) return { kill: { container: running, cause: changed }, start: again(changed) };
+  if (changed !== undefined) {
+    const eventMessage = killWords(container, kind, "definition changed", true);
+    return { kill: { container: running, cause: changed, eventMessage }, start: again(changed) };
+  }
   const unhealthy = context.unhealthy(container, running);
   if (unhealthy === undefined) return {};
   const { cause, graceSeconds } = unhealthy;
-  const kill = { container: running, cause, ...(graceSeconds === undefined ? {} : { graceSeconds }) };
   // The restart is decided when the exit is seen, so that its back-off counts.
   const restarts = kind === "sidecar" || restartsWhenKilled(pod, container);
-  return { kill: { ...kill, restarts } };
+  const failed = `failed ${cause.code === "StartupProbeFailed" ? "startup" : "liveness"} probe`;
+  const eventMessage = killWords(container, kind, failed, restarts);
+  const grace = graceSeconds === undefined ? {} : { graceSeconds };
+  return { kill: { container: running, cause, ...grace, restarts, eventMessage } };
+}
+
+/** As upstream's computePodActions words it. */
+function killWords({ name }: Container, kind: ContainerKind, why: string, restarts: boolean): string {
+  if (kind === "sidecar") return `Init container ${name} ${why}`;
+  return `Container ${name} ${why}${restarts ? ", will be restarted" : ""}`;
 }
 
 /** A container that does not run and has a reason to: start it now or when its wait is over. */
@@ -56,7 +67,9 @@ export function decideStart(
 ): ContainerDecision {
   const wait = waitOf(container, current, cause, context);
   if (wait !== undefined) return { wait };
-  const kill = current?.state === "unknown" ? { kill: { container: current, cause } } : {};
+  const which = kind === "init" || kind === "sidecar" ? "Init container" : "Container";
+  const eventMessage = `${which} is in "unknown" state, try killing it before restart`;
+  const kill = current?.state === "unknown" ? { kill: { container: current, cause, eventMessage } } : {};
   return { ...kill, start: startOf(container, kind, current, cause) };
 }
 

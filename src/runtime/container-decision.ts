@@ -14,6 +14,8 @@ export interface ContainerToKill {
   readonly graceSeconds?: number;
   /** Set when it is to run again afterwards whatever its exit code: `PodActionsContext.restartCause`. */
   readonly restarts?: boolean;
+  /** Upstream's words for the Event, which tools look for. */
+  readonly eventMessage: string;
 }
 
 export interface ContainerToStart {

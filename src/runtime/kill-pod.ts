@@ -116,7 +116,10 @@ export async function killContainer(
   await stop(deps, kill, container);
 }
 
-type ContainerToStop = Pick<ContainerStatus, "id" | "name">;
+type ContainerToStop = Pick<ContainerStatus, "id" | "name"> & {
+  /** What its Event says; default: that it is stopped. */
+  readonly eventMessage?: string;
+};
 
 interface Kill {
   readonly target: AddressedTarget;
@@ -207,7 +210,10 @@ async function stop(deps: KillDependencies, kill: Kill, container: ContainerToSt
     pod: target.ref,
     container: container.name,
     cause,
-    data: { id: container.id, graceSeconds: timeoutSeconds },
+    data: {
+      ...{ id: container.id, graceSeconds: timeoutSeconds },
+      ...(container.eventMessage !== undefined && { eventMessage: container.eventMessage }),
+    },
   };
   signal.throwIfAborted();
   deps.preStops.signalled(container.id);

@@ -179,7 +179,10 @@ export function decideResize(
   const unmet = unequal(pod, status, actuated).filter(({ container: { name } }) => !decided.has(name));
   if (unmet.length === 0 && !podLevelChanged(pod, actuated)) return undefined;
   const restarts = unmet.filter(restartsFor).map(({ container, running }) => ({
-    kill: { container: running, cause, restarts: true },
+    kill: {
+      ...{ container: running, cause, restarts: true },
+      eventMessage: `Container ${container.name} resize requires restart`,
+    },
     start: {
       container,
       kind: kindOf(pod, container),

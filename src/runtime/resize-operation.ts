@@ -60,8 +60,14 @@ async function stopAll(
   const target = { ref: podRef(pod), pod };
   const addressed = { ...target, ips: podIPs(deps, target, [sandbox]) };
   const graceSeconds = containerGraceSeconds(pod, undefined);
-  const stops = restarts.map(({ kill: { container, cause } }) =>
-    killContainer(deps, addressed, container, graceSeconds, cause, signal),
+  const stops = restarts.map(
+    ({
+      kill: {
+        container: { id, name },
+        cause,
+        eventMessage,
+      },
+    }) => killContainer(deps, addressed, { id, name, eventMessage }, graceSeconds, cause, signal),
   );
   await settleAll("stops for a resize", stops);
 }

@@ -41,6 +41,23 @@ test("a container that could not be started waits for that reason", () => {
   assert.deepEqual(status.state, { waiting: { reason: "ErrImagePull", message: "no such image" } });
 });
 
+test("why an earlier life could not start a container is told until this one has tried", () => {
+  const refused = { waiting: { reason: "CreateContainerConfigError", message: 'configmap "none" not found' } };
+  const before = { ...statusOf(onFailure, []), state: refused };
+  const again = statusOf(onFailure, [], before);
+  assert.deepEqual(again.state, refused);
+  assert.deepEqual(
+    statusOf(onFailure, [], again, { tried: new Set(["c"]) }).state.waiting?.reason,
+    "ContainerCreating",
+  );
+  const waiting = new Map([["c", { reason: "ErrImagePull", message: "no such image" }]]);
+  assert.deepEqual(statusOf(onFailure, [], before, { waiting }).state.waiting?.reason, "ErrImagePull");
+  for (const reason of ["CreatePodSandboxError", "CrashLoopBackOff", "PodInitializing"]) {
+    const waits = { ...before, state: { waiting: { reason, message: "of something else" } } };
+    assert.deepEqual(statusOf(onFailure, [], waits).state, { waiting: { reason: "ContainerCreating" } }, reason);
+  }
+});
+
 test("a crashed container waits for its back-off, its end is the last state", () => {
   const status = statusOf(onFailure, [exit(7)], undefined, { waiting: backOff });
   assert.equal(status.state.waiting?.reason, "CrashLoopBackOff");

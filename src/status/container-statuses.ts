@@ -47,7 +47,7 @@ function containerStatus(
 
 /** A container that the runtime doesn't show: not made yet, or lost with whatever became of it. */
 function missingStatus(
-  { pod, podStatus, previous, recursiveReadOnlyMounts }: StatusInputs,
+  { pod, podStatus, previous, tried, recursiveReadOnlyMounts }: StatusInputs,
   kind: ContainerKind,
   container: Container,
   before: ContainerStatus | undefined,
@@ -65,9 +65,10 @@ function missingStatus(
         ),
       }
     : (before?.lastState ?? {});
+  const initial = initialWaitingReason(pod.spec.initContainers);
   return {
     name: container.name,
-    state: { waiting: { reason: initialWaitingReason(pod.spec.initContainers) } },
+    state: tried.has(container.name) || !isFailedStart(before) ? { waiting: { reason: initial } } : before.state,
     lastState,
     ready: false,
     restartCount: (before?.restartCount ?? 0) + (lost && pod.metadata.deletionTimestamp === undefined ? 1 : 0),
@@ -89,6 +90,16 @@ function removedStatus(container: Container, status: ContainerStatus): Container
     image: container.image ?? "",
     imageID: "",
   };
+}
+
+/** What says nothing of the container's own start. */
+const otherWaits: ReadonlySet<string> = new Set([
+  ...["", "ContainerCreating", "PodInitializing", "CreatePodSandboxError", "CrashLoopBackOff", restartingAllContainers],
+]);
+
+/** Its start has failed, and there is a reason. */
+function isFailedStart(status: ContainerStatus | undefined): status is ContainerStatus {
+  return !otherWaits.has(status?.state.waiting?.reason ?? "");
 }
 
 function initialWaitingReason(initContainers: readonly Container[] | undefined): string {

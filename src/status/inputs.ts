@@ -25,6 +25,8 @@ export interface StatusInputs {
   readonly podStatus: RuntimePodStatus;
   /** By container name; absent for containers that could be started last time. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
+  /** Containers whose start this life has tried: why others wait is told by `previous`. */
+  readonly tried: ReadonlySet<string>;
   /** The status generated before, or the API server's after a restart; undefined for a new pod. */
   readonly previous: PodStatus | undefined;
   /** Wall clock, milliseconds since the epoch. */

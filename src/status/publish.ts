@@ -51,6 +51,7 @@ export function publishStatus(
     pod,
     podStatus,
     waiting: view.waiting,
+    tried: view.tried,
     previous,
     now: node.clock.now(),
     startedAt: view.startedAt,

@@ -102,6 +102,28 @@ async function memoryOf({ kubectl, node }: Member): Promise<readonly string[]> {
   ];
 }
 
+/** podwright is back before the Go kubelet has removed what it found of the static pod, beside the one that it started. */
+async function comeBackSoon(member: Member): Promise<void> {
+  const statics = async (): Promise<string[]> =>
+    (await identity(member)).filter((each) => each.startsWith("static-node1 containerd:")).map(withoutTimes);
+  const [own] = await statics();
+  const go = await startGoKubelet(member);
+  try {
+    const isNew = async (): Promise<boolean> => (await statics()).some((each) => each !== own);
+    await until("the Go kubelet to start the static pod under its own UID", isNew, limitMs);
+  } finally {
+    await end(go);
+  }
+  const its = await statics();
+  const renewed = await leases(member);
+  const again = member.start();
+  await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
+  await sleep(watchMs);
+  assert.deepEqual(await statics(), its, "what the Go kubelet has just started runs on");
+  again.child.kill("SIGTERM");
+  await again.ended;
+}
+
 /** The Go kubelet joins with what podwright got: credentials, and the root of its cgroups, which it expects to be there. */
 async function join(member: Member): Promise<ChildProcess> {
   const { kubectl } = member;
@@ -117,6 +139,7 @@ async function join(member: Member): Promise<ChildProcess> {
   const before = (await identity(member)).filter((each) => each.startsWith("early"));
   first.child.kill("SIGTERM");
   await first.ended;
+  await comeBackSoon(member);
   const go = await startGoKubelet(member);
   try {
     await sleep(watchMs);

@@ -51,7 +51,11 @@ export class ControlPlane implements AsyncDisposable {
       const kubectl = plane.kubectl();
       await until(
         "the API server",
-        async () => (await kubectl.run(["get", "--raw", "/readyz"])).code === 0,
+        // Ready a moment before it can say what its resources look like, which kubectl apply asks for.
+        async () => {
+          const asked = ["/readyz", "/openapi/v2"].map((what) => kubectl.run(["get", "--raw", what]));
+          return (await Promise.all(asked)).every(({ code }) => code === 0);
+        },
         startLimitMs,
       );
       await plane.#startControllers();

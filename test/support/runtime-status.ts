@@ -60,6 +60,7 @@ export function statusInputs(pod: Pod, changed: Partial<StatusInputs> = {}): Sta
     pod,
     podStatus: runtimeStatus(pod, []),
     waiting: new Map(),
+    tried: new Set(),
     previous: undefined,
     now: 0,
     hostIPs: [],
