@@ -134,7 +134,8 @@ export async function withMember(settings: string, work: (member: Member) => Pro
   }
 }
 
-const staticPod = {
+/** A static pod for {@link KubeletNode.write}. */
+export const staticPod = {
   apiVersion: "v1",
   kind: "Pod",
   // With a UID of its own it is the same pod to every kubelet.
