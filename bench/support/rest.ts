@@ -7,7 +7,8 @@ import { progress } from "./report.ts";
 import { type Rest, type RestFigures, restName } from "./rest-figures.ts";
 import type { Usage } from "./usage.ts";
 
-const calmMs = 15_000;
+/** By then what pods have left behind is collected: that belongs to them, not to rest. */
+const calmMs = 60_000;
 const restMs = 60_000;
 
 /**
