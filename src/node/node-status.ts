@@ -130,7 +130,12 @@ export function nodeStatus(
 }
 
 /** What pods may ask of this node that not every kubelet can (KEP-5328), in the order of the alphabet. */
-const declaredFeatures = ["ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"];
+const declaredFeatures = [
+  "ExtendWebSocketsToKubelet",
+  "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScalingInitContainers",
+  "RestartAllContainersOnContainerExits",
+];
 
 interface Finding {
   readonly status: NodeCondition["status"];

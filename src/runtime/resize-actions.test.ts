@@ -71,6 +71,8 @@ test("sidecars and init containers that run are resized like the others", () => 
     initContainers: [container("i", "2", "1Gi", { restartPolicy: "Always", resizePolicy: policy })],
   };
   assert.deepEqual(restarted(decided(had, restarting)), ["i sidecar 1"]);
+  const first = { ...had, initContainers: [container("i", "1", "1Gi")] };
+  assert.deepEqual(names(decided(first, { ...first, initContainers: [container("i", "2", "1Gi")] })), ["i"]);
 });
 
 test("nothing is resized while it is being done, before its next try, or when nobody knows what there is", () => {
