@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { renewalMs, stateOf, timeProblem } from "./validity.ts";
+import { nextLookMs, renewalMs, stateOf, timeProblem } from "./validity.ts";
 
 const year = 365 * 24 * 3_600_000;
 const certificate = { notBeforeMs: Date.UTC(2026, 0, 1), notAfterMs: Date.UTC(2026, 0, 1) + year };
@@ -28,6 +28,15 @@ test("a chain is expired as soon as any of it is, and says when and by which clo
     timeProblem([longer, certificate], nowMs),
     "it expired at 2027-01-01T00:00:00Z; this machine's clock says 2027-01-01T00:00:00Z",
   );
+});
+
+test("a certificate is looked at when it expires, and now and then before and after", () => {
+  const { notAfterMs } = certificate;
+  const waits = [notAfterMs - year, notAfterMs - 5000, notAfterMs, notAfterMs + 1].map((nowMs) =>
+    nextLookMs([certificate, { ...certificate, notAfterMs: notAfterMs + year }], nowMs, 600_000),
+  );
+  assert.deepEqual(waits, [600_000, 5001, 1, 600_000]);
+  assert.equal(nextLookMs([], notAfterMs, 600_000), 600_000);
 });
 
 test("one of the future points at this machine's clock", () => {

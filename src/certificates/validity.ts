@@ -26,6 +26,12 @@ export function stateOf(chain: readonly Validity[], nowMs: number): CertificateS
   return chain.some(({ notBeforeMs }) => nowMs < notBeforeMs) ? "not yet valid" : "valid";
 }
 
+/** How long until a chain that is looked at expires, at most the longest pause, which also holds when it has. Pure. */
+export function nextLookMs(chain: readonly Validity[], nowMs: number, longestMs: number): number {
+  const leftMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs)) - nowMs;
+  return leftMs < 0 ? longestMs : Math.min(longestMs, leftMs + 1);
+}
+
 /** What is wrong with a chain's time, for people; undefined: nothing. Pure. */
 export function timeProblem(chain: readonly Validity[], nowMs: number): string | undefined {
   const state = stateOf(chain, nowMs);

@@ -7,7 +7,7 @@ import { version } from "../base/version.ts";
 import { CertificateManager, type RequestClient } from "../certificates/certificate-manager.ts";
 import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
 import { kubeconfigText } from "../certificates/kubeconfig-text.ts";
-import { timeProblem, stateOf } from "../certificates/validity.ts";
+import { nextLookMs, stateOf, timeProblem } from "../certificates/validity.ts";
 import { clientWish, otherNodeOf } from "../certificates/wish.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { CertificateSource } from "../kube/credentials.ts";
@@ -146,7 +146,8 @@ function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: st
         } else if (early !== undefined) {
           log.warn("the kubeconfig's client certificate has a problem", { path, problem: early });
         }
-        await ports.clock.sleep("another look at the kubeconfig's certificate", lookMs, signal).catch(() => {});
+        const waitMs = nextLookMs(found.access === undefined ? [] : found.chain, ports.clock.now(), lookMs);
+        await ports.clock.sleep("another look at the kubeconfig's certificate", waitMs, signal).catch(() => {});
       }
     },
   };
