@@ -56,7 +56,9 @@ export class BenchNode implements AsyncDisposable {
     const engine = new EngineClient(unixTransport(layout.engineSocket), directory);
     const runtime = await answer(engine, child, join(directory, "engine.log"));
     const node = new BenchNode(layout, child, engine, runtime);
-    process.once("SIGINT", () => void node[Symbol.asyncDispose]().finally(() => process.exit(130)));
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => void node[Symbol.asyncDispose]().finally(() => process.exit(130)));
+    }
     try {
       await node.apply([podManifest(anchor)]);
       await node.waitForReady(anchor);
