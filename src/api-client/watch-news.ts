@@ -16,8 +16,8 @@ export interface Watched {
 
 /**
  * What all watches of one API server know together. The log says once that it can't be kept up with and once that it can
- * again, and once of each watch that it refuses or answers with what can't be read, however many watches try how often; the single tries are told for
- * debugging. The first that finds the server back ends the pauses of the others.
+ * again, and once of each watch that it refuses or answers with what can't be read, however many watches try how often;
+ * the single tries are told for debugging. The first that finds the server back ends the pauses of the others.
  */
 export class WatchNews {
   readonly #clock: Clock;
@@ -41,14 +41,12 @@ export class WatchNews {
     // One failure is what happens when a server restarts, and a place is forgotten when it was away for long.
     const few = isExpired(problem) ? forgetfulProblems : 2;
     if (problems < few) return this.#log.debug("a watch of the API server broke", fields);
-    const isUnreadable = problem instanceof ApiDecodeError;
-    const isOfOneWatch = isUnreadable || isRefusal(problem);
-    const known = isOfOneWatch ? this.#refused : this.#unanswered;
-    const isNews = isOfOneWatch ? !known.has(watched) : known.size === 0;
+    const own = ofOneWatch(problem);
+    const known = own === undefined ? this.#unanswered : this.#refused;
+    const isNews = own === undefined ? known.size === 0 : !known.has(watched);
     if (isNews && known === this.#unanswered) this.#sinceMs = this.#clock.monotonic();
     known.add(watched);
-    const no = isUnreadable ? "an answer of the API server can't be read" : "the API server refuses a watch";
-    const message = isOfOneWatch ? no : "can't keep up with the API server";
+    const message = own ?? "can't keep up with the API server";
     if (isNews) this.#log.warn(message, fields);
     else this.#log.debug(message, fields);
   }
@@ -100,6 +98,12 @@ export class WatchNews {
     this.#refused.delete(watched);
     this.#unanswered.delete(watched);
   }
+}
+
+/** How the server, which is well, answers this watch alone; undefined: what is wrong meets all watches. */
+function ofOneWatch(problem: unknown): string | undefined {
+  if (problem instanceof ApiDecodeError) return "an answer of the API server can't be read";
+  return isRefusal(problem) ? "the API server refuses a watch" : undefined;
 }
 
 /**

@@ -26,9 +26,14 @@ export function stateOf(chain: readonly Validity[], nowMs: number): CertificateS
   return chain.some(({ notBeforeMs }) => nowMs < notBeforeMs) ? "not yet valid" : "valid";
 }
 
+/** A chain is good for as long as all of it is. */
+function endMs(chain: readonly Validity[]): number {
+  return Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
+}
+
 /** How long until a chain that is looked at expires, at most the longest pause, which also holds when it has. Pure. */
 export function nextLookMs(chain: readonly Validity[], nowMs: number, longestMs: number): number {
-  const leftMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs)) - nowMs;
+  const leftMs = endMs(chain) - nowMs;
   return leftMs < 0 ? longestMs : Math.min(longestMs, leftMs + 1);
 }
 
@@ -38,8 +43,7 @@ export function timeProblem(chain: readonly Validity[], nowMs: number): string |
   if (state === "valid") return undefined;
   const clock = `this machine's clock says ${formatTime(nowMs)}`;
   if (state === "expired") {
-    const atMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs));
-    return `it expired at ${formatTime(atMs)}; ${clock}`;
+    return `it expired at ${formatTime(endMs(chain))}; ${clock}`;
   }
   const atMs = Math.max(...chain.map(({ notBeforeMs }) => notBeforeMs));
   return `it is valid from ${formatTime(atMs)} on, and ${clock}, which is probably behind`;

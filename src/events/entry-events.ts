@@ -99,7 +99,7 @@ function toldOf(entry: JournalEntry): Told | undefined {
   const text = verbatim.has(what) ? message : capitalised(message);
   const image = data?.["event"];
   if (typeof image === "string") return imageWarnings.has(image) ? warning(image, text) : normal(image, text);
-  const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : text;
+  const said = eventMessageOf(entry) ?? text;
   if (warnings.has(what)) return warning(what, said);
   if (normals.has(what)) return normal(what, said);
   switch (kind) {
@@ -137,10 +137,16 @@ function ofObservation({ what, message }: JournalEntry): Told | undefined {
   }
 }
 
-function ofAction({ what, container = "", cause, data }: JournalEntry): Told | undefined {
+/** What the Event says where that is not what the entry says. */
+function eventMessageOf({ data }: JournalEntry): string | undefined {
+  return typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : undefined;
+}
+
+function ofAction(entry: JournalEntry): Told | undefined {
+  const { what, container = "", cause, data } = entry;
   // Every kill says why.
   if (what === "StopContainer") {
-    const said = typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : `Stopping container ${container}`;
+    const said = eventMessageOf(entry) ?? `Stopping container ${container}`;
     return normal("Killing", `${said}: ${cause?.message ?? ""}`);
   }
   if (what !== "RunPodSandbox" || data?.["attempt"] === 0) return undefined;

@@ -1,5 +1,6 @@
 import { createSecureContext } from "node:tls";
 import { z } from "zod";
+import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
@@ -80,12 +81,14 @@ export class ExecCredentials {
   }
 
   async #patiently(asking: Promise<ExecCredential>): Promise<ExecCredential> {
-    const late = Promise.withResolvers<never>();
-    using _patience = this.#clock.timer(`the credential plugin ${this.#plugin.command}`, patienceMs, () => {
+    const wait = `the credential plugin ${this.#plugin.command}`;
+    try {
+      return await withDeadline(this.#clock, wait, patienceMs, undefined, () => asking);
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
       const limits = `for ${patienceMs / 1000} s; it is killed after ${pluginTimeoutMs / 1000} s`;
-      late.reject(this.#failed(`has not answered ${limits}`));
-    });
-    return await Promise.race([asking, late.promise]);
+      throw this.#failed(`has not answered ${limits}`, error);
+    }
   }
 
   #failed(problem: string, cause?: unknown): KubeConnectionError {

@@ -55,7 +55,8 @@ export async function removeDead(
       container: name,
       cause,
       data: {
-        ...{ id, graceSeconds: minimumGraceSeconds },
+        id,
+        graceSeconds: minimumGraceSeconds,
         eventMessage: "Container is in unknown state, try killing it before removal",
       },
     };

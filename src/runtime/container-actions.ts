@@ -67,10 +67,11 @@ export function decideStart(
 ): ContainerDecision {
   const wait = waitOf(container, current, cause, context);
   if (wait !== undefined) return { wait };
+  const start = startOf(container, kind, current, cause);
+  if (current?.state !== "unknown") return { start };
   const which = kind === "init" || kind === "sidecar" ? "Init container" : "Container";
   const eventMessage = `${which} is in "unknown" state, try killing it before restart`;
-  const kill = current?.state === "unknown" ? { kill: { container: current, cause, eventMessage } } : {};
-  return { ...kill, start: startOf(container, kind, current, cause) };
+  return { kill: { container: current, cause, eventMessage }, start };
 }
 
 export function startOf(

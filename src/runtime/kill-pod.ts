@@ -211,7 +211,8 @@ async function stop(deps: KillDependencies, kill: Kill, container: ContainerToSt
     container: container.name,
     cause,
     data: {
-      ...{ id: container.id, graceSeconds: timeoutSeconds },
+      id: container.id,
+      graceSeconds: timeoutSeconds,
       ...(container.eventMessage !== undefined && { eventMessage: container.eventMessage }),
     },
   };

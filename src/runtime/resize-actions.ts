@@ -180,7 +180,9 @@ export function decideResize(
   if (unmet.length === 0 && !podLevelChanged(pod, actuated)) return undefined;
   const restarts = unmet.filter(restartsFor).map(({ container, running }) => ({
     kill: {
-      ...{ container: running, cause, restarts: true },
+      container: running,
+      cause,
+      restarts: true,
       eventMessage: `Container ${container.name} resize requires restart`,
     },
     start: {

@@ -60,14 +60,8 @@ async function stopAll(
   const target = { ref: podRef(pod), pod };
   const addressed = { ...target, ips: podIPs(deps, target, [sandbox]) };
   const graceSeconds = containerGraceSeconds(pod, undefined);
-  const stops = restarts.map(
-    ({
-      kill: {
-        container: { id, name },
-        cause,
-        eventMessage,
-      },
-    }) => killContainer(deps, addressed, { id, name, eventMessage }, graceSeconds, cause, signal),
+  const stops = restarts.map(({ kill: { container, cause, eventMessage } }) =>
+    killContainer(deps, addressed, { ...container, eventMessage }, graceSeconds, cause, signal),
   );
   await settleAll("stops for a resize", stops);
 }

@@ -190,14 +190,14 @@ async function killOne(
   deps: RuntimeDependencies,
   pod: Pod,
   sandbox: SandboxStatus,
-  { container: { id, name }, cause, graceSeconds, eventMessage }: ContainerToKill,
+  { container, cause, graceSeconds, eventMessage }: ContainerToKill,
   signal: AbortSignal,
 ): Promise<void> {
   const target = { ref: podRef(pod), pod };
   const addressed = { ...target, ips: podIPs(deps, target, [sandbox]) };
   try {
     const grace = containerGraceSeconds(pod, graceSeconds);
-    await killContainer(deps, addressed, { id, name, eventMessage }, grace, cause, signal);
+    await killContainer(deps, addressed, { ...container, eventMessage }, grace, cause, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new StartError(killContainerError, errorMessage(error), { cause: error });

@@ -48,15 +48,20 @@ async function leases({ kubectl }: Member): Promise<string> {
   return kubectl.succeed("get", "lease", "node1", "-n", "kube-node-lease", "-o", "jsonpath={.spec.renewTime}");
 }
 
-/** Waits until whoever runs now has the node in hand, then for a while, and looks whether all is as before. */
+/** Waits until whoever runs now has the node in hand, then for a while. */
+async function watch(member: Member): Promise<void> {
+  const renewed = await leases(member);
+  await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
+  await sleep(watchMs);
+}
+
+/** {@link watch}, and looks whether all is as before. */
 async function nothingChanges(
   member: Member,
   before: readonly string[],
   part: (each: string) => string = (each) => each,
 ): Promise<void> {
-  const renewed = await leases(member);
-  await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
-  await sleep(watchMs);
+  await watch(member);
   assert.deepEqual((await identity(member)).map(part), before.map(part));
   assert.equal(await member.kubectl.succeed("exec", "deployment/web", "--", "cat", "/etc/settings/greeting"), "hello");
   assert.match(await member.kubectl.succeed("logs", "deployment/web"), /serving/);
@@ -103,8 +108,8 @@ async function memoryOf({ kubectl, node }: Member): Promise<readonly string[]> {
 }
 
 /**
- * A static pod without a UID of its own, which the Go kubelet starts anew under its own UID. podwright is back before that has
- * removed what it found of the pod, beside the one that it started.
+ * A static pod without a UID of its own, which the Go kubelet starts anew under its own UID. podwright is back before that
+ * has removed what it found of the pod, beside the one that it started.
  */
 async function comeBackSoon(member: Member): Promise<void> {
   const { node } = member;
@@ -128,10 +133,8 @@ async function comeBackSoon(member: Member): Promise<void> {
     await end(go);
   }
   const its = await loose();
-  const renewed = await leases(member);
   const again = member.start();
-  await until("the lease to be renewed", async () => (await leases(member)) !== renewed, limitMs);
-  await sleep(watchMs);
+  await watch(member);
   assert.equal(await loose(), its, "what the Go kubelet has just started runs on");
   await node.remove("loose.yaml");
   await until("the static pod to be gone", async () => !(await identity(member)).join().includes(name), limitMs);
