@@ -20,6 +20,12 @@ const connectionWindowBytes = 256 * 1024 * 1024;
  */
 const maxHeaderBytes = 60 * 1024;
 
+/**
+ * gRPC's own name, which means protobuf. Connect says `application/grpc+proto`, and servers that find out by the very first
+ * header which protocol a connection speaks (CRI-O's) take that for none and hang up.
+ */
+const contentType = "application/grpc";
+
 /** What a session may buffer, in Node's unit of megabytes: one message of the largest size both ways, and room. */
 const maxSessionMemoryMegabytes = 256;
 
@@ -72,7 +78,8 @@ export class Connection implements Disposable {
     options: http2.ClientSessionRequestOptions,
   ): Promise<http2.ClientHttp2Stream> {
     const session = await this.#session();
-    return failingUnanswered(session.request({ ...headers, ":method": method, ":path": path }, options));
+    const request = { ...headers, "content-type": contentType, ":method": method, ":path": path };
+    return failingUnanswered(session.request(request, options));
   }
 
   /** Part of connect-node's interface, for its pings; nothing here pings. */

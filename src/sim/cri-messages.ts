@@ -1,6 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
+import type { RuntimeWays } from "./runtime-ways.ts";
 import type { SimContainer, SimSandbox, WorldChange } from "./world-model.ts";
+
+/** Where CRI-O has the signal that ends a container. */
+const stopSignalAnnotation = "org.opencontainers.image.stopSignal";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -88,9 +92,9 @@ export const containerItem = kept(
   ({ state }, container) => state === states[container.state],
 );
 
-export const containerStatus = kept(
+const containerStatus = kept(
   (container: SimContainer): pb.ContainerStatus => {
-    const { metadata, labels, annotations, image, mounts } = container.config;
+    const { metadata, labels, annotations, image, mounts, stopSignal } = container.config;
     const { id, createdAt, startedAt, finishedAt, exitCode, reason, logPath } = container;
     return create(pb.ContainerStatusSchema, {
       id,
@@ -107,11 +111,29 @@ export const containerStatus = kept(
       annotations,
       ...(metadata && { metadata }),
       ...(image && { image }),
-      ...(container.resources && { resources: { linux: container.resources } }),
+      stopSignal,
+      ...(container.toldResources && { resources: { linux: container.toldResources } }),
     });
   },
-  ({ state, resources }, container) => state === states[container.state] && resources?.linux === container.resources,
+  ({ state, resources }, { state: now, toldResources }) => state === states[now] && resources?.linux === toldResources,
 );
+
+/** ContainerStatus of a runtime with those ways. */
+export function containerStatusAnswer(
+  container: SimContainer,
+  { hidesStopSignal }: RuntimeWays,
+  verbose: boolean,
+): pb.ContainerStatusResponse {
+  const status = containerStatus(container);
+  if (!hidesStopSignal) return create(pb.ContainerStatusResponseSchema, { status });
+  const { stopSignal } = status;
+  const signal = stopSignal === pb.Signal.RUNTIME_DEFAULT ? {} : { [stopSignalAnnotation]: pb.Signal[stopSignal] };
+  const info = { sandboxID: container.sandboxId, pid: 1, runtimeSpec: { annotations: signal }, privileged: false };
+  return create(pb.ContainerStatusResponseSchema, {
+    status: { ...status, stopSignal: pb.Signal.RUNTIME_DEFAULT },
+    ...(verbose && { info: { info: JSON.stringify(info) } }),
+  });
+}
 
 function eventType(type: WorldChange["type"]): pb.ContainerEventType {
   switch (type) {

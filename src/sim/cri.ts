@@ -1,4 +1,4 @@
-import { create, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { onAbort } from "../base/abort.ts";
 import {
   type Cri,
@@ -11,11 +11,12 @@ import {
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
 import { callDurationMs, isLook, refusedAfterMs, slownessOf } from "./call-durations.ts";
-import { containerItem, containerStatus, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
+import { containerItem, containerStatusAnswer, matcher, sandboxItem, sandboxStatus } from "./cri-messages.ts";
 import type { CriFaults } from "./cri-faults.ts";
 import { eventStream } from "./event-stream.ts";
 import type { SimRandom } from "./random.ts";
 import type { RuntimeWorld } from "./runtime-world.ts";
+import { emptyStream, refuseStream, unimplemented } from "./unimplemented.ts";
 
 /** What a connection tells whoever plays with it. */
 export interface ConnectionWatcher {
@@ -45,6 +46,11 @@ const withoutNetwork = {
 };
 
 const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {} };
+
+/** The deadline of most calls. */
+const usualLimitMs = 120_000;
+/** A runtime that takes the deadline for the grace kills so long before that. */
+const killedBeforeLimitMs = 2_000;
 
 /** What every simulated container uses. */
 const usedMemoryBytes = 1n << 20n;
@@ -92,7 +98,7 @@ export class SimConnection {
   async #call<T>(
     method: string,
     options: CriCallOptions | undefined,
-    work: (gone: () => boolean) => T | Promise<T>,
+    work: (gone: () => boolean, isUnheard: boolean) => T | Promise<T>,
     durationMs = this.#durationMs(method),
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -110,7 +116,7 @@ export class SimConnection {
       if (fate === "failBefore") return reject(this.#failure(method));
       if (fate === "hangBefore") return;
       try {
-        const value = await work(() => gone || !this.#alive);
+        const value = await work(() => gone || !this.#alive, fate === "hangAfter");
         if (!this.#alive || !this.#watcher.onStep() || fate === "hangAfter") return;
         if (fate === "failAfter") reject(this.#failure(method));
         else this.#answer(method, durationMs, () => resolve(value));
@@ -173,7 +179,8 @@ export class SimConnection {
   }
 
   #runtimeService(): CriRuntimeService {
-    const version = { version: "0.1.0", runtimeName: "sim", runtimeVersion: "1", runtimeApiVersion: "v1" };
+    const { ways } = this.#world;
+    const version = { version: "0.1.0", runtimeName: ways.name, runtimeVersion: "1", runtimeApiVersion: "v1" };
     return {
       ...unimplemented<CriRuntimeService>(pb.RuntimeService),
       ...this.#sandboxCalls(),
@@ -187,11 +194,12 @@ export class SimConnection {
             { type: "RuntimeReady", status: true },
             { type: "NetworkReady", ...network },
           ];
-          return create(pb.StatusResponseSchema, { status: { conditions } });
+          return create(pb.StatusResponseSchema, { status: { conditions }, runtimeHandlers: this.#handlers() });
         }),
       getContainerEvents: (_request, options) => {
         const { noEvents } = this.#faults;
         if (noEvents) return refuseStream("getContainerEvents");
+        if (ways.endsEventStream) return emptyStream();
         const { onFault } = this.#watcher;
         const settings = { alive: () => this.#alive, faults: () => this.#faults, onFault };
         return eventStream(this.#world, this.#clock, this.#random, settings, options?.signal);
@@ -216,8 +224,11 @@ export class SimConnection {
           return create(pb.RunPodSandboxResponseSchema, { podSandboxId });
         }),
       stopPodSandbox: (request, options) =>
-        this.#call("stopPodSandbox", options, () => {
-          world.releaseSandbox(request.podSandboxId ?? "");
+        this.#call("stopPodSandbox", options, async () => {
+          const id = request.podSandboxId ?? "";
+          const { timeoutMs = usualLimitMs } = options ?? {};
+          if (world.holdsUnstarted(id)) await this.#clock.sleep(`${id} to stop`, timeoutMs - killedBeforeLimitMs);
+          world.releaseSandbox(id);
           return create(pb.StopPodSandboxResponseSchema);
         }),
       removePodSandbox: (request, options) =>
@@ -255,9 +266,9 @@ export class SimConnection {
     const world = this.#world;
     return {
       createContainer: (request, options) =>
-        this.#call("createContainer", options, () => {
+        this.#call("createContainer", options, (gone, isUnheard) => {
           const config = create(pb.ContainerConfigSchema, request.config);
-          const containerId = world.createContainer(request.podSandboxId ?? "", config);
+          const containerId = world.createContainer(request.podSandboxId ?? "", config, isUnheard || gone());
           return create(pb.CreateContainerResponseSchema, { containerId });
         }),
       startContainer: (request, options) =>
@@ -306,9 +317,14 @@ export class SimConnection {
         this.#call("containerStatus", options, () => {
           const container = world.containers.get(request.containerId ?? "");
           if (container === undefined) throw new CriError("NotFound", "containerStatus", "container not found");
-          return create(pb.ContainerStatusResponseSchema, { status: containerStatus(container) });
+          return containerStatusAnswer(container, world.ways, request.verbose ?? false);
         }),
     };
+  }
+
+  #handlers(): { readonly name: string }[] {
+    const handlers = [{ name: "" }, { name: "runc" }, { name: "crun" }];
+    return this.#world.ways.shufflesHandlers ? shuffled(handlers, this.#random) : handlers;
   }
 
   #updateResources(
@@ -353,6 +369,13 @@ export class SimConnection {
   }
 }
 
+function shuffled<T>(items: readonly T[], random: SimRandom): T[] {
+  return items
+    .map((item) => ({ item, place: random.uniform() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}
+
 const fateNames = {
   failBefore: "call fails",
   failAfter: "call done but told failed",
@@ -360,25 +383,6 @@ const fateNames = {
   hangAfter: "call hangs after its effect",
 } as const satisfies Record<Exclude<Fate, "fine">, string>;
 
-/** Every method of the service, answering as a runtime that does not know it. */
 function isOnHostNetwork(config: MessageInitShape<typeof pb.PodSandboxConfigSchema> | undefined): boolean {
   return config?.linux?.securityContext?.namespaceOptions?.network === pb.NamespaceMode.NODE;
-}
-
-function unimplemented<T>(service: DescService): T {
-  const methods = service.methods.map((method) => {
-    const refuse = (): unknown =>
-      method.methodKind === "unary" ? Promise.reject(unknownMethod(method.localName)) : refuseStream(method.localName);
-    return [method.localName, refuse] as const;
-  });
-  return Object.fromEntries(methods) as T;
-}
-
-function unknownMethod(method: string): CriError {
-  return new CriError("Unimplemented", method, `unknown method ${method}`);
-}
-
-// oxlint-disable-next-line require-yield -- it refuses before it could give anything
-async function* refuseStream(method: string): AsyncGenerator<never> {
-  throw unknownMethod(method);
 }

@@ -1,12 +1,14 @@
 import { dirname } from "node:path/posix";
 import { CriError } from "../ports/cri.ts";
 import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
-import { parseBehaviour, parseHook } from "./behaviour.ts";
+import { parseHook } from "./behaviour.ts";
 import type { SimClock } from "./clock.ts";
 import type { MemoryFiles } from "./files.ts";
 import { type Health, isWell, parseHealth } from "./health.ts";
 import { SimImages } from "./images.ts";
-import { mayRun, type SimContainer, type SimSandbox, type WorldChange } from "./world-model.ts";
+import { LateContainers } from "./late-containers.ts";
+import { type RuntimeWays, usualWays } from "./runtime-ways.ts";
+import { createdContainer, mayRun, type SimContainer, type SimSandbox, type WorldChange } from "./world-model.ts";
 
 const killDelayMs = 5;
 const chatterMs = 15_000;
@@ -21,19 +23,23 @@ export class RuntimeWorld {
   readonly sandboxes = new Map<string, SimSandbox>();
   readonly containers = new Map<string, SimContainer>();
   readonly images = new SimImages();
+  readonly ways: RuntimeWays;
   /** Where containers write their logs and messages; undefined: nowhere. */
   readonly #files: MemoryFiles | undefined;
   readonly #listeners = new Set<(change: WorldChange) => void>();
   readonly #onDown = new Set<() => void>();
   readonly #onCut = new Set<() => void>();
+  readonly #late: LateContainers;
   #nextId = 0;
   #down = false;
   #life = 1;
   #upSinceMs = 0;
 
-  constructor(clock: SimClock, files?: MemoryFiles) {
+  constructor(clock: SimClock, files?: MemoryFiles, ways: RuntimeWays = usualWays) {
     this.clock = clock;
+    this.ways = ways;
     this.#files = files;
+    this.#late = new LateContainers(clock);
   }
 
   /** True while the runtime itself does not run; its containers do. */
@@ -69,6 +75,7 @@ export class RuntimeWorld {
     this.#life++;
     this.#upSinceMs = this.clock.nowMs;
     for (const container of this.containers.values()) {
+      if (this.ways.forgetsResizes) container.toldResources = container.config.linux?.resources;
       if (container.state !== "running" || !loses(container)) continue;
       container.state = "unknown";
       container.wasLost = true;
@@ -120,7 +127,15 @@ export class RuntimeWorld {
   releaseSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (sandbox !== undefined) sandbox.released = true;
+    for (const container of this.containers.values()) {
+      if (container.sandboxId === id && this.#endsBySigkillOnly(container)) this.exit(container, 137, "Error");
+    }
     this.stopSandbox(id);
+  }
+
+  /** Whether StopPodSandbox will wait for a container that knows no stop signal. */
+  holdsUnstarted(sandboxId: string): boolean {
+    return [...this.containers.values()].some((each) => each.sandboxId === sandboxId && this.#endsBySigkillOnly(each));
   }
 
   /** Kills what runs in it, at once, as containerd does. */
@@ -142,11 +157,13 @@ export class RuntimeWorld {
     for (const container of [...this.containers.values()]) {
       if (container.sandboxId === id) this.removeContainer(container.id);
     }
+    this.#late.drop(id);
     this.sandboxes.delete(id);
     this.#tell("sandboxRemoved", sandbox, undefined);
   }
 
-  createContainer(sandboxId: string, config: ContainerConfig): string {
+  /** @param isLate nobody waits for it any more */
+  createContainer(sandboxId: string, config: ContainerConfig, isLate = false): string {
     const sandbox = this.sandboxes.get(sandboxId);
     if (sandbox === undefined) throw new CriError("NotFound", "CreateContainer", `sandbox ${sandboxId} not found`);
     if (!sandbox.ready) throw new CriError("Unknown", "CreateContainer", `sandbox ${sandboxId} is not running`);
@@ -157,31 +174,33 @@ export class RuntimeWorld {
       const problem = `failed to reserve container name: name is reserved for "${other.id}"`;
       throw new CriError("Unknown", "CreateContainer", problem);
     }
-    const { logDirectory } = sandbox.config;
-    const container: SimContainer = {
-      id: this.#id("c"),
-      sandboxId,
-      config,
-      behaviour: parseBehaviour(config.command),
-      logPath:
-        this.#files === undefined || logDirectory === "" || config.logPath === ""
-          ? ""
-          : `${logDirectory}/${config.logPath}`,
-      resources: config.linux?.resources,
-      createdAt: this.#nowNs(),
-      state: "created",
-      wasLost: false,
-      startedAt: 0n,
-      startedMs: 0,
-      finishedAt: 0n,
-      exitCode: 0,
-      reason: "",
-      timers: [],
-      onExit: [],
-    };
+    const podUid = sandbox.config.metadata?.uid ?? "";
+    const container = this.#late.take(podUid, { config }) ?? this.#newContainer(sandbox, config);
+    if (isLate && this.ways.keepsLateContainers) {
+      this.#late.keep(podUid, container);
+      return container.id;
+    }
     this.containers.set(container.id, container);
     this.#tell("created", sandbox, container);
     return container.id;
+  }
+
+  /** Whether a container was made in it that nobody is shown. */
+  hasLate(sandboxId: string): boolean {
+    return this.#late.has(sandboxId);
+  }
+
+  #newContainer(sandbox: SimSandbox, config: ContainerConfig): SimContainer {
+    const { leastMemoryBytes, logsBeforeStart } = this.ways;
+    const memoryBytes = config.linux?.resources?.memoryLimitInBytes ?? 0n;
+    if (memoryBytes > 0n && memoryBytes < leastMemoryBytes) {
+      const problem = `set memory limit ${memoryBytes} too low; should be at least ${leastMemoryBytes}`;
+      throw new CriError("Unknown", "CreateContainer", problem);
+    }
+    const isLogged = this.#files !== undefined;
+    const container = createdContainer({ id: this.#id("c"), sandbox, config, createdAt: this.#nowNs(), isLogged });
+    if (logsBeforeStart) this.#log(container, "");
+    return container;
   }
 
   startContainer(id: string): void {
@@ -216,7 +235,8 @@ export class RuntimeWorld {
    */
   stopContainer(id: string, timeoutMs: number, stillWanted: () => boolean, done: () => void): void {
     const container = this.containers.get(id);
-    if (container === undefined || !mayRun(container)) {
+    const isDeaf = container !== undefined && this.#endsBySigkillOnly(container);
+    if (container === undefined || !(mayRun(container) || isDeaf)) {
       done();
       return;
     }
@@ -226,7 +246,7 @@ export class RuntimeWorld {
     const kill = (): void => {
       if (life === this.#life && stillWanted()) this.exit(container, 137, "Error");
     };
-    if (container.behaviour.deaf || container.state === "unknown") {
+    if (container.behaviour.deaf || isDeaf || container.state === "unknown") {
       this.clock.schedule(`SIGKILL for ${container.id}`, timeoutMs, kill);
     } else {
       const obey = (): void => this.exit(container, 143, "Error");
@@ -291,6 +311,7 @@ export class RuntimeWorld {
     }
     const before = container.resources;
     container.resources = resources;
+    container.toldResources = resources;
     this.#tell("resized", this.sandboxes.get(container.sandboxId), container, { before });
   }
 
@@ -314,6 +335,10 @@ export class RuntimeWorld {
     if (ran && message !== undefined) this.#write(message.hostPath, `ended with ${code}`);
     for (const done of container.onExit.splice(0)) done();
     this.#tell("exited", this.sandboxes.get(container.sandboxId), container);
+  }
+
+  #endsBySigkillOnly({ state }: SimContainer): boolean {
+    return state === "created" && this.ways.stopsUnstartedLate;
   }
 
   #chat(container: SimContainer): void {

@@ -1,6 +1,6 @@
 import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
 import type { ProbeType } from "../prober/probe-spec.ts";
-import type { Behaviour, HookBehaviour } from "./behaviour.ts";
+import { type Behaviour, type HookBehaviour, parseBehaviour } from "./behaviour.ts";
 
 export interface SimSandbox {
   readonly id: string;
@@ -18,8 +18,10 @@ export interface SimContainer {
   readonly sandboxId: string;
   readonly config: ContainerConfig;
   readonly behaviour: Behaviour;
-  /** As last set; undefined: as created. */
+  /** What its cgroup holds: as last set; undefined: as created. */
   resources: LinuxContainerResources | undefined;
+  /** What the runtime says of that. */
+  toldResources: LinuxContainerResources | undefined;
   /** On the node; empty when the runtime writes no logs. */
   readonly logPath: string;
   readonly createdAt: bigint;
@@ -66,16 +68,48 @@ export interface WorldChange {
   readonly timeoutMs?: number;
 }
 
+/** One that was just made. */
+export function createdContainer(made: {
+  readonly id: string;
+  readonly sandbox: SimSandbox;
+  readonly config: ContainerConfig;
+  readonly createdAt: bigint;
+  readonly isLogged: boolean;
+}): SimContainer {
+  const { id, sandbox, config, createdAt } = made;
+  const { logDirectory } = sandbox.config;
+  const isLogged = made.isLogged && logDirectory !== "" && config.logPath !== "";
+  return {
+    id,
+    sandboxId: sandbox.id,
+    config,
+    behaviour: parseBehaviour(config.command),
+    logPath: isLogged ? `${logDirectory}/${config.logPath}` : "",
+    resources: config.linux?.resources,
+    toldResources: config.linux?.resources,
+    createdAt,
+    state: "created",
+    wasLost: false,
+    startedAt: 0n,
+    startedMs: 0,
+    finishedAt: 0n,
+    exitCode: 0,
+    reason: "",
+    timers: [],
+    onExit: [],
+  };
+}
+
 /** Its process runs, or may run. */
 export function mayRun({ state }: SimContainer): boolean {
   return state === "running" || state === "unknown";
 }
 
-export function nameOf(container: SimContainer): string {
+export function nameOf(container: Pick<SimContainer, "config">): string {
   return container.config.metadata?.name ?? "";
 }
 
 /** The restart count of the instance, as podwright gave it. */
-export function attemptOf(instance: SimContainer | SimSandbox): number {
+export function attemptOf(instance: Pick<SimContainer, "config"> | Pick<SimSandbox, "config">): number {
   return instance.config.metadata?.attempt ?? 0;
 }

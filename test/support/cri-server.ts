@@ -5,24 +5,32 @@ import { join } from "node:path";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { ImageService, RuntimeService } from "../../src/ports/gen/runtime/v1/api_pb.js";
+import { type RuntimeWays, usualWays } from "../../src/sim/runtime-ways.ts";
 
 export interface CriServerHandlers {
   readonly runtime?: Partial<ServiceImpl<typeof RuntimeService>>;
   readonly images?: Partial<ServiceImpl<typeof ImageService>>;
 }
 
+/** What of a runtime's ways shows on the wire. */
+type WireWays = Pick<RuntimeWays, "hangsUpOnOtherTypes">;
+
 /** A gRPC server on a Unix socket whose answers a test writes itself; methods without one answer Unimplemented. */
 export class CriServer implements AsyncDisposable {
   readonly path: string;
   readonly #directory: string;
   readonly #handlers: CriServerHandlers;
+  readonly #ways: WireWays;
   readonly #sessions = new Set<http2.ServerHttp2Session>();
   #server: http2.Http2Server | undefined;
   /** Connections accepted so far. */
   connections = 0;
+  /** The headers of every request so far. */
+  readonly requests: http2.IncomingHttpHeaders[] = [];
 
-  constructor(handlers: CriServerHandlers) {
+  constructor(handlers: CriServerHandlers, ways: WireWays = usualWays) {
     this.#handlers = handlers;
+    this.#ways = ways;
     this.#directory = mkdtempSync(join(tmpdir(), "podwright-cri-"));
     this.path = join(this.#directory, "cri.sock");
   }
@@ -41,7 +49,12 @@ export class CriServer implements AsyncDisposable {
       writeMaxBytes: 0xffff_ffff,
     });
     // Node's own limits would end what a test sends before the client sees it.
-    const server = http2.createServer({ maxSessionMemory: 1000, maxSendHeaderBlockLength: 4 * 1024 * 1024 }, adapter);
+    const options = { maxSessionMemory: 1000, maxSendHeaderBlockLength: 4 * 1024 * 1024 };
+    const server = http2.createServer(options, (request, response) => {
+      this.requests.push(request.headers);
+      if (this.#hangsUpOn(request)) request.stream.session?.destroy();
+      else adapter(request, response);
+    });
     server.on("session", (session) => {
       this.connections++;
       this.#sessions.add(session);
@@ -66,6 +79,11 @@ export class CriServer implements AsyncDisposable {
     await new Promise((resolve) => server.close(resolve));
   }
 
+  /** As a multiplexer does that takes the connection's first headers for those of a protocol it does not know. */
+  #hangsUpOn({ headers }: http2.Http2ServerRequest): boolean {
+    return this.#ways.hangsUpOnOtherTypes && headers["content-type"] !== "application/grpc";
+  }
+
   /** Sends GOAWAY, as a server does that shuts down after its last streams. */
   sayGoodbye(): void {
     for (const session of this.#sessions) session.goaway();
@@ -78,6 +96,6 @@ export class CriServer implements AsyncDisposable {
 }
 
 /** Starts a server with these answers on a socket of its own. */
-export function startCriServer(handlers: CriServerHandlers): Promise<CriServer> {
-  return new CriServer(handlers).start();
+export function startCriServer(handlers: CriServerHandlers, ways?: WireWays): Promise<CriServer> {
+  return new CriServer(handlers, ways).start();
 }

@@ -4,6 +4,7 @@ import { MemoryFiles } from "../files.ts";
 import { SimRandom } from "../random.ts";
 import { Referee } from "../rules/referee.ts";
 import { RuntimeWorld } from "../runtime-world.ts";
+import { drawWays } from "../runtime-ways.ts";
 import { allIsWell, type Faults, FaultWindows } from "./faults.ts";
 import { changeText, entryText, type Happening } from "./happening.ts";
 import { drawConfig } from "./node-config.ts";
@@ -94,7 +95,7 @@ class Life {
     const { always = new Set<string>(), isQuiet = false } = subject ?? {};
     this.#wishes = { without: new Set(without), always, seed };
     const files = new MemoryFiles(this.#clock.incarnation());
-    this.#world = new RuntimeWorld(this.#clock, files);
+    this.#world = new RuntimeWorld(this.#clock, files, drawWays(seed));
     this.#world.images.add("busybox:latest");
     const strike = (fault: string): void => this.#strike(fault);
     const noise = drawNoise(this.#random, isQuiet);

@@ -11,9 +11,14 @@ import type { Rule, RuleMaker } from "./rule.ts";
 export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
   /** Containers whose removal has begun, by id. */
   const leaving = new Set<string>();
+  /** Logs of containers that were started. Some runtimes open one before, and what never ran writes nothing. */
+  const written = new Set<string>();
   return {
     change: ({ type, podUid: uid, container }) => {
-      if (type !== "created" || container === undefined || node.files.ownerOf(container.logPath) === undefined) return;
+      if (container === undefined) return;
+      const { logPath } = container;
+      if (type === "started") written.add(logPath);
+      if (type !== "created" || node.files.ownerOf(logPath) === undefined || !written.has(logPath)) return;
       // Where somebody took the newest away, the count goes on from the one before.
       const hasOthers = [...world.containers.values()].some((other) => {
         const isTwin = nameOf(other) === nameOf(container) && other.config.labels["io.kubernetes.pod.uid"] === uid;
@@ -21,7 +26,7 @@ export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
       });
       if (hasOthers) return;
       const where = `${uid}/${nameOf(container)}`;
-      broken("a log is of one instance", `${where} is to write to ${container.logPath}, which is there`);
+      broken("a log is of one instance", `${where} is to write to ${logPath}, which is there`);
     },
     entry: (entry) => {
       if (entry.kind === "action" && entry.what === "RemoveContainer") leaving.add(idOf(entry));

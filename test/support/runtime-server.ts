@@ -1,0 +1,110 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import { type CriCallOptions, isCriError } from "../../src/ports/cri.ts";
+import { ImageService, RuntimeService } from "../../src/ports/gen/runtime/v1/api_pb.js";
+import { isUnary } from "../../src/ports/cri-methods.ts";
+import { SimClock } from "../../src/sim/clock.ts";
+import { SimConnection } from "../../src/sim/cri.ts";
+import { type CriFaults, noFaults } from "../../src/sim/cri-faults.ts";
+import { SimRandom } from "../../src/sim/random.ts";
+import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
+import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
+import { CriServer } from "./cri-server.ts";
+
+/** The simulated runtime's time passes with the real one, a step each so many ms. */
+const stepMs = 2;
+
+type AnyCall = (request: object, options: CriCallOptions) => Promise<object> | AsyncIterable<object>;
+
+/**
+ * The simulated runtime behind a real socket: what it does otherwise than other runtimes, over the wire. Its time is the
+ * real one.
+ */
+export class RuntimeServer implements AsyncDisposable {
+  readonly clock = new SimClock(Date.now());
+  readonly world: RuntimeWorld;
+  readonly wire: CriServer;
+  readonly #connection: SimConnection;
+  readonly #startedMs = performance.now();
+  readonly #timer: NodeJS.Timeout;
+  #passing = false;
+
+  constructor(ways: RuntimeWays) {
+    this.world = new RuntimeWorld(this.clock, undefined, ways);
+    this.world.images.add("busybox:latest");
+    this.#connection = new SimConnection(this.world, this.clock.incarnation(), new SimRandom(1), noFaults);
+    const { runtime, images } = this.#connection.cri;
+    const handlers = { runtime: served(RuntimeService, runtime), images: served(ImageService, images) };
+    this.wire = new CriServer(handlers, ways);
+    this.#timer = setInterval(() => void this.#pass(), stepMs);
+  }
+
+  setFaults(faults: Partial<CriFaults>): void {
+    this.#connection.setFaults({ ...noFaults, ...faults });
+  }
+
+  /** Ends and starts again; containers run on. */
+  async restart(): Promise<void> {
+    this.world.goDown();
+    await this.wire.kill();
+    this.world.comeUp(() => false);
+    await this.wire.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    await this.wire[Symbol.asyncDispose]();
+  }
+
+  async #pass(): Promise<void> {
+    if (this.#passing) return;
+    this.#passing = true;
+    await this.clock.run(performance.now() - this.#startedMs);
+    this.#passing = false;
+  }
+}
+
+/** A simulated runtime with these ways on a socket of its own. */
+export async function startRuntimeServer(ways: RuntimeWays): Promise<RuntimeServer> {
+  const server = new RuntimeServer(ways);
+  await server.wire.start();
+  return server;
+}
+
+/** A service of the port as handlers of a server. */
+function served<Service extends DescService>(service: Service, calls: object): Partial<ServiceImpl<Service>> {
+  const handlers = service.methods.map((method) => {
+    const call = (calls as Record<string, AnyCall>)[method.localName];
+    const unary = async (request: object, { signal, timeoutMs }: HandlerLimits): Promise<object> => {
+      try {
+        return (await call?.(request, limits(signal, timeoutMs()))) ?? {};
+      } catch (error) {
+        throw coded(error);
+      }
+    };
+    const streaming = async function* (request: object, { signal }: HandlerLimits): AsyncGenerator<object> {
+      try {
+        yield* call?.(request, { signal }) as AsyncIterable<object>;
+      } catch (error) {
+        throw coded(error);
+      }
+    };
+    return [method.localName, isUnary(method) ? unary : streaming];
+  });
+  // By the very descriptor from which the type is computed; TypeScript can't follow the loop.
+  return Object.fromEntries(handlers) as Partial<ServiceImpl<Service>>;
+}
+
+interface HandlerLimits {
+  readonly signal: AbortSignal;
+  timeoutMs(): number | undefined;
+}
+
+function limits(signal: AbortSignal, timeoutMs: number | undefined): CriCallOptions {
+  return timeoutMs === undefined ? { signal } : { signal, timeoutMs };
+}
+
+function coded(error: unknown): unknown {
+  return isCriError(error) ? new ConnectError(error.message, Code[error.code]) : error;
+}
