@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -7,12 +8,12 @@ import type { Logger } from "../ports/log.ts";
 import { Label } from "../runtime/labels.ts";
 import type { Pleg } from "./pleg.ts";
 
-/** A stream that has not failed for this long is taken to work; runtimes without events refuse it at once. */
-const settledMs = 1_000;
+/** Open for so long without a word, a stream is believed to have nothing to tell. */
+const silentMs = 10_000;
 const reconnectMinMs = 200;
 /** Soon: asking a local socket costs next to nothing, and until then every pod is listed each second. */
 const reconnectMaxMs = 2_000;
-/** A runtime that has no events may be replaced by one that has: ask again now and then. */
+/** A runtime that has no events may be replaced or configured to have them: ask again now and then. */
 const unsupportedRetryMs = 60_000;
 
 /**
@@ -23,46 +24,83 @@ const unsupportedRetryMs = 60_000;
  * Only how soon to look depends on the event: what ended is looked at at once. What was created or started was so by a
  * worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.
  *
- * Which way pods are watched is chosen by what works: while the stream is open PLEG lists seldom, whenever it is not
- * (unsupported, cut, runtime gone) PLEG lists every second.
+ * Which way pods are watched is chosen by what works: while the stream can be relied on ({@link EventTrust}) PLEG lists
+ * seldom, whenever not (unsupported, turned off, cut, runtime gone) PLEG lists every second.
  */
 export async function runEvented(cri: Cri, pleg: Pleg, clock: Clock, log: Logger, signal: AbortSignal): Promise<void> {
   let delayMs = reconnectMinMs;
+  let told: string | undefined;
   while (!signal.aborted) {
-    let received = 0;
-    let settled = false;
-    const works = (): void => {
-      if (settled) return;
-      settled = true;
-      delayMs = reconnectMinMs;
-      pleg.setEvented(true);
-    };
-    let failure: unknown;
-    {
-      using _settle = clock.timer("runtime event stream to settle", settledMs, works);
-      try {
-        for await (const event of cri.runtime.getContainerEvents({}, { signal })) {
-          if (received++ === 0) works();
-          const uid = eventPod(event);
-          if (uid === undefined) continue;
-          if (isEnd(event)) pleg.hint(podUid(uid));
-          else pleg.hintThatCanWait(podUid(uid), { sandbox: event.podSandboxStatus?.id ?? "", id: event.containerId });
-        }
-      } catch (error) {
-        failure = error;
-      }
-    }
+    const beganMs = clock.monotonic();
+    const { failure, worked } = await follow(cri, pleg, clock, signal);
     if (signal.aborted) return;
-    pleg.setEvented(false);
-    const unsupported = isCriError(failure, "Unimplemented");
-    if (!unsupported) {
-      log.info("runtime event stream ended", { error: errorMessage(failure ?? "closed by the runtime") });
-    }
-    await clock
-      .sleep("reconnect to runtime events", unsupported ? unsupportedRetryMs : delayMs, signal)
-      .catch(() => {});
+    pleg.setEvents("none");
+    if (clock.monotonic() - beganMs >= silentMs) [delayMs, told] = [reconnectMinMs, undefined];
+    const end = endOf(failure, worked);
+    // As long as it goes on to end in the same way, once is enough.
+    if (end.message !== told) log.info(end.message, end.fields);
+    told = end.message;
+    const pauseMs = end.isFinal ? unsupportedRetryMs : delayMs;
+    await pause(pleg, clock, pauseMs, signal);
     delayMs = Math.min(delayMs * 2, reconnectMaxMs);
   }
+}
+
+/** Reads one stream to its end. `worked`: it gave an event, or stayed open for a while. */
+async function follow(
+  cri: Cri,
+  pleg: Pleg,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<{ readonly failure: unknown; readonly worked: boolean }> {
+  let worked = false;
+  const works = (stream: "silent" | "heard"): void => {
+    worked = true;
+    pleg.setEvents(stream);
+  };
+  pleg.setEvents("open");
+  using silence = clock.timer("runtime event stream to give an event", silentMs, () => works("silent"));
+  let isHeard = false;
+  try {
+    for await (const event of cri.runtime.getContainerEvents({}, { signal })) {
+      if (!isHeard) works("heard");
+      isHeard = true;
+      silence[Symbol.dispose]();
+      const uid = eventPod(event);
+      if (uid === undefined) continue;
+      if (isEnd(event)) pleg.hint(podUid(uid));
+      else pleg.hintThatCanWait(podUid(uid), { sandbox: event.podSandboxStatus?.id ?? "", id: event.containerId });
+    }
+  } catch (error) {
+    return { failure: error, worked };
+  }
+  return { failure: undefined, worked };
+}
+
+interface StreamEnd {
+  readonly message: string;
+  readonly fields: Record<string, string>;
+  /** The runtime has no events, as it is now: another try at once would end alike. */
+  readonly isFinal: boolean;
+}
+
+function endOf(failure: unknown, worked: boolean): StreamEnd {
+  const message = "the runtime gives no events; listing it every second instead";
+  if (isCriError(failure, "Unimplemented")) return { message, fields: { error: failure.message }, isFinal: true };
+  if (failure === undefined && !worked) {
+    const remedy = "on CRI-O, set enable_pod_events = true in [crio.runtime]";
+    return { message, fields: { error: "the runtime closed the stream without an event", remedy }, isFinal: true };
+  }
+  const error = errorMessage(failure ?? "closed by the runtime");
+  return { message: "runtime event stream ended", fields: { error }, isFinal: false };
+}
+
+/** A runtime that was away may come back as another one. */
+async function pause(pleg: Pleg, clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
+  const controller = new AbortController();
+  using _end = onAbort(signal, () => controller.abort());
+  using _back = pleg.onRecovered(() => controller.abort());
+  await clock.sleep("reconnect to runtime events", pauseMs, controller.signal).catch(() => {});
 }
 
 function isEnd({ containerEventType: type }: ContainerEventResponse): boolean {

@@ -13,6 +13,7 @@ import { silentLog } from "../sim/machine.ts";
 import { SimRandom } from "../sim/random.ts";
 import { RuntimeWorld } from "../sim/runtime-world.ts";
 import type { SimContainer } from "../sim/world-model.ts";
+import { crioWays, usualWays } from "../sim/runtime-ways.ts";
 import { runEvented } from "./evented.ts";
 import { PodCache } from "./pod-cache.ts";
 import { Pleg } from "./pleg.ts";
@@ -26,7 +27,7 @@ const labels = (uid: string): Record<string, string> => ({
 class Bench {
   readonly clock = new SimClock(1_000_000);
   readonly node = this.clock.incarnation();
-  readonly world = new RuntimeWorld(this.clock);
+  readonly world: RuntimeWorld;
   readonly connection: SimConnection;
   readonly cache = new PodCache(this.node);
   readonly journal: JournalInput[] = [];
@@ -34,7 +35,11 @@ class Bench {
   readonly pleg: Pleg;
   cri: Cri;
 
-  constructor({ faults = noFaults, capacity = 1000, wrap = (cri: Cri): Cri => cri } = {}) {
+  /** Lines of the log. */
+  readonly said: string[] = [];
+
+  constructor({ faults = noFaults, capacity = 1000, wrap = (cri: Cri): Cri => cri, ways = usualWays } = {}) {
+    this.world = new RuntimeWorld(this.clock, undefined, ways);
     this.connection = new SimConnection(this.world, this.node, new SimRandom(1), faults);
     this.cri = wrap(this.connection.cri);
     this.pleg = new Pleg(
@@ -70,7 +75,8 @@ class Bench {
 
   start(evented = false): void {
     void this.pleg.run(this.end.signal);
-    if (evented) void runEvented(this.cri, this.pleg, this.node, silentLog, this.end.signal);
+    const log = { ...silentLog, info: (line: string) => void this.said.push(line) };
+    if (evented) void runEvented(this.cri, this.pleg, this.node, log, this.end.signal);
   }
 
   /** Lets time pass and gives what was delivered meanwhile, as `<type> <uid>`. */
@@ -229,11 +235,20 @@ describe("PLEG with runtime events", () => {
     await bench.pass(1500);
     return bench;
   };
+  /** Counts the attempts to open an event stream, on a runtime that gives what is told. */
+  const streaming = (stream: (attempt: number) => AsyncIterable<pb.ContainerEventResponse>): Bench => {
+    let attempts = 0;
+    const wrap = ({ runtime, ...cri }: Cri): Cri => {
+      return { ...cri, runtime: { ...runtime, getContainerEvents: () => stream(++attempts) } };
+    };
+    return new Bench({ wrap });
+  };
 
   test("notices an exit by its event, long before the next listing", async () => {
     const bench = await evented();
-    assert.ok(bench.pleg.evented);
     const container = bench.pod("a");
+    await bench.pass(100);
+    assert.ok(bench.pleg.evented);
     await bench.pass(10_000);
     bench.world.exit(container, 1, "Error");
     assert.deepEqual(await bench.pass(200), ["ContainerDied a"]);
@@ -254,7 +269,7 @@ describe("PLEG with runtime events", () => {
       }),
     });
     bench.start(true);
-    await bench.pass(3000);
+    await bench.pass(11_000);
     looks = 0;
     for (const uid of ["a", "b", "c"]) bench.pod(uid);
     assert.deepEqual(await bench.pass(500), []);
@@ -284,7 +299,7 @@ describe("PLEG with runtime events", () => {
       }),
     });
     bench.start(true);
-    await bench.pass(3000);
+    await bench.pass(11_000);
     const container = bench.pod("a");
     await bench.pass(100);
     bench.pleg.hint(podUid("a"));
@@ -339,5 +354,76 @@ describe("PLEG with runtime events", () => {
     await bench.pass(1100);
     bench.world.exit(container, 1, "Error");
     assert.deepEqual(await bench.pass(1100), ["ContainerDied a"]);
+  });
+
+  test("a silent stream is believed after ten seconds, until something happens that it does not tell", async () => {
+    const bench = await evented();
+    assert.equal(bench.pleg.evented, false, "silence of a moment proves nothing");
+    await bench.pass(9000);
+    assert.ok(bench.pleg.evented);
+    bench.connection.setFaults({ ...noFaults, eventLost: 1 });
+    const container = bench.pod("a");
+    await bench.pass(10_500);
+    bench.world.exit(container, 1, "Error");
+    await bench.pass(10_000);
+    assert.equal(bench.pleg.evented, false, "an end was found by listing");
+    await bench.pass(60_000);
+    assert.equal(bench.pleg.evented, false, "however long it stays silent");
+    bench.connection.setFaults(noFaults);
+    bench.world.removeContainer(container.id);
+    await bench.pass(100);
+    assert.ok(bench.pleg.evented, "an event came");
+  });
+
+  test("a stream that ends well without an event means none: said once, and asked again after a minute", async () => {
+    const attempts: number[] = [];
+    const bench = streaming(async function* (attempt) {
+      attempts.push(attempt);
+    });
+    bench.start(true);
+    await bench.pass(59_000);
+    assert.deepEqual(attempts, [1]);
+    const container = bench.pod("a");
+    await bench.pass(1100);
+    bench.world.exit(container, 1, "Error");
+    assert.deepEqual(await bench.pass(1100), ["ContainerDied a"], "it is listed every second");
+    await bench.pass(600_000);
+    assert.equal(attempts.length, 12);
+    assert.deepEqual(bench.said, ["the runtime gives no events; listing it every second instead"]);
+    assert.ok(!bench.journal.some(({ what }) => what.startsWith("RuntimeEvents")));
+  });
+
+  test("a runtime that was away is asked for events as soon as it is back", async () => {
+    const bench = new Bench({ ways: crioWays });
+    bench.start(true);
+    await bench.pass(5000);
+    let asked = 0;
+    const { runtime } = bench.cri;
+    const events = runtime.getContainerEvents;
+    Object.assign(runtime, {
+      getContainerEvents: (...[request, options]: Parameters<typeof events>) => {
+        asked++;
+        return events(request, options);
+      },
+    });
+    bench.world.goDown();
+    await bench.pass(3000);
+    bench.world.comeUp(() => false);
+    assert.equal(asked, 0);
+    await bench.pass(1100);
+    assert.equal(asked, 1);
+  });
+
+  test("a stream that breaks again and again is tried more seldom, and told once", async () => {
+    let attempts = 0;
+    const bench = streaming(async function* () {
+      attempts++;
+      yield create(pb.ContainerEventResponseSchema, { containerId: "c" });
+      throw new Error("broken");
+    });
+    bench.start(true);
+    await bench.pass(60_000);
+    assert.ok(attempts > 25 && attempts < 40, `${attempts} attempts`);
+    assert.deepEqual(bench.said, ["runtime event stream ended"]);
   });
 });

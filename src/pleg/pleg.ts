@@ -1,9 +1,8 @@
-import { onAbort } from "../base/abort.ts";
 import { EventChannel } from "../base/event-channel.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { Places } from "../base/places.ts";
-import type { Recorder } from "../journal/entry.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -11,9 +10,11 @@ import type { Logger } from "../ports/log.ts";
 import { inspectPod, type LikelyIds, type ListedPod, listPods, noIds } from "../runtime/inspect.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 import { describeEvent, eventData } from "./event-text.ts";
+import { type EventStream, EventTrust } from "./event-trust.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
 import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
+import { RelistSchedule } from "./relist-schedule.ts";
 
 /** An event as it is delivered, with the journal entry that recorded it. */
 export interface DeliveredEvent extends PodLifecycleEvent {
@@ -93,10 +94,11 @@ export class Pleg {
   #lastRelistMs: number | undefined;
   #relistError: string | undefined;
   #discarded = 0;
+  readonly #trust = new EventTrust();
+  /** As it was last told. */
   #evented = false;
-  /** Monotonic ms at which the next listing begins at the latest. */
-  #relistByMs = Number.POSITIVE_INFINITY;
-  #relistSooner: (() => void) | undefined;
+  readonly #schedule: RelistSchedule;
+  readonly #onRecovered = new Set<(cause: Cause) => void>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: PlegDependencies, config: PlegConfig) {
@@ -104,6 +106,7 @@ export class Pleg {
     this.#config = config;
     this.beganMs = deps.clock.monotonic();
     this.events = new EventChannel(config.channelCapacity);
+    this.#schedule = new RelistSchedule(deps.clock);
     const { inspections: limit } = config;
     this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
@@ -113,7 +116,9 @@ export class Pleg {
     this.#signal = signal;
     while (!signal.aborted) {
       await this.relist(signal);
-      await this.#pause(signal);
+      const verifies = this.#evented && this.#relistError === undefined;
+      this.#schedule.within(verifies ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs);
+      await this.#schedule.pause(signal);
     }
   }
 
@@ -137,23 +142,21 @@ export class Pleg {
     return this.#discarded;
   }
 
-  /** True while the runtime's event stream works and listing is only there to verify. */
+  /** True while the runtime's event stream can be relied on, and listing is only there to verify. */
   get evented(): boolean {
     return this.#evented;
   }
 
-  /** Says whether runtime events come; without them listing goes back to its short period at once. */
-  setEvented(evented: boolean): void {
-    if (this.#evented === evented) return;
-    this.#evented = evented;
-    this.#deps.journal.record({
-      kind: "note",
-      what: evented ? "RuntimeEventsConnected" : "RuntimeEventsLost",
-      message: evented
-        ? "the runtime's event stream works"
-        : "no runtime events: listing the runtime periodically instead",
-    });
-    this.#relistWithin(0);
+  /** Says how the runtime's event stream is; without one that can be relied on listing goes back to its short period at once. */
+  setEvents(stream: EventStream): void {
+    this.#trust.set(stream);
+    this.#tellEvents();
+  }
+
+  /** Tells when the runtime answers again that could not be listed, until the result is disposed of. */
+  onRecovered(listener: (cause: Cause) => void): Disposable {
+    this.#onRecovered.add(listener);
+    return { [Symbol.dispose]: () => this.#onRecovered.delete(listener) };
   }
 
   /** A hint that something of the pod may have changed: looks at it at once. */
@@ -171,7 +174,7 @@ export class Pleg {
     this.#named.set(uid, ids);
     if (named.sandbox !== "") ids.sandboxes.add(named.sandbox);
     if (named.id !== "" && named.id !== named.sandbox) ids.containers.add(named.id);
-    this.#relistWithin(this.#config.relistPeriodMs);
+    this.#schedule.within(this.#config.relistPeriodMs);
   }
 
   /** Like a hint, and a `PodSync` event comes even when nothing changed (upstream's RequestReinspect). */
@@ -216,7 +219,7 @@ export class Pleg {
   /** One listing of the whole runtime: pods that differ from their record, or are owed an event, are inspected. */
   async relist(signal: AbortSignal): Promise<void> {
     const observed = ++this.#observation;
-    this.#relistByMs = Number.POSITIVE_INFINITY;
+    this.#schedule.begin();
     const beganMs = this.#deps.clock.monotonic();
     let listed: Map<PodUid, ListedPod>;
     try {
@@ -298,6 +301,10 @@ export class Pleg {
     const events = computeEvents(uid, before, gone ? undefined : now).map((event) =>
       this.#record(event, status, before),
     );
+    if (events.length > 0 && before !== undefined) {
+      this.#trust.changed();
+      this.#tellEvents();
+    }
     if (events.length === 0 && wanted) {
       events.push({ type: "PodSync", uid, id: "", container: "", entry: 0, message: "" });
     }
@@ -370,29 +377,22 @@ export class Pleg {
     this.#lastRelistMs = this.#deps.clock.monotonic();
     if (this.#relistError === undefined) return;
     this.#relistError = undefined;
-    this.#deps.journal.record({ kind: "note", what: "RelistRecovered", message: "the runtime answers again" });
+    const [code, message] = ["RelistRecovered", "the runtime answers again"];
+    const entry = this.#deps.journal.record({ kind: "note", what: code, message });
+    for (const tell of this.#onRecovered) tell({ code, message, entry });
   }
 
-  #relistWithin(ms: number): void {
-    const byMs = this.#deps.clock.monotonic() + ms;
-    if (byMs >= this.#relistByMs) return;
-    this.#relistByMs = byMs;
-    this.#relistSooner?.();
-  }
-
-  async #pause(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const verifies = this.#evented && this.#relistError === undefined;
-    this.#relistWithin(verifies ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs);
-    for (;;) {
-      const delayMs = this.#relistByMs - clock.monotonic();
-      if (delayMs <= 0 || signal.aborted) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#relistSooner = resolve;
-      using _timer = clock.timer("relist", delayMs, resolve);
-      using _abort = onAbort(signal, resolve);
-      await promise;
-      this.#relistSooner = undefined;
-    }
+  #tellEvents(): void {
+    const { isReliable } = this.#trust;
+    if (isReliable === this.#evented) return;
+    this.#evented = isReliable;
+    this.#deps.journal.record({
+      kind: "note",
+      what: isReliable ? "RuntimeEventsConnected" : "RuntimeEventsLost",
+      message: isReliable
+        ? "the runtime's event stream works"
+        : "no runtime events: listing the runtime periodically instead",
+    });
+    this.#schedule.within(0);
   }
 }

@@ -8,7 +8,7 @@ import {
   StatusResponseSchema,
   VersionResponseSchema,
 } from "../ports/gen/runtime/v1/api_pb.js";
-import { discoverRuntime, eventsUnsupported } from "./features.ts";
+import { discoverRuntime } from "./features.ts";
 
 interface Answers {
   readonly version?: MessageInitShape<typeof VersionResponseSchema> | CriError;
@@ -114,10 +114,4 @@ test("a runtime that does not answer stays a CriError", async () => {
   await assert.rejects(discoverRuntime(answering({ version: away })), away);
   const broken = new CriError("Unknown", "RuntimeConfig", "no cgroup");
   await assert.rejects(discoverRuntime(answering({ version, status: {}, runtimeConfig: broken })), broken);
-});
-
-test("only Unimplemented says that there are no events; anything else is worth another try", () => {
-  assert.equal(eventsUnsupported(unimplemented("GetContainerEvents")), true);
-  assert.equal(eventsUnsupported(new CriError("Unavailable", "GetContainerEvents", "gone")), false);
-  assert.equal(eventsUnsupported(new Error("Unimplemented")), false);
 });

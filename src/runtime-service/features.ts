@@ -25,8 +25,8 @@ export interface RuntimeHandlerInfo {
  *
  * Whether it has `GetContainerEvents` is not here, because asking would cost an event: containerd 1.7 feeds all
  * subscribers from one channel, and the server side of a stream that was opened just to see takes one event more before
- * it notices that nobody listens. So the real subscription is the question: it goes on, or it fails and
- * {@link eventsUnsupported} says whether trying again makes sense.
+ * it notices that nobody listens. So the real subscription is the question (src/pleg/evented.ts): it goes on, or how it
+ * ends says whether trying again makes sense.
  */
 export interface RuntimeInfo {
   readonly name: string;
@@ -82,11 +82,6 @@ export function statedFeatures(status: StatusResponse): Pick<RuntimeInfo, "handl
     })),
     supplementalGroupsPolicy: status.features?.supplementalGroupsPolicy ?? false,
   };
-}
-
-/** True when a container event stream failed because the runtime has none: falling back is right, retrying is not. */
-export function eventsUnsupported(error: unknown): boolean {
-  return isCriError(error, "Unimplemented");
 }
 
 interface SignalOption {

@@ -95,7 +95,7 @@ export async function surviveOutage(
   ]);
   // Not every runtime has events.
   if ((await eventStream(podwright)) !== undefined) {
-    await until("events to come", async () => (await eventStream(podwright)) === "RuntimeEventsConnected", 15_000);
+    await until("events to come", async () => (await eventStream(podwright)) === "RuntimeEventsConnected", 20_000);
   }
 }
 
