@@ -21,5 +21,4 @@ export async function* refuseStream(method: string): AsyncGenerator<never> {
 }
 
 /** A stream that ends at once and well. */
-// oxlint-disable-next-line require-yield -- it has nothing to give
 export async function* emptyStream(): AsyncGenerator<never> {}

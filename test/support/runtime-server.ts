@@ -76,24 +76,27 @@ export async function startRuntimeServer(ways: RuntimeWays): Promise<RuntimeServ
 function served<Service extends DescService>(service: Service, calls: object): Partial<ServiceImpl<Service>> {
   const handlers = service.methods.map((method) => {
     const call = (calls as Record<string, AnyCall>)[method.localName];
-    const unary = async (request: object, { signal, timeoutMs }: HandlerLimits): Promise<object> => {
+    const unary = async (request: object, context: HandlerLimits): Promise<object> => {
       try {
-        return (await call?.(request, limits(signal, timeoutMs()))) ?? {};
+        return (await call?.(request, limits(context.signal, context.timeoutMs()))) ?? {};
       } catch (error) {
         throw coded(error);
       }
     };
-    const streaming = async function* (request: object, { signal }: HandlerLimits): AsyncGenerator<object> {
-      try {
-        yield* call?.(request, { signal }) as AsyncIterable<object>;
-      } catch (error) {
-        throw coded(error);
-      }
-    };
+    const streaming = (request: object, { signal }: HandlerLimits): AsyncIterable<object> =>
+      codedStream(call?.(request, { signal }) as AsyncIterable<object>);
     return [method.localName, isUnary(method) ? unary : streaming];
   });
   // By the very descriptor from which the type is computed; TypeScript can't follow the loop.
   return Object.fromEntries(handlers) as Partial<ServiceImpl<Service>>;
+}
+
+async function* codedStream(messages: AsyncIterable<object>): AsyncGenerator<object> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw coded(error);
+  }
 }
 
 interface HandlerLimits {
