@@ -18,6 +18,8 @@ const maxExponent = 64;
 const decimalSuffixes = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const binarySuffixes = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const quantityPattern = /^([+-]?)(\d*)(?:\.(\d*))?((?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?)$/;
+/** As many digits as an int64 is sure to hold. */
+const int64Digits = 18;
 
 /**
  * A resource quantity (apimachinery's resource.Quantity): exact to a billionth, of any size. Immutable.
@@ -28,10 +30,13 @@ const quantityPattern = /^([+-]?)(\d*)(?:\.(\d*))?((?:[numkMGTPE]|[KMGTPE]i|[eE]
 export class Quantity {
   readonly nanos: bigint;
   readonly format: QuantityFormat;
+  /** How it was written, when that counts as canonical. */
+  readonly #written: string | undefined;
 
-  constructor(nanos: bigint, format: QuantityFormat) {
+  constructor(nanos: bigint, format: QuantityFormat, written?: string) {
     this.nanos = nanos;
     this.format = format;
+    this.#written = written;
   }
 
   /** Whole units, fractions rounded away from zero; at most an int64 holds. */
@@ -65,9 +70,11 @@ export class Quantity {
 
   /**
    * Canonical form: no fraction, no more digits than needed, the largest suffix that loses nothing. A BinarySI quantity
-   * below 1024 or with a fraction is written as DecimalSI.
+   * below 1024 or with a fraction is written as DecimalSI. What was read and is near enough to it stays as it was written
+   * ("+1", "007", "1E3"), as upstream keeps it.
    */
   toString(): string {
+    if (this.#written !== undefined) return this.#written;
     if (this.isZero) return "0";
     if (this.format === "BinarySI" && this.nanos % nanosPerUnit === 0n) {
       const units = this.nanos / nanosPerUnit;
@@ -90,8 +97,9 @@ export function milliQuantity(millis: bigint): Quantity {
 }
 
 /**
- * Reads a quantity as the API takes it: a sign, digits with at most one point, and one of n u m k M G T P E, Ki … Ei or
- * a decimal exponent (e3, E-3). What is finer than a billionth is rounded away from zero.
+ * Reads a quantity as upstream's ParseQuantity takes it: a sign, digits with at most one point, and one of n u m k M G T
+ * P E, Ki … Ei or a decimal exponent (e3, E-3); without digits it is zero. What is finer than a billionth is rounded away
+ * from zero.
  * @throws QuantityError
  */
 export function parseQuantity(text: string | number): Quantity {
@@ -101,16 +109,37 @@ export function parseQuantity(text: string | number): Quantity {
   const match = quantityPattern.exec(written);
   if (match === null) throw new QuantityError(written, "write it like 2, 500m or 64Mi");
   const [, sign, whole = "", fraction = "", suffix = ""] = match;
-  if (whole === "" && fraction === "") throw new QuantityError(written, "it has no digits");
   const { base, exponent, format } = interpretSuffix(written, suffix);
   const digits = BigInt(whole + fraction);
+  // Upstream's slow path, which these take, wants a digit where its fast one reads a zero.
+  if (base === 2 && exponent > 40 && whole + fraction === "") throw new QuantityError(written, "it has no digits");
   const scaled = base === 2 ? digits * 2n ** BigInt(exponent) * nanosPerUnit : digits;
   const shift = base === 2 ? -fraction.length : exponent + 9 - fraction.length;
   let nanos = shift >= 0 ? scaled * 10n ** BigInt(shift) : divideAwayFromZero(scaled, 10n ** BigInt(-shift));
   // Upstream caps binary quantities alone, and writes binary fractions of one as decimals.
   if (format === "BinarySI" && nanos > maxInt64 * nanosPerUnit) nanos = maxInt64 * nanosPerUnit;
   const fine = format === "BinarySI" && nanos < nanosPerUnit;
-  return new Quantity(sign === "-" ? -nanos : nanos, fine ? "DecimalSI" : format);
+  const kept = keepsText({ whole, fraction, exponent, format }) ? written : undefined;
+  return new Quantity(sign === "-" ? -nanos : nanos, fine ? "DecimalSI" : format, kept);
+}
+
+/** Whether upstream's parser takes a text for canonical, by what it can tell without computing. */
+function keepsText({ whole, fraction, exponent, format }: Parts): boolean {
+  const shifted = (whole.replace(/^0+/u, "") || "0") + fraction;
+  if (format === "BinarySI") {
+    const precision = 14 - shifted.length - Math.trunc(exponent * 0.3);
+    return fraction === "" && precision >= 0 && BigInt(shifted) % 8n !== 0n;
+  }
+  const scale = exponent - fraction.length;
+  if (shifted.length > int64Digits || scale < -9 || scale % 3 !== 0) return false;
+  return !shifted.endsWith("000") && !shifted.startsWith("0");
+}
+
+interface Parts {
+  readonly whole: string;
+  readonly fraction: string;
+  readonly exponent: number;
+  readonly format: QuantityFormat;
 }
 
 function interpretSuffix(text: string, suffix: string): { base: 2 | 10; exponent: number; format: QuantityFormat } {
