@@ -1,41 +1,42 @@
 import { z } from "zod";
-import { IntOrString, Quantity } from "./meta.ts";
+import { IntOrString, optionalChoice, OptionalText, Quantity } from "./meta.ts";
 import { EnvVarSource, HttpGetAction, VolumeMount } from "./volume.ts";
 
 export const ResourceRequirements = z.strictObject({
   limits: z.record(z.string(), Quantity).optional(),
   requests: z.record(z.string(), Quantity).optional(),
-  claims: z.array(z.strictObject({ name: z.string(), request: z.string().optional() })).optional(),
+  claims: z.array(z.strictObject({ name: z.string(), request: OptionalText })).optional(),
 });
 
 export const ContainerPort = z.strictObject({
-  name: z.string().optional(),
+  name: OptionalText,
   hostPort: z.int().optional(),
   containerPort: z.int(),
-  protocol: z.enum(["TCP", "UDP", "SCTP"]).optional(),
-  hostIP: z.string().optional(),
+  protocol: optionalChoice(["TCP", "UDP", "SCTP"]),
+  hostIP: OptionalText,
 });
 
 const EnvVar = z.strictObject({
   name: z.string(),
+  /** Empty and not given are the same to whoever reads it; it stays as it is written. */
   value: z.string().optional(),
   valueFrom: EnvVarSource.optional(),
 });
 
 const EnvFromSource = z.strictObject({
-  prefix: z.string().optional(),
-  configMapRef: z.strictObject({ name: z.string().optional(), optional: z.boolean().optional() }).optional(),
-  secretRef: z.strictObject({ name: z.string().optional(), optional: z.boolean().optional() }).optional(),
+  prefix: OptionalText,
+  configMapRef: z.strictObject({ name: OptionalText, optional: z.boolean().optional() }).optional(),
+  secretRef: z.strictObject({ name: OptionalText, optional: z.boolean().optional() }).optional(),
 });
 
 const ExecAction = z.strictObject({ command: z.array(z.string()).optional() });
-const TcpSocketAction = z.strictObject({ port: IntOrString, host: z.string().optional() });
+const TcpSocketAction = z.strictObject({ port: IntOrString, host: OptionalText });
 
 const LifecycleHandler = z.strictObject({
   exec: ExecAction.optional(),
   httpGet: HttpGetAction.optional(),
   tcpSocket: TcpSocketAction.optional(),
-  sleep: z.strictObject({ seconds: z.int() }).optional(),
+  sleep: z.strictObject({ seconds: z.int().default(0) }).optional(),
 });
 
 const Lifecycle = z.strictObject({
@@ -59,10 +60,10 @@ const Probe = z.strictObject({
 
 export const SeccompProfile = z.strictObject({ type: z.string(), localhostProfile: z.string().optional() });
 export const SELinuxOptions = z.strictObject({
-  user: z.string().optional(),
-  role: z.string().optional(),
-  type: z.string().optional(),
-  level: z.string().optional(),
+  user: OptionalText,
+  role: OptionalText,
+  type: OptionalText,
+  level: OptionalText,
 });
 export const WindowsOptions = z.strictObject({
   gmsaCredentialSpecName: z.string().optional(),
@@ -96,10 +97,10 @@ const ContainerRestartRule = z.strictObject({
 /** corev1.Container. */
 export const Container = z.strictObject({
   name: z.string(),
-  image: z.string().optional(),
+  image: OptionalText,
   command: z.array(z.string()).optional(),
   args: z.array(z.string()).optional(),
-  workingDir: z.string().optional(),
+  workingDir: OptionalText,
   ports: z.array(ContainerPort).optional(),
   envFrom: z.array(EnvFromSource).optional(),
   env: z.array(EnvVar).optional(),
@@ -113,16 +114,16 @@ export const Container = z.strictObject({
   readinessProbe: Probe.optional(),
   startupProbe: Probe.optional(),
   lifecycle: Lifecycle.optional(),
-  terminationMessagePath: z.string().optional(),
-  terminationMessagePolicy: z.enum(["File", "FallbackToLogsOnError"]).optional(),
-  imagePullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).optional(),
+  terminationMessagePath: OptionalText,
+  terminationMessagePolicy: optionalChoice(["File", "FallbackToLogsOnError"]),
+  imagePullPolicy: optionalChoice(["Always", "IfNotPresent", "Never"]),
   securityContext: SecurityContext.optional(),
   stdin: z.boolean().optional(),
   stdinOnce: z.boolean().optional(),
   tty: z.boolean().optional(),
 });
 
-export const EphemeralContainer = Container.extend({ targetContainerName: z.string().optional() });
+export const EphemeralContainer = Container.extend({ targetContainerName: OptionalText });
 
 export type Container = z.infer<typeof Container>;
 export type ContainerPort = z.infer<typeof ContainerPort>;

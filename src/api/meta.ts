@@ -1,12 +1,37 @@
 import { z } from "zod";
 
+const orNothing = (text: unknown): unknown => (text === "" ? undefined : text);
+
+/**
+ * An optional text that is empty when it is not given: upstream's type of it is `string`, which has no other way to say
+ * so, and its defaulting tests for "". Where that type is a pointer (`*string`), an empty text is a value that
+ * validation takes or refuses: those fields are `z.string().optional()`.
+ */
+export const OptionalText = z.preprocess(orNothing, z.string().optional()).optional();
+
+/** The same of a field that takes some texts only. */
+export function optionalChoice<const T extends string>(texts: readonly T[]): z.ZodOptional<z.ZodType<T | undefined>> {
+  return z.preprocess(orNothing, z.enum(texts).optional()).optional();
+}
+
 /** Kubernetes' IntOrString. */
 export const IntOrString = z.union([z.int(), z.string()]);
-/** A resource quantity as written (`100m`, `64Mi`, `2`); src/resources/quantity.ts parses it. */
-export const Quantity = z.union([z.string(), z.number()]);
+/** Space that Go's JSON leaves as it is and its TrimSpace takes off. */
+const space = "[ \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]+";
+const surroundingSpace = new RegExp(`^${space}|${space}$`, "gu");
+
+/**
+ * A resource quantity as written (`100m`, `64Mi`, `2`), without the space around it; src/resources/quantity.ts parses
+ * it.
+ */
+export const Quantity = z.union([z.string(), z.number()]).transform((written) => {
+  return typeof written === "string" ? written.replaceAll(surroundingSpace, "") : written;
+});
 export const StringMap = z.record(z.string(), z.string());
 /** RFC 3339 text. */
-export const Time = z.string();
+export const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d?:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/u, {
+  error: 'expected a time such as "2026-01-31T08:00:00Z"',
+});
 
 export const OwnerReference = z.strictObject({
   apiVersion: z.string(),
@@ -19,12 +44,12 @@ export const OwnerReference = z.strictObject({
 
 /** metav1.ObjectMeta. */
 export const ObjectMeta = z.strictObject({
-  name: z.string().optional(),
-  generateName: z.string().optional(),
-  namespace: z.string().optional(),
-  selfLink: z.string().optional(),
-  uid: z.string().optional(),
-  resourceVersion: z.string().optional(),
+  name: OptionalText,
+  generateName: OptionalText,
+  namespace: OptionalText,
+  selfLink: OptionalText,
+  uid: OptionalText,
+  resourceVersion: OptionalText,
   generation: z.int().optional(),
   creationTimestamp: Time.optional(),
   deletionTimestamp: Time.optional(),

@@ -7,17 +7,15 @@ import {
   SELinuxOptions,
   WindowsOptions,
 } from "./container.ts";
-import { ObjectMeta, Quantity, StringMap } from "./meta.ts";
+import { ObjectMeta, optionalChoice, OptionalText, Quantity, StringMap } from "./meta.ts";
+import { Affinity, SchedulingGate, SchedulingGroup, TopologySpreadConstraint } from "./scheduling.ts";
 import { Volume } from "./volume.ts";
 
-/** Fields that only a scheduler reads: accepted as they are. */
-const SchedulerOnly = z.unknown().optional();
-
-const Toleration = z.strictObject({
-  key: z.string().optional(),
-  operator: z.string().optional(),
-  value: z.string().optional(),
-  effect: z.string().optional(),
+export const Toleration = z.strictObject({
+  key: OptionalText,
+  operator: OptionalText,
+  value: OptionalText,
+  effect: OptionalText,
   tolerationSeconds: z.int().optional(),
 });
 
@@ -32,7 +30,7 @@ const PodSecurityContext = z.strictObject({
   fsGroup: z.int().optional(),
   fsGroupChangePolicy: z.string().optional(),
   seLinuxChangePolicy: z.string().optional(),
-  sysctls: z.array(z.strictObject({ name: z.string(), value: z.string() })).optional(),
+  sysctls: z.array(z.strictObject({ name: z.string(), value: z.string().default("") })).optional(),
   seccompProfile: SeccompProfile.optional(),
   appArmorProfile: SeccompProfile.optional(),
 });
@@ -40,7 +38,7 @@ const PodSecurityContext = z.strictObject({
 const PodDNSConfig = z.strictObject({
   nameservers: z.array(z.string()).optional(),
   searches: z.array(z.string()).optional(),
-  options: z.array(z.strictObject({ name: z.string().optional(), value: z.string().optional() })).optional(),
+  options: z.array(z.strictObject({ name: OptionalText, value: z.string().optional() })).optional(),
 });
 
 /** corev1.PodSpec. */
@@ -49,15 +47,15 @@ export const PodSpec = z.strictObject({
   initContainers: z.array(Container).optional(),
   containers: z.array(Container),
   ephemeralContainers: z.array(EphemeralContainer).optional(),
-  restartPolicy: z.enum(["Always", "OnFailure", "Never"]).optional(),
+  restartPolicy: optionalChoice(["Always", "OnFailure", "Never"]),
   terminationGracePeriodSeconds: z.int().optional(),
   activeDeadlineSeconds: z.int().optional(),
-  dnsPolicy: z.enum(["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]).optional(),
+  dnsPolicy: optionalChoice(["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]),
   dnsConfig: PodDNSConfig.optional(),
   nodeSelector: StringMap.optional(),
-  nodeName: z.string().optional(),
-  serviceAccountName: z.string().optional(),
-  serviceAccount: z.string().optional(),
+  nodeName: OptionalText,
+  serviceAccountName: OptionalText,
+  serviceAccount: OptionalText,
   automountServiceAccountToken: z.boolean().optional(),
   hostNetwork: z.boolean().optional(),
   hostPID: z.boolean().optional(),
@@ -65,20 +63,19 @@ export const PodSpec = z.strictObject({
   hostUsers: z.boolean().optional(),
   shareProcessNamespace: z.boolean().optional(),
   securityContext: PodSecurityContext.optional(),
-  imagePullSecrets: z.array(z.strictObject({ name: z.string().optional() })).optional(),
-  hostname: z.string().optional(),
+  imagePullSecrets: z.array(z.strictObject({ name: OptionalText })).optional(),
+  hostname: OptionalText,
   hostnameOverride: z.string().optional(),
-  subdomain: z.string().optional(),
+  subdomain: OptionalText,
   setHostnameAsFQDN: z.boolean().optional(),
-  affinity: SchedulerOnly,
-  schedulerName: z.string().optional(),
-  schedulingGates: SchedulerOnly,
-  schedulingGroup: SchedulerOnly,
-  topologySpreadConstraints: SchedulerOnly,
-  workloadRef: SchedulerOnly,
+  affinity: Affinity.optional(),
+  schedulerName: OptionalText,
+  schedulingGates: z.array(SchedulingGate).optional(),
+  schedulingGroup: SchedulingGroup.optional(),
+  topologySpreadConstraints: z.array(TopologySpreadConstraint).optional(),
   tolerations: z.array(Toleration).optional(),
   hostAliases: z.array(z.strictObject({ ip: z.string(), hostnames: z.array(z.string()).optional() })).optional(),
-  priorityClassName: z.string().optional(),
+  priorityClassName: OptionalText,
   priority: z.int().optional(),
   preemptionPolicy: z.string().optional(),
   readinessGates: z.array(z.strictObject({ conditionType: z.string() })).optional(),
@@ -113,7 +110,7 @@ export const SecretManifest = z.strictObject({
   apiVersion: z.literal("v1"),
   kind: z.literal("Secret"),
   metadata: ObjectMeta,
-  type: z.string().optional(),
+  type: OptionalText,
   /** base64 */
   data: StringMap.optional(),
   stringData: StringMap.optional(),

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { IntOrString, LabelSelector, ObjectMeta, Quantity, StringMap } from "./meta.ts";
+import { IntOrString, LabelSelector, ObjectMeta, OptionalText, Quantity, StringMap } from "./meta.ts";
 
-const LocalObjectReference = z.strictObject({ name: z.string().optional() });
+const LocalObjectReference = z.strictObject({ name: OptionalText });
 const KeyToPath = z.strictObject({ key: z.string(), path: z.string(), mode: z.int().optional() });
 
-const ObjectFieldSelector = z.strictObject({ apiVersion: z.string().optional(), fieldPath: z.string() });
+const ObjectFieldSelector = z.strictObject({ apiVersion: OptionalText, fieldPath: z.string() });
 export const ResourceFieldSelector = z.strictObject({
-  containerName: z.string().optional(),
+  containerName: OptionalText,
   resource: z.string(),
   divisor: Quantity.optional(),
 });
@@ -19,7 +19,7 @@ const DownwardAPIFile = z.strictObject({
 });
 
 const ConfigMapSource = {
-  name: z.string().optional(),
+  name: OptionalText,
   items: z.array(KeyToPath).optional(),
   optional: z.boolean().optional(),
 };
@@ -29,7 +29,7 @@ const VolumeProjection = z.strictObject({
   configMap: z.strictObject(ConfigMapSource).optional(),
   downwardAPI: z.strictObject({ items: z.array(DownwardAPIFile).optional() }).optional(),
   serviceAccountToken: z
-    .strictObject({ audience: z.string().optional(), expirationSeconds: z.int().optional(), path: z.string() })
+    .strictObject({ audience: OptionalText, expirationSeconds: z.int().optional(), path: z.string() })
     .optional(),
   clusterTrustBundle: z
     .strictObject({
@@ -45,9 +45,9 @@ const VolumeProjection = z.strictObject({
       signerName: z.string(),
       keyType: z.string(),
       maxExpirationSeconds: z.int().optional(),
-      credentialBundlePath: z.string().optional(),
-      keyPath: z.string().optional(),
-      certificateChainPath: z.string().optional(),
+      credentialBundlePath: OptionalText,
+      keyPath: OptionalText,
+      certificateChainPath: OptionalText,
       userAnnotations: StringMap.optional(),
     })
     .optional(),
@@ -64,12 +64,12 @@ const Foreign = z.record(z.string(), z.unknown()).optional();
 /** corev1.Volume. */
 export const Volume = z.strictObject({
   name: z.string(),
-  emptyDir: z.strictObject({ medium: z.string().optional(), sizeLimit: Quantity.optional() }).optional(),
-  hostPath: z.strictObject({ path: z.string(), type: z.string().optional() }).optional(),
+  emptyDir: z.strictObject({ medium: OptionalText, sizeLimit: Quantity.optional() }).optional(),
+  hostPath: z.strictObject({ path: z.string(), type: OptionalText }).optional(),
   configMap: z.strictObject({ ...ConfigMapSource, defaultMode: z.int().optional() }).optional(),
   secret: z
     .strictObject({
-      secretName: z.string().optional(),
+      secretName: OptionalText,
       items: z.array(KeyToPath).optional(),
       defaultMode: z.int().optional(),
       optional: z.boolean().optional(),
@@ -81,7 +81,7 @@ export const Volume = z.strictObject({
   projected: z
     .strictObject({ sources: z.array(VolumeProjection).optional(), defaultMode: z.int().optional() })
     .optional(),
-  image: z.strictObject({ reference: z.string().optional(), pullPolicy: z.string().optional() }).optional(),
+  image: z.strictObject({ reference: OptionalText, pullPolicy: OptionalText }).optional(),
   persistentVolumeClaim: z.strictObject({ claimName: z.string(), readOnly: z.boolean().optional() }).optional(),
   ephemeral: z.strictObject({ volumeClaimTemplate: PersistentVolumeClaimTemplate.optional() }).optional(),
   csi: z
@@ -120,31 +120,27 @@ export const VolumeMount = z.strictObject({
   mountPath: z.string(),
   readOnly: z.boolean().optional(),
   recursiveReadOnly: z.string().optional(),
-  subPath: z.string().optional(),
-  subPathExpr: z.string().optional(),
+  subPath: OptionalText,
+  subPathExpr: OptionalText,
   mountPropagation: z.string().optional(),
 });
 
 export const EnvVarSource = z.strictObject({
   fieldRef: ObjectFieldSelector.optional(),
   resourceFieldRef: ResourceFieldSelector.optional(),
-  configMapKeyRef: z
-    .strictObject({ name: z.string().optional(), key: z.string(), optional: z.boolean().optional() })
-    .optional(),
-  secretKeyRef: z
-    .strictObject({ name: z.string().optional(), key: z.string(), optional: z.boolean().optional() })
-    .optional(),
+  configMapKeyRef: z.strictObject({ name: OptionalText, key: z.string(), optional: z.boolean().optional() }).optional(),
+  secretKeyRef: z.strictObject({ name: OptionalText, key: z.string(), optional: z.boolean().optional() }).optional(),
   fileKeyRef: z
     .strictObject({ volumeName: z.string(), path: z.string(), key: z.string(), optional: z.boolean().optional() })
     .optional(),
 });
 
 export const HttpGetAction = z.strictObject({
-  path: z.string().optional(),
+  path: OptionalText,
   port: IntOrString,
-  host: z.string().optional(),
-  scheme: z.string().optional(),
-  httpHeaders: z.array(z.strictObject({ name: z.string(), value: z.string() })).optional(),
+  host: OptionalText,
+  scheme: OptionalText,
+  httpHeaders: z.array(z.strictObject({ name: z.string(), value: z.string().default("") })).optional(),
 });
 
 export type Volume = z.infer<typeof Volume>;

@@ -20,7 +20,8 @@ const long = z.number().refine((value) => Number.isInteger(value) && Math.abs(va
 const texts = z.array(text);
 const textMap = z.record(text, text);
 const isDuration = (value: string): boolean => parseGoDuration(value) !== undefined;
-const duration = text.refine(isDuration, { error: 'expected a duration such as "10s" or "1h30m"' });
+const noDuration = { error: 'expected a duration such as "10s" or "1h30m"' };
+const duration = text.refine(isDuration, noDuration);
 const quantities = z.record(text, z.union([text, z.number()]));
 
 const authentication = z.strictObject({
@@ -44,7 +45,10 @@ const outputRouting = z.strictObject({
 const logging = z.strictObject({
   format: text.optional(),
   /** A duration, or nanoseconds; which text is none is told by validate-ignored.ts. */
-  flushFrequency: z.union([text, z.number()]).optional(),
+  flushFrequency: z
+    .union([text, z.number()])
+    .refine((value) => value !== "", noDuration)
+    .optional(),
   verbosity: whole.optional(),
   vmodule: z.array(z.strictObject({ filePattern: text, verbosity: whole })).optional(),
   options: z.strictObject({ text: outputRouting.optional(), json: outputRouting.optional() }).optional(),

@@ -1,27 +1,6 @@
-import { z } from "zod";
 import type { Pod } from "../api/pod.ts";
+import type { NodeSelectorRequirement, NodeSelectorTerm } from "../api/scheduling.ts";
 
-const Expression = z.looseObject({
-  key: z.string(),
-  operator: z.string(),
-  values: z.array(z.string()).nullish(),
-});
-const Term = z.looseObject({
-  matchExpressions: z.array(Expression).nullish(),
-  matchFields: z.array(Expression).nullish(),
-});
-const Affinity = z.looseObject({
-  nodeAffinity: z
-    .looseObject({
-      requiredDuringSchedulingIgnoredDuringExecution: z
-        .looseObject({ nodeSelectorTerms: z.array(Term).nullish() })
-        .nullish(),
-    })
-    .nullish(),
-});
-
-type Expression = z.infer<typeof Expression>;
-type Term = z.infer<typeof Term>;
 type Labels = Readonly<Record<string, string>>;
 
 /**
@@ -30,16 +9,16 @@ type Labels = Readonly<Record<string, string>>;
  */
 export function matchesNode({ spec }: Pod, node: { readonly name: string; readonly labels: Labels }): boolean {
   const selected = Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labelOf(node.labels, key) === value);
-  if (!selected || spec.affinity === undefined || spec.affinity === null) return selected;
-  const affinity = Affinity.safeParse(spec.affinity);
-  if (!affinity.success) return false;
-  const required = affinity.data.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  if (required === undefined || required === null) return true;
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (!selected || required === undefined) return selected;
   return (required.nodeSelectorTerms ?? []).some((term) => matchesTerm(term, node));
 }
 
 /** A term that asks for nothing matches nothing. */
-function matchesTerm(term: Term, { name, labels }: { readonly name: string; readonly labels: Labels }): boolean {
+function matchesTerm(
+  term: NodeSelectorTerm,
+  { name, labels }: { readonly name: string; readonly labels: Labels },
+): boolean {
   const [expressions, fields] = [term.matchExpressions ?? [], term.matchFields ?? []];
   if (expressions.length + fields.length === 0) return false;
   return (
@@ -48,7 +27,7 @@ function matchesTerm(term: Term, { name, labels }: { readonly name: string; read
   );
 }
 
-function matchesExpression({ operator, values }: Expression, value: string | undefined): boolean {
+function matchesExpression({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean {
   const wanted = values ?? [];
   switch (operator) {
     case "In":

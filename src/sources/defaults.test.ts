@@ -115,3 +115,16 @@ test("defaulting twice is defaulting once, and changes nothing that is given", (
     { numRuns: 100 },
   );
 });
+
+test("null is zero in a map of quantities", () => {
+  const spec = defaulted("{containers: [{name: c, image: b, resources: {limits: {cpu: null, memory: ' 1Gi '}}}]}");
+  assert.deepEqual(spec.containers[0]?.resources, {
+    limits: { cpu: "0", memory: "1Gi" },
+    requests: { cpu: "0", memory: "1Gi" },
+  });
+});
+
+test("a negative grace is the shortest", () => {
+  assert.equal(defaulted("{terminationGracePeriodSeconds: -1, containers: []}").terminationGracePeriodSeconds, 1);
+  assert.equal(defaulted("{terminationGracePeriodSeconds: 0, containers: []}").terminationGracePeriodSeconds, 0);
+});

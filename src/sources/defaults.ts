@@ -34,13 +34,18 @@ function defaultFields(spec: PodSpec): PodSpec {
     containers: spec.containers.map((container) => defaultPodContainer(container, hostNetwork)),
     ...(spec.ephemeralContainers && { ephemeralContainers: spec.ephemeralContainers.map(defaultContainer) }),
     restartPolicy: spec.restartPolicy ?? "Always",
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
+    terminationGracePeriodSeconds: graceSeconds(spec.terminationGracePeriodSeconds),
     dnsPolicy: spec.dnsPolicy ?? "ClusterFirst",
     ...(serviceAccount && { serviceAccountName: serviceAccount, serviceAccount }),
     securityContext: spec.securityContext ?? {},
     schedulerName: spec.schedulerName || "default-scheduler",
     enableServiceLinks: spec.enableServiceLinks ?? true,
   };
+}
+
+/** A negative one is the shortest that there is, as at the API server. */
+function graceSeconds(given = 30): number {
+  return given < 0 ? 1 : given;
 }
 
 function defaultPodContainer(container: Container, hostNetwork: boolean): Container {

@@ -71,6 +71,14 @@ export function podUidProblem(text: string): string | undefined {
     : "must consist of letters, digits and '-', with a letter or digit at both ends";
 }
 
+/** An address that goes into a file which others read: an IPv4 one in the clothes of IPv6 is none (KEP-4858). */
+export function ipAddressProblem(text: string): string | undefined {
+  if (!isIpAddress(text)) return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+  const mapped =
+    /^(?:0*:){1,5}(?:0*:)*ffff:[^:]+(?::[^:]+)?$/iu.test(text) && isIpv4(text.slice(text.lastIndexOf(":") + 1));
+  return mapped ? "must not be an IPv4-mapped IPv6 address" : undefined;
+}
+
 /** An IPv4 or IPv6 address without a zone. */
 export function isIpAddress(text: string): boolean {
   return isIpv4(text) || isIpv6(text);

@@ -39,6 +39,7 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
     case "invalid_union":
       if (value === undefined) return [{ path, detail: "Required value" }];
       return [{ path, detail: wrongType("a text or a number", value) }];
+    case "invalid_format":
     case "custom":
       return [{ path, detail: issue.message }];
     default:
@@ -85,7 +86,7 @@ function knownFields(schema: z.ZodType, path: FieldPath): string[] {
 }
 
 function unwrap(schema: unknown): unknown {
-  return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema;
 }
 
 function valueAt(root: unknown, path: FieldPath): unknown {

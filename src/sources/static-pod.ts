@@ -5,8 +5,8 @@ import { containerHash } from "../runtime/hash.ts";
 import { Annotation } from "../runtime/labels.ts";
 import type { ContainerStatus } from "../runtime/pod-status.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { forbidden, type FieldError } from "./field-errors.ts";
-import { nameTooLong } from "./validate.ts";
+import { forbidden, required, type FieldError } from "./field-errors.ts";
+import { nameTooLong } from "./validate-metadata.ts";
 
 /** Where a static pod comes from: the path of its file, or the URL. */
 export type StaticSource =
@@ -113,7 +113,7 @@ function* apiReferences(manifest: PodManifest): Iterable<FieldError> {
     return forbidden(["spec", ...path], `static pods may not reference ${what}`);
   };
   if (spec.serviceAccountName) yield refuse(["serviceAccountName"], "serviceaccounts");
-  if (spec.imagePullSecrets?.[0] !== undefined) yield refuse(["imagePullSecrets"], "secrets");
+  if (spec.imagePullSecrets?.some(({ name }) => name) === true) yield refuse(["imagePullSecrets"], "secrets");
   if (spec.resourceClaims?.[0] !== undefined) yield refuse(["resourceClaims"], "resourceclaims");
   for (const kind of ["initContainers", "containers", "ephemeralContainers"] as const) {
     for (const [index, container] of (spec[kind] ?? []).entries()) {
@@ -128,6 +128,9 @@ function* apiReferences(manifest: PodManifest): Iterable<FieldError> {
       }
     }
     for (const [position, source] of (volume.projected?.sources ?? []).entries()) {
+      if (Object.keys(source).length === 0) {
+        yield required(["spec", "volumes", index, "projected", "sources", position], "must specify what it projects");
+      }
       for (const type of apiProjections) {
         const path = ["volumes", index, "projected", "sources", position, type];
         if (source[type] !== undefined) yield refuse(path, `${type} projections`);

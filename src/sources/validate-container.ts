@@ -1,10 +1,12 @@
 import type { Container, ContainerPort, EnvVar, ResourceRequirements } from "../api/container.ts";
 import type { VolumeMount } from "../api/volume.ts";
+import { pageSizeOf } from "../resources/huge-pages.ts";
 import { parseQuantity, QuantityError, type Quantity } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required, type FieldError } from "./field-errors.ts";
 import {
   configKeyProblem,
   dnsLabelProblem,
+  dnsSubdomainProblem,
   environmentNameProblem,
   isIpAddress,
   localPathProblem,
@@ -12,6 +14,7 @@ import {
   qualifiedNameProblem,
 } from "./formats.ts";
 import type { FieldPath } from "./manifest-error.ts";
+import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
 /** What of the pod a container is checked against. */
 export interface PodContext {
@@ -96,10 +99,20 @@ function* validateEnvironment(container: Container, path: FieldPath, pod: PodCon
     if (source.configMapRef && source.secretRef) {
       yield invalid(here, "", "may not have more than one field specified at a time");
     } else if (source.configMapRef) {
-      if (!source.configMapRef.name) yield required([...here, "configMapRef", "name"]);
+      yield* validateObjectName(source.configMapRef.name, [...here, "configMapRef", "name"]);
     } else if (!source.secretRef) yield invalid(here, "", "must specify one of: `configMapRef` or `secretRef`");
-    else if (!source.secretRef.name) yield required([...here, "secretRef", "name"]);
+    else yield* validateObjectName(source.secretRef.name, [...here, "secretRef", "name"]);
   }
+}
+
+/** The name of a ConfigMap or Secret. */
+function* validateObjectName(name: string | undefined, path: FieldPath): Iterable<FieldError> {
+  if (!name) {
+    yield required(path);
+    return;
+  }
+  const problem = dnsSubdomainProblem(name);
+  if (problem !== undefined) yield invalid(path, name, problem);
 }
 
 const sourceNames = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"] as const;
@@ -123,28 +136,12 @@ function* validateValueFrom(variable: EnvVar, path: FieldPath): Iterable<FieldEr
   if (given.length > 1) yield invalid(path, "", "may not have more than one field specified at a time");
   if (variable.value) yield invalid(path, "", "may not be specified when `value` is not empty");
   const { fieldRef, resourceFieldRef } = source;
-  if (fieldRef) {
-    const subscripted = /^metadata\.(?:labels|annotations)\['([^']+)'\]$/u.exec(fieldRef.fieldPath);
-    const problem = subscripted?.[1] === undefined ? undefined : qualifiedNameProblem(subscripted[1]);
-    const here = [...path, "fieldRef", "fieldPath"];
-    if (problem !== undefined) yield invalid(here, fieldRef.fieldPath, problem);
-    else if (subscripted === null && !environmentFields.has(fieldRef.fieldPath)) {
-      yield notSupported(here, fieldRef.fieldPath, [...environmentFields].toSorted());
-    }
-  }
-  if (resourceFieldRef) {
-    const here = [...path, "resourceFieldRef"];
-    if (!/^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-.+)$/u.test(resourceFieldRef.resource)) {
-      const supported = ["limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
-      yield notSupported([...here, "resource"], resourceFieldRef.resource, supported);
-    }
-    const { divisor } = resourceFieldRef;
-    if (divisor !== undefined) yield* quantityProblems(divisor, [...here, "divisor"]);
-  }
+  if (fieldRef) yield* validateFieldRef(fieldRef, environmentFields, [...path, "fieldRef"]);
+  if (resourceFieldRef) yield* validateResourceFieldRef(resourceFieldRef, [...path, "resourceFieldRef"], false);
   for (const name of ["configMapKeyRef", "secretKeyRef"] as const) {
     const reference = source[name];
     if (reference === undefined) continue;
-    if (!reference.name) yield required([...path, name, "name"]);
+    yield* validateObjectName(reference.name, [...path, name, "name"]);
     const problem = configKeyProblem(reference.key);
     if (reference.key === "") yield required([...path, name, "key"]);
     else if (problem !== undefined) yield invalid([...path, name, "key"], reference.key, problem);
@@ -197,6 +194,7 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
       const problem = resourceNameProblem(name);
       if (problem !== undefined) yield invalid(here, name, problem);
       yield* quantityProblems(value, here);
+      yield* validatePages(name, value, here);
     }
   }
   for (const [name, value] of Object.entries(resources.requests ?? {})) {
@@ -224,6 +222,16 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
   if (hasHugePages && !names.includes("cpu") && !names.includes("memory")) {
     yield forbidden(path, "HugePages require cpu or memory");
   }
+}
+
+/** Huge pages come whole (upstream: IsHugePageResourceValueDivisible). */
+function* validatePages(name: string, value: string | number, path: FieldPath): Iterable<FieldError> {
+  if (!name.startsWith("hugepages-")) return;
+  const size = pageSizeOf(name);
+  const amount = readQuantity(value);
+  if (typeof amount === "string") return;
+  if (size !== undefined && size > 0n && amount.value() % size === 0n) return;
+  yield invalid(path, value, `${amount.toString()} is not positive integer multiple of ${name}`);
 }
 
 function resourceNameProblem(name: string): string | undefined {
@@ -297,7 +305,7 @@ function* validateSecurity(container: Container, path: FieldPath, pod: PodContex
     if (context.privileged === true) {
       yield invalid(flag, false, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     }
-    if (context.capabilities?.add?.some((name) => name === "SYS_ADMIN" || name === "CAP_SYS_ADMIN") === true) {
+    if (context.capabilities?.add?.includes("CAP_SYS_ADMIN") === true) {
       yield invalid(flag, false, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
     }
   }
@@ -317,12 +325,17 @@ export function* validateProfiles(context: Profiles, path: FieldPath): Iterable<
     if (!types.includes(profile.type)) yield notSupported([...here, "type"], profile.type, types);
     if (profile.type === "Localhost") {
       if (!name) yield required([...here, "localhostProfile"], "must be set when the type is Localhost");
-      else if (field === "seccompProfile") {
-        const problem = localPathProblem(name);
+      else {
+        const problem = field === "seccompProfile" ? localPathProblem(name) : appArmorNameProblem(name);
         if (problem !== undefined) yield invalid([...here, "localhostProfile"], name, problem);
       }
     } else if (name !== undefined) {
       yield forbidden([...here, "localhostProfile"], "may only be set when the type is Localhost");
     }
   }
+}
+
+function appArmorNameProblem(name: string): string | undefined {
+  if (name.length > 4095) return "must be no more than 4095 characters";
+  return name === name.trim() ? undefined : "must not be padded with whitespace";
 }

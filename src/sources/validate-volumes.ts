@@ -4,6 +4,7 @@ import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { dnsLabelProblem, localPathProblem } from "./formats.ts";
 import type { FieldPath } from "./manifest-error.ts";
+import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
 /** Checks the volumes of a pod (upstream: ValidateVolumes), as far as this node mounts them. */
 export function* validateVolumes(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
@@ -101,7 +102,8 @@ function* validateProjected(source: NonNullable<Volume["projected"]>, path: Fiel
 
 type Items = NonNullable<Volume["configMap"]>["items"];
 
-function* validateItems(items: Items, path: FieldPath, taken = new Set<string>()): Iterable<FieldError> {
+/** @param taken paths of the files of the volume, where each of them may be given once */
+function* validateItems(items: Items, path: FieldPath, taken?: Set<string>): Iterable<FieldError> {
   for (const [index, { key, path: file, mode }] of (items ?? []).entries()) {
     if (key === "") yield required([...path, index, "key"]);
     yield* validateFile(file, [...path, index, "path"], taken);
@@ -109,19 +111,14 @@ function* validateItems(items: Items, path: FieldPath, taken = new Set<string>()
   }
 }
 
-const downwardFields = [
-  "metadata.name",
-  "metadata.namespace",
-  "metadata.uid",
-  "metadata.labels",
-  "metadata.annotations",
-];
-const downwardSubscript = /^metadata\.(?:labels|annotations)\['.*'\]$/su;
+const downwardFields = new Set(
+  ["name", "namespace", "uid", "labels", "annotations"].map((field) => `metadata.${field}`),
+);
 
 function* validateDownward(
   items: NonNullable<Volume["downwardAPI"]>["items"],
   path: FieldPath,
-  taken = new Set<string>(),
+  taken?: Set<string>,
 ): Iterable<FieldError> {
   for (const [index, { path: file, fieldRef, resourceFieldRef, mode }] of (items ?? []).entries()) {
     const here = [...path, index];
@@ -130,26 +127,21 @@ function* validateDownward(
     if (fieldRef !== undefined && resourceFieldRef !== undefined) {
       yield invalid(here, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
     } else if (fieldRef !== undefined) {
-      const { fieldPath } = fieldRef;
-      if (!downwardFields.includes(fieldPath) && !downwardSubscript.test(fieldPath)) {
-        yield notSupported([...here, "fieldRef", "fieldPath"], fieldPath, downwardFields);
-      }
+      yield* validateFieldRef(fieldRef, downwardFields, [...here, "fieldRef"]);
     } else if (resourceFieldRef === undefined) {
       yield required(here, "one of fieldRef and resourceFieldRef is required");
-    } else if (!resourceFieldRef.containerName) {
-      yield required([...here, "resourceFieldRef", "containerName"]);
-    }
+    } else yield* validateResourceFieldRef(resourceFieldRef, [...here, "resourceFieldRef"], true);
   }
 }
 
 /** A file's path in its volume. */
-function* validateFile(file: string, path: FieldPath, taken: Set<string>): Iterable<FieldError> {
+function* validateFile(file: string, path: FieldPath, taken: Set<string> | undefined): Iterable<FieldError> {
   const problem = localPathProblem(file);
   if (file === "") yield required(path);
   else if (problem !== undefined) yield invalid(path, file, problem);
   else if (file.startsWith("..")) yield invalid(path, file, "must not start with '..'");
-  else if (taken.has(file)) yield invalid(path, file, "conflicting duplicate paths");
-  taken.add(file);
+  else if (taken?.has(file) === true) yield invalid(path, file, "conflicting duplicate paths");
+  taken?.add(file);
 }
 
 function* validateMode(mode: number | undefined, path: FieldPath): Iterable<FieldError> {

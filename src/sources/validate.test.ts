@@ -132,7 +132,7 @@ test("volumes have one source, and mounts a volume and a path of their own", () 
 test("what contradicts itself is refused", () => {
   const cases: Array<[string, RegExp]> = [
     ["hostPID: true, shareProcessNamespace: true,", /shareProcessNamespace and hostPID/u],
-    ["terminationGracePeriodSeconds: -1,", /greater than or equal to 0/u],
+    ["hostnameOverride: a, hostNetwork: true,", /may not be specified when hostNetwork is true/u],
     ["dnsPolicy: None,", /at least one DNS nameserver/u],
     ["dnsConfig: {nameservers: [a], searches: [ok.example, _x.y, a..b]},", /nameservers\[0\][^]*searches\[2\]/u],
     [
@@ -256,7 +256,7 @@ test("only init containers that keep running have hooks", () => {
 
 test("what podwright does not do is refused by name, and what it does is not", () => {
   const done = `{hostNetwork: true, hostPID: true, hostIPC: true, hostname: h, subdomain: s, dnsPolicy: Default,
-    hostUsers: true, setHostnameAsFQDN: true, os: {name: linux}, affinity: {x: y},
+    hostUsers: true, setHostnameAsFQDN: true, os: {name: linux}, affinity: {nodeAffinity: {}},
     initContainers: [{name: i, image: b}, {name: side, image: b, restartPolicy: Always}],
     activeDeadlineSeconds: 5,
     nodeSelector: {a: b}, priorityClassName: p, priority: 1, serviceAccountName: s, imagePullSecrets: [{name: s}], automountServiceAccountToken: false,

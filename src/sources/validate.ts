@@ -1,21 +1,16 @@
 import type { ContainerPort } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
-import type { ObjectMeta } from "../api/meta.ts";
 import { normalizeSysctl, sysctlNamespace } from "../runtime/sysctls.ts";
-import { duplicate, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
-import {
-  dnsLabelProblem,
-  dnsSubdomainProblem,
-  isIpAddress,
-  labelValueProblem,
-  podUidProblem,
-  qualifiedNameProblem,
-} from "./formats.ts";
+import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
+import { dnsLabelProblem, dnsSubdomainProblem, ipAddressProblem, qualifiedNameProblem } from "./formats.ts";
 import type { FieldPath } from "./manifest-error.ts";
 import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
+import { validateAnnotations } from "./validate-annotations.ts";
 import { validateAppArmor } from "./validate-app-armor.ts";
 import { validateEphemeralContainers } from "./validate-ephemeral.ts";
 import { validateHostUsers } from "./validate-host-users.ts";
+import { nameTooLong, validateMetadata } from "./validate-metadata.ts";
+import { validateScheduling } from "./validate-scheduling.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 import { validateLifecycle } from "./validate-lifecycle.ts";
 import { validateProbes } from "./validate-probes.ts";
@@ -31,59 +26,9 @@ export function validatePod(pod: PodManifest): FieldError[] {
     ...validateMetadata(pod.metadata),
     ...nameTooLong(pod.metadata, ""),
     ...validateSpec(pod.spec, ["spec"]),
+    ...validateAnnotations(pod),
     ...validateAppArmor(pod),
   ];
-}
-
-/** What a pod is named on disk for its logs is `<namespace>_<name>_<uid>`: one file name. */
-const maxFileName = 255;
-const uidLength = 36;
-
-/**
- * Whether the name of a pod leads to a file that can't be.
- * @param suffix is appended to the name
- */
-export function* nameTooLong({ name = "", namespace, uid }: ObjectMeta, suffix: string): Iterable<FieldError> {
-  const others = (namespace || "default").length + (uid?.length || uidLength) + "__".length;
-  const limit = Math.min(253, maxFileName - others) - suffix.length;
-  if (name.length <= limit) return;
-  const because = "its logs are in a directory that is named by its namespace, name and UID";
-  const appended = suffix === "" ? "" : `, and ${JSON.stringify(suffix)} is appended`;
-  yield tooLong(["metadata", "name"], `${limit} characters: ${because}${appended}`);
-}
-
-const maxAnnotationBytes = 256 * 1024;
-
-/** Checks the metadata of any object whose name is a DNS subdomain. */
-export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
-  const path = ["metadata"];
-  const { name, namespace, uid } = metadata;
-  if (name === undefined || name === "") yield required([...path, "name"]);
-  else {
-    const problem = dnsSubdomainProblem(name);
-    if (problem !== undefined) yield invalid([...path, "name"], name, problem);
-  }
-  if (namespace !== undefined && namespace !== "") {
-    const problem = dnsLabelProblem(namespace);
-    if (problem !== undefined) yield invalid([...path, "namespace"], namespace, problem);
-  }
-  if (uid !== undefined && uid !== "") {
-    const problem = podUidProblem(uid);
-    if (problem !== undefined) yield invalid([...path, "uid"], uid, problem);
-  }
-  for (const [key, value] of Object.entries(metadata.labels ?? {})) {
-    const problem = qualifiedNameProblem(key);
-    if (problem !== undefined) yield invalid([...path, "labels", key], key, problem);
-    const valueProblem = labelValueProblem(value);
-    if (valueProblem !== undefined) yield invalid([...path, "labels", key], value, valueProblem);
-  }
-  let size = 0;
-  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
-    const problem = qualifiedNameProblem(key.toLowerCase());
-    if (problem !== undefined) yield invalid([...path, "annotations", key], key, problem);
-    size += key.length + value.length;
-  }
-  if (size > maxAnnotationBytes) yield tooLong([...path, "annotations"], `${maxAnnotationBytes} bytes`);
 }
 
 function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
@@ -93,7 +38,7 @@ function* validateSpec(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   yield* validateNames(spec, path);
   yield* validateDns(spec, path);
   yield* validateSecurity(spec, path);
-  yield* validateTolerations(spec, path);
+  yield* validateScheduling(spec, path);
   yield* validatePodResources(spec, [...path, "resources"]);
   for (const [index, { conditionType }] of (spec.readinessGates ?? []).entries()) {
     const problem = qualifiedNameProblem(conditionType);
@@ -113,10 +58,12 @@ function* validateContainers(spec: PodSpec, path: FieldPath): Iterable<FieldErro
   if (spec.containers.length === 0) yield required([...path, "containers"]);
   const names = new Set<string>();
   for (const kind of ["containers", "initContainers", "ephemeralContainers"] as const) {
-    const ports = new Map<string, ContainerPort>();
+    let ports = new Map<string, ContainerPort>();
     for (const [index, container] of (spec[kind] ?? []).entries()) {
+      // Init containers run one by one.
+      if (kind === "initContainers") ports = new Map();
       const here = [...path, kind, index];
-      yield* validateContainer(container, here, pod);
+      yield* validateContainer(container, here, kind === "containers" ? pod : { ...pod, hostNetwork: false });
       yield* validateLifecycle(container, kind, [...here, "lifecycle"], spec);
       yield* validateProbes(container, kind, here);
       yield* validateResizePolicy(container, kind, [...here, "resizePolicy"], spec);
@@ -143,10 +90,6 @@ function* hostPortConflicts(
 }
 
 function* validateTimes(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
-  const grace = spec.terminationGracePeriodSeconds;
-  if (grace !== undefined && grace < 0) {
-    yield invalid([...path, "terminationGracePeriodSeconds"], grace, "must be greater than or equal to 0");
-  }
   const deadline = spec.activeDeadlineSeconds;
   if (deadline !== undefined && (deadline < 1 || deadline > 2 ** 31 - 1)) {
     yield invalid([...path, "activeDeadlineSeconds"], deadline, "must be between 1 and 2147483647, inclusive");
@@ -161,21 +104,30 @@ function* validateNames(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   }
   for (const field of ["nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"] as const) {
     const value = spec[field];
-    const problem = value ? dnsSubdomainProblem(value) : undefined;
-    if (value && problem !== undefined) yield invalid([...path, field], value, problem);
+    const problem = value === undefined ? undefined : dnsSubdomainProblem(value);
+    if (value !== undefined && problem !== undefined) yield invalid([...path, field], value, problem);
   }
-  for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) {
-    const problem = qualifiedNameProblem(key) ?? labelValueProblem(value);
-    if (problem !== undefined) yield invalid([...path, "nodeSelector", key], key, problem);
-  }
+  yield* validateHostnameOverride(spec, [...path, "hostnameOverride"]);
   for (const [index, alias] of (spec.hostAliases ?? []).entries()) {
     const here = [...path, "hostAliases", index];
-    if (!isIpAddress(alias.ip)) yield invalid([...here, "ip"], alias.ip, "must be a valid IP address");
+    const ipProblem = ipAddressProblem(alias.ip);
+    if (ipProblem !== undefined) yield invalid([...here, "ip"], alias.ip, ipProblem);
     for (const [position, name] of (alias.hostnames ?? []).entries()) {
       const problem = dnsSubdomainProblem(name);
       if (problem !== undefined) yield invalid([...here, "hostnames", position], name, problem);
     }
   }
+}
+
+function* validateHostnameOverride(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
+  const { hostnameOverride: name } = spec;
+  if (name === undefined) return;
+  for (const field of ["setHostnameAsFQDN", "hostNetwork"] as const) {
+    if (spec[field] === true) yield forbidden(path, `may not be specified when ${field} is true`);
+  }
+  if (name.length > 64) yield tooLong(path, "64 bytes");
+  const problem = dnsSubdomainProblem(name);
+  if (problem !== undefined) yield invalid(path, name, problem);
 }
 
 function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
@@ -187,7 +139,8 @@ function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   }
   if (nameservers.length > 3) yield tooLong([...here, "nameservers"], "3 nameservers");
   for (const [index, address] of nameservers.entries()) {
-    if (!isIpAddress(address)) yield invalid([...here, "nameservers", index], address, "must be a valid IP address");
+    const problem = ipAddressProblem(address);
+    if (problem !== undefined) yield invalid([...here, "nameservers", index], address, problem);
   }
   if (searches.length > 32) yield tooLong([...here, "searches"], "32 search paths");
   if (searches.join(" ").length > 2048) yield tooLong([...here, "searches"], "2048 characters (including spaces)");
@@ -242,32 +195,13 @@ function* validateSysctls(spec: PodSpec, path: FieldPath): Iterable<FieldError> 
     const namespace = sysctlNamespace(plain);
     if (name === "") yield required(here);
     else if (name.length > 253 || !sysctlName.test(name)) yield invalid(here, name, "must be the name of a sysctl");
-    else if (names.has(plain)) yield duplicate(here, name);
-    names.add(plain);
+    else if (names.has(name)) yield duplicate(here, name);
+    names.add(name);
     if (spec.hostNetwork === true && namespace === "Net") {
       yield invalid(here, name, "may not be specified when 'hostNetwork' is true");
     }
     if (spec.hostIPC === true && namespace === "IPC") {
       yield invalid(here, name, "may not be specified when 'hostIPC' is true");
     }
-  }
-}
-
-function* validateTolerations(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
-  const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-  const operators = ["Equal", "Exists", "Lt", "Gt"];
-  for (const [index, { key, operator, value, effect }] of (spec.tolerations ?? []).entries()) {
-    const here = [...path, "tolerations", index];
-    const problem = key ? qualifiedNameProblem(key) : undefined;
-    if (key && problem !== undefined) yield invalid([...here, "key"], key, problem);
-    if (operator && !operators.includes(operator)) yield notSupported([...here, "operator"], operator, operators);
-    if (!key && operator !== "Exists") {
-      const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
-      yield invalid([...here, "operator"], operator ?? "", detail);
-    }
-    if (operator === "Exists" && value) {
-      yield invalid([...here, "value"], value, "must be empty when `operator` is 'Exists'");
-    }
-    if (effect && !effects.includes(effect)) yield notSupported([...here, "effect"], effect, effects);
   }
 }

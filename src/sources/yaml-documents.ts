@@ -233,7 +233,9 @@ class Reader {
       if (name === "__proto__") this.#fail(offset, field, "is not an allowed name");
       offsets.set(name, offset);
       const value = this.read(valueNode, field);
-      if (value === null && stringMaps.has(String(path.at(-1)))) Reflect.set(map, name, "");
+      const inMap = String(path.at(-1));
+      if (value === null && stringMaps.has(inMap)) Reflect.set(map, name, "");
+      else if (value === null && quantityMaps.has(inMap) && path.length > 1) Reflect.set(map, name, "0");
       else if (value !== null || this.#options.keepNulls === true) Reflect.set(map, name, value);
     }
     for (const source of merged.flat()) this.#merge(map, offsets, source, path);
@@ -275,6 +277,9 @@ const stringMaps = new Set([
   "nodeSelector",
   "matchLabels",
 ]);
+
+/** Maps of quantities: in them Kubernetes reads null as zero. */
+const quantityMaps = new Set(["limits", "requests", "overhead"]);
 
 const unclear = "is not valid YAML here";
 const descriptions: Partial<Record<ErrorCode, string>> = {

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { vectorText } from "../../test/support/vectors.ts";
+import { decodeConfiguration } from "./decode.ts";
+import { withDefaults } from "./defaults.ts";
+
+/**
+ * What Kubernetes 1.36.2's own decoder, SetDefaults_KubeletConfiguration and validation make of a KubeletConfiguration with
+ * one empty text.
+ */
+const rows = vectorText("empty-configuration-texts.tsv")
+  .trimEnd()
+  .split("\n")
+  .map((row) => row.split("\t"));
+
+function read(fields: object): ReturnType<typeof withDefaults> {
+  const type = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+  const bytes = new TextEncoder().encode(JSON.stringify({ ...type, ...fields }));
+  return withDefaults(decodeConfiguration(bytes, "kubelet.json").configuration);
+}
+
+/** Without what says nothing: a text that is empty and a map without entries. */
+function said(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const fields = Object.entries(value)
+    .map(([name, field]): [string, unknown] => [name, said(field)])
+    .filter(([, field]) => field !== undefined && field !== "" && JSON.stringify(field) !== "{}");
+  return Object.fromEntries(fields);
+}
+
+test("an empty text means the default, but where it is a value or can't be one", () => {
+  const none = said(read({}));
+  for (const [place = "", means] of rows) {
+    const fields = place.split(".").reduceRight<unknown>((inner, name) => ({ [name]: inner }), "") as object;
+    if (means === "not given") assert.deepEqual(said(read(fields)), none, place);
+    else if (means === "taken") assert.equal(Reflect.get(read(fields), place), "", place);
+    else assert.throws(() => read(fields), /expected a duration/u, place);
+  }
+  assert.ok(rows.length > 50);
+});
