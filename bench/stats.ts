@@ -177,7 +177,6 @@ async function main(): Promise<void> {
   const facts = {
     nodeName: "bench",
     version: "0",
-    kubernetesVersion: "v1.36.2",
     platform: "",
     cgroupVersion: files.cgroups.version,
   };

@@ -45,7 +45,6 @@ function served(): Map<string, Map<string, Family>> {
   const facts = {
     nodeName: "n",
     version: "0",
-    kubernetesVersion: "v1.36.2",
     platform: "linux/amd64",
     cgroupVersion: 2,
   } as const;

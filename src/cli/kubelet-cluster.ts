@@ -13,7 +13,7 @@ import type { NodeRegistration } from "../node/node-registration.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
-import { kubernetesVersion } from "./kubernetes-version.ts";
+import { reportedVersion } from "../config/version-flag.ts";
 import { cloudSetup } from "./cloud.ts";
 import { architecture, type NodeCredentials, nodeTransport } from "./node-credentials.ts";
 
@@ -59,7 +59,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
         name: nodeName,
         facts: await readNodeFacts(ports.files, counted),
         architecture,
-        kubeletVersion: `${kubernetesVersion}+podwright.${version}`,
+        kubeletVersion: reportedVersion(parts.flags.version, version),
         apiPort: configuration.enableServer ? configuration.port : 0,
         ...(externalCloud && { externalCloud }),
         capacity: {

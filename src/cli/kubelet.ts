@@ -15,6 +15,7 @@ import {
   uselessThresholds,
 } from "../config/settings.ts";
 import { type ServingSettings, servingSettings } from "../config/serving.ts";
+import { versionText } from "../config/version-flag.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
@@ -44,7 +45,7 @@ import { credentialPlugins } from "./credential-providers.ts";
 import { openCluster } from "./kubelet-cluster.ts";
 import { machineInfo } from "./machine-info.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
-import { certificateDirectory, nodeCredentials } from "./node-credentials.ts";
+import { architecture, certificateDirectory, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { readClientAuthorities, servingCertificates } from "./serving-certificates.ts";
 import { servePodsApis } from "./pods-apis.ts";
@@ -76,6 +77,11 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
   const flags = parseKubeletFlags(arguments_);
   if (flags.help) {
     terminal.print(kubeletHelp());
+    return ExitCode.done;
+  }
+  const version = versionText(flags.node.version, `linux/${architecture}`);
+  if (version !== undefined) {
+    terminal.print(version);
     return ExitCode.done;
   }
   const told = terminationSignal();

@@ -1,5 +1,10 @@
+import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import type { Pod } from "../api/pod.ts";
 import type { ContainerView, PodView } from "../server/engine.ts";
+import { keptSpec } from "../runtime/kept-spec.ts";
+import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
+import { podLabel } from "../server/pod-selector.ts";
 import { didYouMean } from "../sources/suggest.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
@@ -39,7 +44,27 @@ export async function findLog(
     if (gone) sayNoEngine(context, `reading ${found.path}`);
     return found;
   }
-  return logOfView(context, pod, container, previous);
+  return logOfView(context, await withLog(context, pod, container), container, previous);
+}
+
+/**
+ * The pod, or, before its container has begun, the one that it replaces and waits for: what that still writes is all there
+ * is to read under the name. A UID means the pod that has it.
+ */
+async function withLog(context: TargetContext, pod: PodView, asked: string | undefined): Promise<PodView> {
+  const begun = ({ containers, initContainers, ephemeralContainers }: PodView): boolean => {
+    const all = [...containers, ...initContainers, ...ephemeralContainers];
+    return all.some(({ name, startedAt }) => startedAt !== undefined && (asked === undefined || name === asked));
+  };
+  if (begun(pod)) return pod;
+  const isRival = ({ namespace, name, uid }: PodView): boolean =>
+    namespace === pod.namespace && name === pod.name && uid !== pod.uid;
+  const before = (await context.engine.pods()).find((other) => isRival(other) && begun(other));
+  if (before === undefined) return pod;
+  const { terminal } = context;
+  const which = `pod ${podLabel(pod)} (uid ${pod.uid}) has not begun; this is of the one that it replaces, uid ${before.uid}`;
+  terminal.warn(terminal.warnPaint.caution(which));
+  return before;
 }
 
 async function logOfView(
@@ -50,7 +75,7 @@ async function logOfView(
 ): Promise<LogTarget> {
   const all = [...pod.containers, ...pod.initContainers, ...pod.ephemeralContainers];
   const names = all.map(({ name }) => name);
-  const name = chooseContainer(context, names, container);
+  const name = chooseContainer(context, names, container, pod.defaultContainer);
   const view = all.find((candidate) => candidate.name === name);
   if (view === undefined) throw noSuchContainer(name, names);
   const path = previous ? (view.previousLogPath ?? (await earlierLog(context.files, view))) : view.logPath;
@@ -59,16 +84,18 @@ async function logOfView(
   return { path, uid: pod.uid, container: name };
 }
 
-/** The container asked for, or the first; says so when there are others. */
-function chooseContainer(context: TargetContext, names: readonly string[], asked: string | undefined): string {
+/** The container asked for, or the pod's default; says so when there are others. */
+function chooseContainer(
+  { terminal }: TargetContext,
+  names: readonly string[],
+  asked: string | undefined,
+  annotated: string | undefined,
+): string {
   if (asked !== undefined) return asked;
-  const [first] = names;
-  if (first === undefined) throw new PodwrightError(ExitCode.badInput, "the pod has no containers");
-  if (names.length > 1) {
-    const { terminal } = context;
-    terminal.warn(terminal.warnPaint.faint(`container ${first}; the pod has also ${names.slice(1).join(", ")}`));
-  }
-  return first;
+  const chosen = defaultContainer(names, annotated);
+  if (chosen === undefined) throw new PodwrightError(ExitCode.badInput, "the pod has no containers");
+  if (chosen.note !== undefined) terminal.warn(terminal.warnPaint.faint(chosen.note));
+  return chosen.name;
 }
 
 /** `<ns>_<name>_<uid>/<container>/<restart count>.log` below the root of all pods' logs. */
@@ -90,13 +117,32 @@ async function findOnDisk(
   const newest = directories.toSorted((a, b) => b.modified - a.modified)[0];
   if (newest === undefined) return undefined;
   const containers = (await files.list(newest.path)).filter((entry) => entry.type === "directory");
-  const names = containers.map((entry) => entry.name).toSorted();
-  const name = chooseContainer(context, names, container);
+  const kept = await keptPod(context, newest.uid);
+  const names = inOrder(
+    containers.map((entry) => entry.name),
+    kept,
+  );
+  const name = chooseContainer(context, names, container, kept?.metadata.annotations?.[defaultContainerAnnotation]);
   if (!names.includes(name)) throw noSuchContainer(name, names);
   const instances = await instancesIn(files, `${newest.path}/${name}`);
   const instance = instances[previous ? 1 : 0];
   if (instance === undefined) throw previous ? noPrevious(name) : noSuchLog(selector);
   return { path: `${newest.path}/${name}/${instance}.log`, uid: newest.uid, container: name };
+}
+
+/** The pod as the engine of the state directory, or a kubelet whose root directory that lies in, kept it. */
+async function keptPod({ files, layout }: TargetContext, uid: string): Promise<Pod | undefined> {
+  const roots = [layout.kubeletRoot, dirname(layout.stateDirectory)];
+  const kept = await Promise.all(roots.map((rootDirectory) => keptSpec(files, { rootDirectory }, uid)));
+  return kept.find((pod) => pod !== undefined);
+}
+
+/** Names of directories in the order of the specification; by themselves where nothing is known of it. */
+function inOrder(names: readonly string[], pod: Pod | undefined): string[] {
+  const { containers = [], initContainers = [] } = pod?.spec ?? {};
+  const order = [...containers, ...initContainers].map(({ name }) => name);
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  return names.toSorted().toSorted((a, b) => place(a) - place(b));
 }
 
 /** Restart counts of which there are logs in a container's directory, newest first. */

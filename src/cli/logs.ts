@@ -12,8 +12,8 @@ import type { Terminal } from "./terminal.ts";
 
 export interface LogsOptions {
   readonly follow?: true;
-  /** Undefined: all lines. */
-  readonly tail?: number;
+  readonly container?: string;
+  readonly tail?: number | "all";
   readonly previous?: true;
   readonly timestamps?: true;
   /** Milliseconds before now. */
@@ -32,9 +32,14 @@ export async function logsCommand(
   options: LogsOptions,
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const target = await findLog(context, selector, container, options.previous === true);
+  const target = await findLog(
+    context,
+    selector,
+    oneContainer(container, options.container),
+    options.previous === true,
+  );
   const range: LogRange = {
-    ...(options.tail !== undefined && { tailLines: options.tail }),
+    ...(options.tail !== undefined && options.tail !== "all" && { tailLines: options.tail }),
     ...(options.since !== undefined && { include: notBefore(clock.now() - options.since) }),
   };
   const output = new LogOutput(terminal, options);
@@ -56,6 +61,15 @@ export async function logsCommand(
     await output.flush();
   }
   return ExitCode.done;
+}
+
+function oneContainer(operand: string | undefined, option: string | undefined): string | undefined {
+  if (operand !== undefined && option !== undefined) {
+    throw new PodwrightError(ExitCode.badInput, `two containers are named: ${operand} and, with -c, ${option}`, {
+      remedy: "name one, either way",
+    });
+  }
+  return operand ?? option;
 }
 
 function noLog(container: string, previous: boolean): PodwrightError {

@@ -13,7 +13,7 @@ import type { NodeFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
-import { kubernetesVersion } from "./kubernetes-version.ts";
+import { reportedVersion } from "../config/version-flag.ts";
 import { architecture } from "./node-credentials.ts";
 
 export interface FiguresParts {
@@ -43,8 +43,7 @@ export async function openFigures(parts: FiguresParts, node: Node, signal: Abort
   metrics.attach({ pods: () => node.counts(), pod: (uid) => node.pod(uid) });
   const facts = {
     nodeName: config.node.nodeName,
-    version,
-    kubernetesVersion,
+    version: reportedVersion(parts.flags.version, version),
     platform: `linux/${architecture}`,
     cgroupVersion: ports.cgroups.version,
   };

@@ -19,7 +19,7 @@ test("a grace is whole seconds", () => {
 });
 
 test("the tail is a number of lines, or all", () => {
-  assert.deepEqual(["0", "20", "all", "-1"].map(parseTail), [0, 20, undefined, undefined]);
+  assert.deepEqual(["0", "20", "all", "-1"].map(parseTail), [0, 20, "all", "all"]);
   for (const text of ["", "x", "-2", "1.5"]) assert.throws(() => parseTail(text), InvalidArgumentError, text);
 });
 

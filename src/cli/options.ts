@@ -22,9 +22,9 @@ export function parseSeconds(text: string): number {
   return seconds;
 }
 
-/** A number of lines; `all` (or -1, as kubectl has it) for all. */
-export function parseTail(text: string): number | undefined {
-  if (text === "all" || text === "-1") return undefined;
+/** A number of lines; `all` (or -1, as kubectl has it) for all. Commander takes undefined for an empty text. */
+export function parseTail(text: string): number | "all" {
+  if (text === "all" || text === "-1") return "all";
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("Give a number of lines, or all.");
   return Number(text);
 }

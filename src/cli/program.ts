@@ -22,6 +22,8 @@ export function buildProgram(terminal: Terminal, setExitCode: (code: number) => 
   program
     .description("Runs pods on this machine through a container runtime, and can always say why it did what it did.")
     .version(`podwright ${version}`, "--version", "print the version")
+    // Behind a command's name stand that command's options only: the kubelet has a --version of its own.
+    .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("(--help tells more)")
     .configureOutput({
@@ -166,7 +168,8 @@ function addLogs(define: Define): void {
         "Works without an engine from the files. On a terminal, control characters other than colours are escaped.",
     )
     .addArgument(podArgument())
-    .argument("[container]", "default: the pod's first")
+    .argument("[container]", "default: that of the annotation kubectl.kubernetes.io/default-container, or the first")
+    .option("-c, --container <name>", "the same, as an option")
     .option("-f, --follow", "go on with what comes, across log rotation and restarts of the container")
     .addOption(new Option("--tail <lines>", "only the last lines (all: every line)").argParser(parseTail))
     .option("-p, --previous", "the instance before the present one")
@@ -356,6 +359,7 @@ function addKubelet(define: Define): void {
     // The kubelet's flags follow rules of their own: they are read in src/config/flags.ts.
     .helpOption(false)
     .allowUnknownOption()
+    .passThroughOptions()
     .action(async (flags: readonly string[]) => {
       const { runKubelet } = await import("./kubelet.ts");
       define.setExitCode(await runKubelet(define.terminal, flags));

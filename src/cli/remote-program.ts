@@ -18,6 +18,12 @@ const stateOption = (): Option => {
     "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
   );
 };
+const containerOption = (): Option => {
+  return new Option(
+    "-c, --container <name>",
+    "default: that of the annotation kubectl.kubernetes.io/default-container, or the first",
+  );
+};
 const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
 
 /** The commands that connect with what runs in a pod. */
@@ -34,7 +40,7 @@ function addExec({ program, run }: Define): void {
     .description("Runs a command in a container that runs, and ends with its exit code.")
     .addArgument(podArgument())
     .argument("[command...]", "behind --")
-    .option("-c, --container <name>", "default: the pod's first")
+    .addOption(containerOption())
     .option("-i, --stdin", "pass standard input on")
     .option("-t, --tty", "with -i: the command gets a terminal, this one")
     .addOption(stateOption())
@@ -52,7 +58,7 @@ function addAttach({ program, run }: Define): void {
     .summary("connect with the process of a container")
     .description("Shows what a container's process writes from now on, and with -i passes standard input on to it.")
     .addArgument(podArgument())
-    .option("-c, --container <name>", "default: the pod's first")
+    .addOption(containerOption())
     .option("-i, --stdin", "pass standard input on; the container must have stdin: true")
     .option("-t, --tty", "with -i: this terminal is the container's, which must have tty: true")
     .addOption(stateOption())

@@ -1,12 +1,11 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { didYouMean } from "../sources/suggest.ts";
 import type { CommandContext } from "./context.ts";
 
 type TargetContext = Pick<CommandContext, "engine" | "terminal">;
-
-const defaultAnnotation = "kubectl.kubernetes.io/default-container";
 
 /** The pod of the running engine that a person means, as its manifest has it. @throws PodwrightError (bad input) */
 export async function remotePod({ engine }: TargetContext, selector: string): Promise<Pod> {
@@ -24,15 +23,13 @@ export async function remotePod({ engine }: TargetContext, selector: string): Pr
  */
 export function remoteContainer({ terminal }: TargetContext, { metadata, spec }: Pod, asked?: string): Container {
   const all = [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
-  const name = asked ?? metadata.annotations?.[defaultAnnotation] ?? all[0]?.name;
-  const found = all.find((container) => container.name === name);
   const names = all.map((container) => container.name);
-  if (found !== undefined) {
-    if (asked === undefined && all.length > 1) {
-      terminal.warn(terminal.warnPaint.faint(`Defaulted container "${found.name}" out of: ${names.join(", ")}`));
-    }
-    return found;
-  }
+  const chosen =
+    asked === undefined ? defaultContainer(names, metadata.annotations?.[defaultContainerAnnotation]) : undefined;
+  if (chosen?.note !== undefined) terminal.warn(terminal.warnPaint.faint(chosen.note));
+  const name = asked ?? chosen?.name;
+  const found = all.find((container) => container.name === name);
+  if (found !== undefined) return found;
   const meant = didYouMean(name ?? "", names);
   throw new PodwrightError(ExitCode.badInput, `pod ${metadata.name} has no container ${name ?? ""}`, {
     remedy: meant === undefined ? `it has ${names.join(", ")}` : `did you mean ${meant}?`,

@@ -31,7 +31,9 @@ export type FlagKind =
   /** `node:type=quantity,…` */
   | "reservedMemory"
   /** `pattern=N,…` */
-  | "vmodule";
+  | "vmodule"
+  /** `true`, `raw` or `vX.Y.Z…` */
+  | "version";
 
 /** A flag that sets a field of KubeletConfiguration. */
 export interface ConfigurationFlag {

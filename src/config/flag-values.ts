@@ -2,6 +2,7 @@ import { isIpAddress } from "../sources/formats.ts";
 import type { FlagKind } from "./flag-table.ts";
 import { parseGoDuration } from "./go-duration.ts";
 import { isJsonMap } from "./json.ts";
+import { type VersionFlag, versionFlag } from "./version-flag.ts";
 
 /** A text that a flag does not take; the message completes `invalid argument "x" for "--flag": `. */
 class FlagValueError extends Error {}
@@ -50,6 +51,8 @@ export function flagValue(kind: FlagKind, text: string, before: unknown): unknow
       return [...listOf(before), ...text.split(";").map(memoryReservation)];
     case "vmodule":
       return [...listOf(before), ...items(text).map(verbosityPattern)];
+    case "version":
+      return versionFlag(text, before as VersionFlag | undefined, parseBool);
   }
 }
 

@@ -76,6 +76,7 @@ const sampleValues = {
   taints: "a=b:NoSchedule",
   reservedMemory: "0:memory=1Gi",
   vmodule: "a=1",
+  version: "raw",
 } as const;
 
 test("every configuration flag gives its field a value of the field's type", () => {

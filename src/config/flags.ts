@@ -4,6 +4,7 @@ import { configurationFlags, lastingFlags, type FlagKind } from "./flag-table.ts
 import { flagValue } from "./flag-values.ts";
 import { withValueAt, type JsonMap } from "./json.ts";
 import { nodeFlags } from "./node-flag-table.ts";
+import type { VersionFlag } from "./version-flag.ts";
 
 /** The command line of `podwright kubelet`, understood. */
 export interface KubeletFlags {
@@ -41,6 +42,7 @@ export interface NodeFlagValues {
   readonly experimentalAllocatableIgnoreEviction?: boolean;
   readonly cloudMetadata?: string;
   readonly cloudMetadataUrl?: string;
+  readonly version?: VersionFlag;
 }
 
 /**
@@ -61,7 +63,7 @@ export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
       throw badFlag(`unknown command ${JSON.stringify(first)}`);
     }
     const { name, kind, given } = flagOf(word);
-    const text = given ?? (kind === "bool" ? "true" : rest.shift());
+    const text = given ?? (kind === "bool" || kind === "version" ? "true" : rest.shift());
     if (text === undefined) throw badFlag(`flag needs an argument: --${name}`);
     const field = configurationFlags.get(name)?.field;
     const [values, key] = field === undefined ? [node, name] : [fields, field];

@@ -30,6 +30,10 @@ export const nodeFlags: Readonly<Record<string, NodeFlag>> = {
   ),
   "node-labels": honoured("labels", "labels that the Node gets when it is registered"),
   "lock-file": honoured("string", "a file that is locked while the kubelet runs; it waits for the lock"),
+  version: honoured(
+    "version",
+    "print the release that it stands in for, and end; raw: in parts; vX.Y.Z…: report this one",
+  ),
   "exit-on-lock-contention": honoured("bool", "end when another process waits for the lock file"),
   "seccomp-default": honoured("bool", "as the field seccompDefault; either turns it on"),
   kubeconfig: honoured("string", "how to reach the API server, and as whom; without it the node stands alone"),

@@ -31,6 +31,7 @@ export function shownFlags(configuration: KubeletConfiguration, given: NodeFlagV
     const field = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
     if (support === "honoured" && !values.has(name)) values.set(name, textOf(byName.get(field)));
   }
+  values.set("version", given.version?.reported ?? "false");
   return values;
 }
 

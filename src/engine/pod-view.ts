@@ -6,6 +6,7 @@ import type { ResizeView } from "../pods/pod-resize.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/log-paths.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { defaultContainerAnnotation } from "../server/default-container.ts";
 import type { ContainerView, PodView, ResizeState } from "../server/engine.ts";
 
 export interface PodViewContext {
@@ -50,6 +51,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     ephemeralContainers: (pod.spec.ephemeralContainers ?? []).map((container) => {
       return containerView(container, logDirectory, named(status?.ephemeralContainerStatuses, container.name));
     }),
+    defaultContainer: annotations?.[defaultContainerAnnotation],
     logDirectory,
     resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,

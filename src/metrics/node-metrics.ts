@@ -14,9 +14,8 @@ import { defaultBounds } from "./buckets.ts";
 /** What of a node is fixed while it runs. */
 export interface NodeFacts {
   readonly nodeName: string;
+  /** Of the kubelet, beginning with the release of Kubernetes that it stands in for: `v1.36.2+podwright.0.1.0`. */
   readonly version: string;
-  /** Of the Kubernetes that it stands in for: `v1.36.2`. */
-  readonly kubernetesVersion: string;
   readonly platform: string;
   readonly cgroupVersion: 1 | 2;
 }
@@ -94,8 +93,8 @@ export class NodeMetrics {
 }
 
 function factFamilies(facts: NodeFacts): Family[] {
-  const { nodeName, version, kubernetesVersion, platform, cgroupVersion } = facts;
-  const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/u.exec(kubernetesVersion) ?? [];
+  const { nodeName, version, platform, cgroupVersion } = facts;
+  const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/u.exec(version) ?? [];
   const info = (name: string, help: string, labels: Readonly<Record<string, string>>, stable = false): Family => {
     const stability = stable ? "BETA" : "ALPHA";
     const samples = [{ labels: Object.values(labels), value: 1 }];
@@ -106,7 +105,7 @@ function factFamilies(facts: NodeFacts): Family[] {
     compiler: "",
     git_commit: "",
     git_tree_state: "",
-    git_version: `${kubernetesVersion}+podwright.${version}`,
+    git_version: version,
     go_version: "",
     major,
     minor,

@@ -86,6 +86,8 @@ export interface PodView extends PodRef {
   /** Init containers and sidecars, in the order of the spec. */
   readonly initContainers: readonly InitContainerView[];
   readonly ephemeralContainers: readonly ContainerView[];
+  /** What the annotation `kubectl.kubernetes.io/default-container` names, whether or not there is such a container. */
+  readonly defaultContainer?: string | undefined;
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;

@@ -30,6 +30,7 @@ export class FakeEngine implements Engine {
   readonly views = new Map<string, PodView>();
   readonly applied: ApplyRequest[] = [];
   readonly stops: { readonly uid: string; readonly graceSeconds: number | undefined }[] = [];
+  readonly debugs: DebugRequest[] = [];
   readonly journal: JournalEntry[] = [];
   readonly #followers = new Set<() => void>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
@@ -98,7 +99,9 @@ export class FakeEngine implements Engine {
     return stopping;
   }
 
-  async debug(selector: string, { image }: DebugRequest): Promise<DebugContainer> {
+  async debug(selector: string, request: DebugRequest): Promise<DebugContainer> {
+    this.debugs.push(request);
+    const { image } = request;
     const { namespace, name, uid, ephemeralContainers } = this.pod(selector);
     const added = containerView({ name: `debugger-${ephemeralContainers.length}`, ...(image && { image }) });
     this.change(uid, { ephemeralContainers: [...ephemeralContainers, added] });

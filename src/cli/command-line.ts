@@ -1,0 +1,25 @@
+import { CommanderError } from "commander";
+import { ExitCode } from "../base/errors.ts";
+import { exitCodeOf, printError } from "./error-output.ts";
+import { buildProgram } from "./program.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Runs one command line to its exit code. Never rejects: what is wrong is told on the terminal. */
+export async function runCommandLine(
+  terminal: Terminal,
+  arguments_: readonly string[],
+  debug: boolean,
+): Promise<number> {
+  let exitCode: number = ExitCode.done;
+  try {
+    const program = buildProgram(terminal, (code) => (exitCode = code));
+    await program.parseAsync([...arguments_], { from: "user" });
+  } catch (error) {
+    // commander has told what was wrong, or printed the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.badInput;
+    terminal.live([]);
+    printError(terminal, error, debug);
+    return exitCodeOf(error);
+  }
+  return exitCode;
+}

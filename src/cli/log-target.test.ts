@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { containerView, podView } from "../../test/support/pod-views.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import { runtimeLayout } from "../private-runtime/layout.ts";
+import { keepSpec } from "../runtime/kept-spec.ts";
+import type { PodView } from "../server/engine.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { EngineClient } from "./engine-client.ts";
+import { findLog, type LogTarget } from "./log-target.ts";
+import { Terminal } from "./terminal.ts";
+
+const layout = runtimeLayout("/var/lib/podwright", systemHashing);
+
+/** The log that is found, and what is said of it. @param pods of the engine, the first one by its name; none: no engine runs */
+async function found(
+  pods: readonly PodView[],
+  selector: string,
+  asked?: string,
+  files = new MemoryFiles(new ManualClock()),
+): Promise<LogTarget & { readonly said: string }> {
+  let said = "";
+  const terminal = new Terminal({ write: () => true }, { write: (text) => ((said += String(text)), true) }, {});
+  const request = async (_method: string, path: string): Promise<{ status: number; body: string }> => {
+    if (pods.length === 0) throw Object.assign(new Error("nobody listens"), { code: "ENOENT" });
+    const name = path.replace("/v1/pods", "").slice(1);
+    const pod = pods.find(({ uid }) => uid === name) ?? pods[0];
+    return { status: 200, body: JSON.stringify(name === "" ? pods : pod) };
+  };
+  const engine = new EngineClient({ request, lines: () => assert.fail("not asked for") }, layout.stateDirectory);
+  const target = await findLog({ engine, files, terminal, layout }, selector, asked, false);
+  return { ...target, said };
+}
+
+const app = containerView({ name: "app", logPath: "/logs/app" });
+const side = containerView({ name: "side", logPath: "/logs/side" });
+
+test("without a container the annotation's is meant, else the first, which is said", async () => {
+  const web = podView({ containers: [app, side] });
+  const annotated = await found([{ ...web, defaultContainer: "side" }], "web");
+  assert.deepEqual([annotated.path, annotated.said], ["/logs/side", ""]);
+  const first = await found([web], "web");
+  assert.deepEqual([first.path, first.said], ["/logs/app", 'Defaulted container "app" out of: app, side\n']);
+  assert.equal((await found([{ ...web, defaultContainer: "side" }], "web", "app")).path, "/logs/app");
+});
+
+test("while a replaced pod ends, its log is read until the new one has begun, and both by their UIDs", async () => {
+  const waiting = containerView({ state: "waiting", startedAt: undefined, logPath: "/logs/new" });
+  const coming = podView({ uid: "new", phase: "Pending", ready: false, containers: [waiting] });
+  const going = podView({ uid: "old", state: "terminating", containers: [app] });
+  const target = await found([coming, going], "web");
+  assert.deepEqual([target.path, target.uid], ["/logs/app", "old"]);
+  assert.match(target.said, /pod web \(uid new\) has not begun; this is of the one that it replaces, uid old/u);
+  assert.equal((await found([coming, going], "old")).path, "/logs/app");
+  const begun = { ...coming, containers: [{ ...waiting, state: "running" as const, startedAt: 1 }] };
+  assert.deepEqual(await found([begun, going], "web"), { path: "/logs/new", uid: "new", container: "app", said: "" });
+});
+
+test("without an engine the kept specification tells the order of containers and which one is meant", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  for (const name of ["app", "b-first"]) {
+    const directory = `/var/log/pods/default_web_uid-web/${name}`;
+    await files.makeDirectory(directory, 0o755);
+    await files.write(`${directory}/0.log`, "", 0o600);
+  }
+  assert.equal((await found([], "web", undefined, files)).container, "app");
+  const metadata = { name: "web", namespace: "default", uid: "uid-web" };
+  const spec = { containers: [{ name: "b-first" }, { name: "app" }] };
+  // A kubelet's root directory: its state directory lies in it.
+  await files.makeDirectory("/var/lib/pods/uid-web", 0o755);
+  await keepSpec(files, { rootDirectory: "/var/lib" }, { metadata, spec }, "start");
+  assert.equal((await found([], "web", undefined, files)).container, "b-first");
+  const annotations = { "kubectl.kubernetes.io/default-container": "app" };
+  await keepSpec(files, { rootDirectory: "/var/lib" }, { metadata: { ...metadata, annotations }, spec }, "start");
+  const { container, said } = await found([], "web", undefined, files);
+  assert.equal(container, "app");
+  assert.doesNotMatch(said, /Defaulted/u);
+});

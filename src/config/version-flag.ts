@@ -1,0 +1,53 @@
+/** The release of Kubernetes whose kubelet podwright stands in for; what podwright is comes behind it. */
+export const kubernetesVersion = "v1.36.2";
+
+/** What `--version` asks for, as component-base's flag of that name does. */
+export interface VersionFlag {
+  /** Print it, in one line or with all that it is made of, and end. */
+  readonly print: "no" | "line" | "raw";
+  /** The version to report instead of podwright's own. */
+  readonly reported?: string;
+}
+
+const semantic = /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/u;
+
+/**
+ * `true`, `raw`, or a version to report, which may differ from the release in what comes behind it; a version that was given
+ * before stays.
+ * @throws Error with what is wrong; it completes `invalid argument "x" for "--version": `
+ */
+export function versionFlag(
+  text: string,
+  before: VersionFlag | undefined,
+  parseBool: (text: string) => boolean,
+): VersionFlag {
+  const kept = before?.reported === undefined ? {} : { reported: before.reported };
+  if (text === "raw") return { ...kept, print: "raw" };
+  if (!text.startsWith("v")) return { ...kept, print: parseBool(text) ? "line" : "no" };
+  const match = semantic.exec(text);
+  if (match === null) throw new Error(`could not parse ${JSON.stringify(text)} as version`);
+  if (`v${match.slice(1, 4).join(".")}` !== kubernetesVersion) {
+    throw new Error(`version "${text}" must match major/minor/patch of default version "${kubernetesVersion}"`);
+  }
+  return { print: "no", reported: text };
+}
+
+/** The version that the Node and the metrics tell. @param own podwright's */
+export function reportedVersion(flag: VersionFlag | undefined, own: string): string {
+  return flag?.reported ?? `${kubernetesVersion}+podwright.${own}`;
+}
+
+/** What `--version` prints: kubeadm reads the line, `raw` is spelled as Go spells the structure. Undefined: it asks for none. */
+export function versionText(flag: VersionFlag | undefined, platform: string): string | undefined {
+  if (flag === undefined || flag.print === "no") return undefined;
+  const version = flag.reported ?? kubernetesVersion;
+  if (flag.print === "line") return `Kubernetes ${version}`;
+  const [, major = "", minor = ""] = semantic.exec(version) ?? [];
+  const fields = {
+    ...{ Major: major, Minor: minor, EmulationMajor: "", EmulationMinor: "" },
+    ...{ MinCompatibilityMajor: "", MinCompatibilityMinor: "", GitVersion: version, GitCommit: "", GitTreeState: "" },
+    ...{ BuildDate: "", GoVersion: "", Compiler: "", Platform: platform },
+  };
+  const parts = Object.entries(fields).map(([name, value]) => `${name}:${JSON.stringify(value)}`);
+  return `version.Info{${parts.join(", ")}}`;
+}
