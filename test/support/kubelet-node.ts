@@ -52,16 +52,19 @@ authorization: { mode: AlwaysAllow }
 
   /** Starts the kubelet; it need not run yet when this returns. */
   startKubelet(...flags: readonly string[]): RunningCommand {
+    return this.podwright.start(["kubelet", ...this.kubeletFlags(), ...flags]);
+  }
+
+  /** The flags of this node's kubelet. */
+  kubeletFlags(): string[] {
     const { layout } = this.podwright;
-    return this.podwright.start([
-      "kubelet",
+    return [
       ...["--config", join(layout.stateDirectory, "kubelet.yaml")],
       ...["--root-dir", layout.kubeletRoot],
       ...["--state-dir", layout.stateDirectory],
       ...["--hostname-override", "node1"],
       ...["--cert-dir", join(layout.stateDirectory, "pki")],
-      ...flags,
-    ]);
+    ];
   }
 
   /** Waits for the kubelet's socket. */
