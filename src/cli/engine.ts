@@ -19,7 +19,6 @@ import { cgroupPath, parseCgroupfsPath } from "../resources/cgroup-names.ts";
 import { ensurePrivateRuntime } from "../private-runtime/containerd.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { sweepFirewall } from "../private-runtime/firewall.ts";
-import { claimRuntime } from "../private-runtime/ownership.ts";
 import { type MachineFacts, preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import { stopPrivateRuntime } from "../private-runtime/stop.ts";
 import { watchPrivateRuntime } from "../private-runtime/watch.ts";
@@ -28,7 +27,7 @@ import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { machineInfo } from "./machine-info.ts";
-import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
+import { claim, lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 
 export interface EngineOptions {
   readonly stateDir: string;
@@ -49,10 +48,12 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   const log = createLogger({ level: "info" });
   await ports.files.makeDirectory(layout.stateDirectory, 0o711);
   await ports.files.makeDirectory(layout.runDirectory, 0o755);
-  using _engineLock = await lockStateDirectory(ports, layout);
+  // Until it is served a signal ends this process at once.
+  const always = AbortSignal.any([]);
+  using _engineLock = await lockStateDirectory(ports, layout, log, always);
   const recorder = await openRecorder(ports, log, options.record);
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
-  using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
+  using _claim = await claim(ports, endpoint, log, always);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
   await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, recorder }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.

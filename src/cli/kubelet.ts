@@ -35,7 +35,6 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger, LogLevel } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
-import { claimRuntime } from "../private-runtime/ownership.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { healthzRoutes } from "../server/healthz.ts";
 import { withCertificates } from "./certificate-figures.ts";
@@ -49,7 +48,7 @@ import { architecture, certificateDirectory, nodeCredentials } from "./node-cred
 import { makeNodeDirectories } from "./node-directories.ts";
 import { readClientAuthorities, servingCertificates } from "./serving-certificates.ts";
 import { servePodsApis } from "./pods-apis.ts";
-import { lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
+import { claim, lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** From this `-v` on upstream logs what helps to find a fault. */
@@ -114,9 +113,9 @@ async function operate(daemon: Daemon): Promise<void> {
   const plugins = await credentialPlugins(ports.files, flags);
   using lockFile = await openLockFile(daemon);
   const { rootDirectory, layout } = await makeDirectories(daemon);
-  using _stateLock = await lockStateDirectory(ports, layout);
+  using _stateLock = await lockStateDirectory(ports, layout, log, daemon.told);
   const recorder = await openRecorder(ports, log, flags.record);
-  using _claim = await claimRuntime({ ...ports, hashing: systemHashing, locks: systemLocks }, endpoint);
+  using _claim = await claim(ports, endpoint, log, daemon.told);
   const credentials = await ownCredentials(daemon, nodeName);
   await shareRoot(daemon, rootDirectory);
   if (credentials === undefined) log.info("standalone mode, no API client");

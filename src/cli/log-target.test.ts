@@ -21,7 +21,11 @@ async function found(
   files = new MemoryFiles(new ManualClock()),
 ): Promise<LogTarget & { readonly said: string }> {
   let said = "";
-  const terminal = new Terminal({ write: () => true }, { write: (text) => ((said += String(text)), true) }, {});
+  const write = (text: string | Uint8Array): boolean => {
+    said += String(text);
+    return true;
+  };
+  const terminal = new Terminal({ write: () => true }, { write }, {});
   const request = async (_method: string, path: string): Promise<{ status: number; body: string }> => {
     if (pods.length === 0) throw Object.assign(new Error("nobody listens"), { code: "ENOENT" });
     const name = path.replace("/v1/pods", "").slice(1);

@@ -2,7 +2,6 @@ import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerView, PodView } from "../server/engine.ts";
-import { keptSpec } from "../runtime/kept-spec.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { didYouMean } from "../sources/suggest.ts";
@@ -132,6 +131,8 @@ async function findOnDisk(
 
 /** The pod as the engine of the state directory, or a kubelet whose root directory that lies in, kept it. */
 async function keptPod({ files, layout }: TargetContext, uid: string): Promise<Pod | undefined> {
+  // It reads a pod by its whole schema, which no other log needs.
+  const { keptSpec } = await import("../runtime/kept-spec.ts");
   const roots = [layout.kubeletRoot, dirname(layout.stateDirectory)];
   const kept = await Promise.all(roots.map((rootDirectory) => keptSpec(files, { rootDirectory }, uid)));
   return kept.find((pod) => pod !== undefined);

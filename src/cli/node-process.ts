@@ -1,6 +1,6 @@
 import { resolve } from "node:path/posix";
 import { onAbort } from "../base/abort.ts";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { ExitCode } from "../base/errors.ts";
 import type { PodUid } from "../base/ids.ts";
 import { version } from "../base/version.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
@@ -38,7 +38,9 @@ import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import { HeldError, whenFree } from "../private-runtime/hand-over.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
+import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { pageRoutes, withPage } from "../page/routes.ts";
@@ -81,16 +83,32 @@ export async function openRecorder(
 }
 
 /** Two nodes on one state directory would fight over its manifests and its journal. */
-export async function lockStateDirectory(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
+export async function lockStateDirectory(
+  ports: Ports,
+  layout: RuntimeLayout,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Disposable> {
+  return await whenFree({ ...ports, log }, "the lock of the state directory", () => tryLock(ports, layout), signal);
+}
+
+async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
   const lock = await systemLocks.tryLock(layout.lockFile);
   if (lock !== undefined) return lock;
   const pid = await systemLocks.holder(layout.lockFile);
   const holder = (await ports.processes.list()).find((process) => process.pid === pid);
-  throw new PodwrightError(
-    ExitCode.environment,
+  throw new HeldError(
     `another engine has ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
-    { remedy: "use that one, or choose another --state-dir" },
+    pid,
+    "use that one, or choose another --state-dir",
   );
+}
+
+/** The runtime as this process' own. Like the lock of the state directory, it is waited for while the process before ends. */
+export async function claim(ports: Ports, endpoint: string, log: Logger, signal: AbortSignal): Promise<Disposable> {
+  const deps = { ...ports, hashing: systemHashing, locks: systemLocks };
+  const take = (): Promise<Disposable> => claimRuntime(deps, endpoint);
+  return await whenFree({ ...ports, log }, "the container runtime to have no other node agent", take, signal);
 }
 
 /** Less than service managers wait before they kill, and say nothing of why. */

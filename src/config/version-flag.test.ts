@@ -9,8 +9,9 @@ function printed(...flags: readonly string[]): string | undefined {
 
 test("--version prints what kubeadm reads, raw the parts of it, and false nothing", () => {
   for (const flag of ["--version", "--version=true", "--version=1"]) assert.equal(printed(flag), "Kubernetes v1.36.2");
-  for (const flags of [[], ["--version=false"], ["--version", "--version=0"]])
+  for (const flags of [[], ["--version=false"], ["--version", "--version=0"]]) {
     assert.equal(printed(...flags), undefined);
+  }
   assert.match(
     printed("--version=raw") ?? "",
     /^version\.Info\{Major:"1", Minor:"36", EmulationMajor:"", .*GitVersion:"v1\.36\.2", .*Platform:"linux\/amd64"\}$/u,

@@ -1,8 +1,8 @@
-import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Files } from "../ports/files.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Locks } from "../ports/locks.ts";
 import type { ProcessInfo, Processes } from "../ports/processes.ts";
+import { HeldError } from "./hand-over.ts";
 import { LOCK_DIRECTORY } from "./layout.ts";
 import { runtimeUsers } from "./runtime-users.ts";
 
@@ -17,7 +17,7 @@ export interface OwnershipDeps {
  * Makes this process the one owner of a runtime: two node agents on one runtime would take each other's pods for
  * orphans and kill them. Dispose of the result to give the runtime up; the end of the process does it too.
  * @param endpoint `unix://…`; its socket need not exist yet
- * @throws PodwrightError (environment) when another podwright has it or a live kubelet uses it
+ * @throws HeldError when another podwright has it or a live kubelet uses it
  */
 export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promise<Disposable> {
   const { files, hashing, locks, processes } = deps;
@@ -53,12 +53,12 @@ export async function claimRuntime(deps: OwnershipDeps, endpoint: string): Promi
   return lock;
 }
 
-function refusal(endpoint: string, who: string, process: ProcessInfo | undefined, remedy: string): PodwrightError {
+function refusal(endpoint: string, who: string, process: ProcessInfo | undefined, remedy: string): HeldError {
   const which = process === undefined ? "" : ` (pid ${process.pid}: ${shortCommandLine(process)})`;
-  return new PodwrightError(
-    ExitCode.environment,
+  return new HeldError(
     `the container runtime ${endpoint} is used by ${who}${which}; two would remove each other's pods`,
-    { remedy },
+    process?.pid,
+    remedy,
   );
 }
 

@@ -30,7 +30,7 @@ export function shownOptions(): ReadonlyMap<string, readonly string[]> {
     shown.map((command) => {
       const options = help
         .visibleOptions(command)
-        .flatMap(({ long }) => (long == null || long === "--help" ? [] : [long]));
+        .flatMap(({ long }) => (typeof long === "string" && long !== "--help" ? [long] : []));
       return [command.name(), options];
     }),
   );
