@@ -81,10 +81,10 @@ export const managerMutants: readonly Mutant[] = [
     to: "if (endsAtMs === undefined || endsAtMs <= nowMs + 1e12) {",
   },
   {
-    name: "phase-goes-back",
-    file: "src/status/phase.ts",
-    from: 'return phase === "Pending" && earlier === "Running" ? "Running" : phase;',
-    to: "return phase;",
+    name: "kill-untold",
+    file: "src/runtime/kill-pod.ts",
+    from: "      tellKill(deps, target.ref, container, cause);\n      const kill = killOf(container);",
+    to: "      const kill = killOf(container);",
   },
   {
     name: "end-is-not-final",

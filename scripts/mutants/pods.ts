@@ -140,14 +140,14 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "grace-halved",
     file: "src/pods/pod-worker.ts",
-    from: "wholeSeconds(state.killAtMs - runtime.clock.monotonic())",
-    to: "wholeSeconds((state.killAtMs - runtime.clock.monotonic()) / 2)",
+    from: "wholeSeconds(atMs - runtime.clock.monotonic())",
+    to: "wholeSeconds((atMs - runtime.clock.monotonic()) / 2)",
   },
   {
     name: "grace-doubled",
     file: "src/pods/pod-worker.ts",
-    from: "wholeSeconds(state.killAtMs - runtime.clock.monotonic())",
-    to: "wholeSeconds((state.killAtMs - runtime.clock.monotonic()) * 2)",
+    from: "wholeSeconds(atMs - runtime.clock.monotonic())",
+    to: "wholeSeconds((atMs - runtime.clock.monotonic()) * 2)",
   },
   {
     name: "volume-updates-lost",

@@ -59,16 +59,16 @@ test("garbage that can't be collected is told with why", () => {
   assert.equal(told(failed), "Warning ContainerGCFailed: The runtime does not answer");
 });
 
-test("every kill says why", () => {
+test("every kill says why, once: as it begins, not with the stop signal", () => {
+  const killing = (eventMessage: string): JournalInput => {
+    return { kind: "decision", what: "Killing", message: "stopping", container: "c", cause, data: { eventMessage } };
+  };
+  assert.equal(told(killing("Stopping container c")), "Normal Killing: Stopping container c: somebody deleted the pod");
   assert.equal(
-    told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }),
-    "Normal Killing: Stopping container c: somebody deleted the pod",
-  );
-  const data = { eventMessage: "Container c failed liveness probe, will be restarted" };
-  assert.equal(
-    told({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause, data }),
+    told(killing("Container c failed liveness probe, will be restarted")),
     "Normal Killing: Container c failed liveness probe, will be restarted: somebody deleted the pod",
   );
+  assert.deepEqual(allTold({ kind: "action", what: "StopContainer", message: "stop", container: "c", cause }), []);
 });
 
 test("what image managers and admission say is told as they say it", () => {

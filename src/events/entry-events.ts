@@ -102,6 +102,8 @@ function toldOf(entry: JournalEntry): Told | undefined {
   const said = eventMessageOf(entry) ?? text;
   if (warnings.has(what)) return warning(what, said);
   if (normals.has(what)) return normal(what, said);
+  // Every kill says why.
+  if (what === "Killing") return normal(what, `${said}: ${entry.cause?.message ?? ""}`);
   switch (kind) {
     case "observation":
       return ofObservation(entry);
@@ -142,13 +144,7 @@ function eventMessageOf({ data }: JournalEntry): string | undefined {
   return typeof data?.["eventMessage"] === "string" ? data["eventMessage"] : undefined;
 }
 
-function ofAction(entry: JournalEntry): Told | undefined {
-  const { what, container = "", cause, data } = entry;
-  // Every kill says why.
-  if (what === "StopContainer") {
-    const said = eventMessageOf(entry) ?? `Stopping container ${container}`;
-    return normal("Killing", `${said}: ${cause?.message ?? ""}`);
-  }
+function ofAction({ what, data }: JournalEntry): Told | undefined {
   if (what !== "RunPodSandbox" || data?.["attempt"] === 0) return undefined;
   return normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
 }

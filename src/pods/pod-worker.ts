@@ -111,8 +111,8 @@ export class PodWorker {
   }
 
   /** Stops the pod for good. Again with a shorter grace: shortens it. */
-  terminate(cause: Cause, graceSeconds: number): void {
-    const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic());
+  terminate(cause: Cause, graceSeconds: number, graces?: PodActions["graces"]): void {
+    const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic(), graces);
     if (to === this.#state) return;
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
@@ -243,7 +243,8 @@ export class PodWorker {
       this.#operations.abort(new CalledOff(upsets));
       return;
     }
-    if (actions.killPod && !actions.createSandbox) return this.terminate(actions.killPod, gracePeriodSeconds(pod));
+    const { killPod: end, graces } = actions;
+    if (end && !actions.createSandbox) return this.terminate(end, gracePeriodSeconds(pod), graces);
     await this.#prune(status, signal);
     // Making a sandbox lays the pod's ground and mounts its volumes. What is on its way to run has what it was decided
     // with, and is resized with its pod when it does.
@@ -319,8 +320,10 @@ export class PodWorker {
     this.#deps.publish(this.#view(status), state.cause);
     await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
     try {
-      const leftSeconds = Math.max(0, wholeSeconds(state.killAtMs - runtime.clock.monotonic()));
-      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remainsOf(status), leftSeconds, state.cause, signal);
+      const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - runtime.clock.monotonic()));
+      const graces = new Map([...(state.killsAtMs ?? [])].map(([id, atMs]) => [id, left(atMs)]));
+      const remains = { ...remainsOf(status), graces };
+      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remains, left(state.killAtMs), state.cause, signal);
       this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, state.cause);
     } finally {
       this.#sight.acted();

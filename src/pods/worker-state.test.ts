@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
+import { containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { assertTransition, terminate, type WorkerState } from "./worker-state.ts";
 
@@ -22,6 +23,16 @@ describe("worker states", () => {
     const first = terminate({ kind: "syncing" }, cause, 30, 0);
     assert.equal(terminate(first, cause, 60, 1000), first);
     assert.deepEqual(terminate(first, cause, 5, 1000), { kind: "terminating", cause, killAtMs: 6000 });
+  });
+
+  test("a container may have a time of its own, longer than its pod's as well, which a shorter grace leaves as it is", () => {
+    const id = containerId("c");
+    const first = terminate({ kind: "syncing" }, cause, 30, 0, [{ id, seconds: 5 }]);
+    const killsAtMs = new Map([[id, 5000]]);
+    assert.deepEqual(first, { kind: "terminating", cause, killAtMs: 30_000, killsAtMs });
+    assert.deepEqual(terminate(first, cause, 9, 1000), { kind: "terminating", cause, killAtMs: 10_000, killsAtMs });
+    const longer = terminate({ kind: "syncing" }, cause, 30, 0, [{ id, seconds: 60 }]);
+    assert.equal(longer.kind === "terminating" && longer.killAtMs, 60_000);
   });
 
   test("the moment of SIGKILL never moves away, whatever is asked", () => {

@@ -1,4 +1,6 @@
+import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
+import type { ContainerGrace } from "../runtime/pod-actions.ts";
 
 /**
  * Where a pod is in its life on this node (upstream's SyncPod, SyncTerminatingPod, SyncTerminatedPod).
@@ -8,20 +10,23 @@ import type { Cause } from "../journal/entry.ts";
  */
 export type WorkerState = { readonly kind: "syncing" } | Terminating | Terminated | { readonly kind: "finished" };
 
-export interface Terminated {
-  readonly kind: "terminated";
+/** Why a pod is stopped, and by when. */
+interface Stop {
   readonly cause: Cause;
-  /** As it was while the pod was terminating: what comes to run late has until then. */
+  /** Monotonic ms at which SIGKILL is due. It only ever comes nearer, and counts also for what comes to run late. */
   readonly killAtMs: number;
-  /** It holds nothing any more, no volumes either. */
-  readonly released: boolean;
+  /** The same of containers that have less time. */
+  readonly killsAtMs?: ReadonlyMap<ContainerId, number>;
 }
 
-export interface Terminating {
+export interface Terminating extends Stop {
   readonly kind: "terminating";
-  readonly cause: Cause;
-  /** Monotonic ms at which SIGKILL is due. It only ever comes nearer. */
-  readonly killAtMs: number;
+}
+
+export interface Terminated extends Stop {
+  readonly kind: "terminated";
+  /** It holds nothing any more, no volumes either. */
+  readonly released: boolean;
 }
 
 /** The legal next states. A pod that is terminating never runs again under the same UID. */
@@ -41,14 +46,25 @@ export function assertTransition(from: WorkerState, to: WorkerState): void {
  * The state after somebody asks for termination, upstream's grace arithmetic: a grace is at least 1 s, and a later
  * request can only shorten the time that is left.
  * @param nowMs monotonic
+ * @param graces of containers that have a time of their own
  */
-export function terminate(state: WorkerState, cause: Cause, graceSeconds: number, nowMs: number): WorkerState {
-  const killAtMs = nowMs + Math.max(1, graceSeconds) * 1000;
+export function terminate(
+  state: WorkerState,
+  cause: Cause,
+  graceSeconds: number,
+  nowMs: number,
+  graces: readonly ContainerGrace[] = [],
+): WorkerState {
+  const atMs = (seconds: number): number => nowMs + Math.max(1, seconds) * 1000;
+  const killAtMs = Math.max(...[graceSeconds, ...graces.map(({ seconds }) => seconds)].map(atMs));
   switch (state.kind) {
-    case "syncing":
-      return { kind: "terminating", cause, killAtMs };
+    case "syncing": {
+      if (graces.length === 0) return { kind: "terminating", cause, killAtMs };
+      const killsAtMs = new Map(graces.map(({ id, seconds }) => [id, atMs(seconds)]));
+      return { kind: "terminating", cause, killAtMs, killsAtMs };
+    }
     case "terminating":
-      return killAtMs < state.killAtMs ? { kind: "terminating", cause, killAtMs } : state;
+      return killAtMs < state.killAtMs ? { ...state, cause, killAtMs } : state;
     case "terminated":
     case "finished":
       return state;

@@ -101,9 +101,10 @@ function resizeFacts({ actuated, underWay, retryAtMs, cause }: ResizeFacts): Non
 
 /** A decision as it is recorded and compared. */
 export function recordedActions(actions: PodActions): Decided {
-  const { killPod, createSandbox, sandbox: current, restartAll, resize, sandboxWaitUntilMs } = actions;
+  const { killPod, graces, createSandbox, sandbox: current, restartAll, resize, sandboxWaitUntilMs } = actions;
   return {
     killPod,
+    graces: graces && [...graces],
     createSandbox,
     sandbox: current?.id,
     restartAll: restartAll && {

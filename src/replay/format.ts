@@ -137,6 +137,7 @@ const Start = z.strictObject({
 /** What was decided. Containers and sandboxes stand for themselves by name and id, everything else is whole. */
 const Decided = z.strictObject({
   killPod: RecordedCause.optional(),
+  graces: z.array(z.strictObject({ id: z.string(), seconds: z.number() })).optional(),
   createSandbox: z.strictObject({ attempt: z.int(), cause: RecordedCause }).optional(),
   sandbox: z.string().optional(),
   restartAll: z.strictObject({ container: z.string(), id: z.string(), cause: RecordedCause }).optional(),

@@ -8,6 +8,7 @@ import { ignoreNotFound } from "./kill-pod.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { removeContainer } from "./remove-pod.ts";
 import { shortId } from "./sandbox-actions.ts";
+import { tellKill } from "./tell-kill.ts";
 
 const containerCause: Cause = { code: "ContainerGC", message: "only the last dead instances of a container are kept" };
 const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and nothing is in this one" };
@@ -54,12 +55,10 @@ export async function removeDead(
       pod,
       container: name,
       cause,
-      data: {
-        id,
-        graceSeconds: minimumGraceSeconds,
-        eventMessage: "Container is in unknown state, try killing it before removal",
-      },
+      data: { id, graceSeconds: minimumGraceSeconds },
     };
+    const eventMessage = "Container is in unknown state, try killing it before removal";
+    tellKill(deps, pod, { id, name, eventMessage }, cause);
     const stop = { containerId: id, timeout: BigInt(minimumGraceSeconds) };
     await perform(deps.journal, deps.clock, action, () =>
       ignoreNotFound(deps.cri.runtime.stopContainer(stop, { signal })),

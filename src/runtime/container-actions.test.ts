@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
+import { containerId } from "../base/ids.ts";
 import { computePodActions } from "./pod-actions.ts";
 import type { ContainerStatus } from "./pod-status.ts";
 import type { Unhealthy } from "./container-decision.ts";
@@ -12,13 +13,21 @@ const liveness: Unhealthy = { cause: { code: "LivenessProbeFailed", message: "li
 const startup: Unhealthy = { cause: { code: "StartupProbeFailed", message: "startup failed 30/30" }, graceSeconds: 4 };
 const restart42 = [{ action: "Restart", exitCodes: { operator: "In", values: [42] } }];
 
-/** Whether a container that is stopped for its probe is to run again, `undefined` when it is not stopped. */
+/** Whether a container that is stopped for its probe, beside one that runs on, is to run again. */
 function afterUnhealthy(unhealthy: Unhealthy, spec: Partial<PodSpec>, container: Partial<Container> = {}) {
-  const pod = testPod({ containers: [{ name: "c", image: "busybox", ...container }], ...spec });
-  const context = { ...plain, unhealthy: () => unhealthy };
-  const { containersToKill } = computePodActions(pod, testStatus([testSandbox()], [testContainer()]), context);
+  const containers = [
+    { name: "c", image: "busybox", ...container },
+    { name: "well", image: "busybox" },
+  ];
+  const context = { ...plain, unhealthy: ({ name }: Container) => (name === "c" ? unhealthy : undefined) };
+  const status = testStatus([testSandbox()], [testContainer(), testContainer({ name: "well" })]);
+  const { containersToKill, killPod } = computePodActions(testPod({ containers, ...spec }), status, context);
+  assert.equal(killPod, undefined);
   return containersToKill[0];
 }
+
+const exited = (name: string, exitCode: number): ContainerStatus =>
+  testContainer({ name, state: "exited", exitCode, finishedAt: 3n });
 
 const plain: PodActionsContext = {
   nowMs: 1000,
@@ -64,6 +73,70 @@ describe("a container that fails its probe", () => {
   }
 });
 
+describe("a pod of which nothing is left but containers that are stopped for good", () => {
+  const sidecar: Container = { name: "s", image: "busybox", restartPolicy: "Always" };
+  const never: Partial<PodSpec> = { restartPolicy: "Never", initContainers: [sidecar] };
+  const runs = (name: string): ContainerStatus => testContainer({ name, id: containerId(`id-${name}`) });
+  /** What is decided when containers of these names have failed their liveness probe. */
+  function decide(
+    spec: Partial<PodSpec>,
+    unhealthy: readonly string[],
+    instances: readonly ContainerStatus[] = [runs("s"), runs("c")],
+    changed: Partial<PodActionsContext> = {},
+  ) {
+    const pod = testPod({ ...never, containers: [{ name: "c", image: "busybox" }], ...spec });
+    const context: PodActionsContext = {
+      ...plain,
+      unhealthy: ({ name }) => (unhealthy.includes(name) ? liveness : undefined),
+      ...changed,
+    };
+    return computePodActions(pod, testStatus([testSandbox()], [...instances]), context);
+  }
+  const two = { containers: ["c", "d"].map((name) => ({ name, image: "busybox" })) };
+
+  test("is stopped as a whole: its sidecars are not looked after any more", () => {
+    for (const sidecarNow of [runs("s"), exited("s", 1)]) {
+      const actions = decide({}, ["c", "s"], [sidecarNow, runs("c")]);
+      assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
+      assert.match(actions.killPod?.message ?? "", /but c, which is not restarted: liveness failed 3\/3/);
+      assert.deepEqual([actions.containersToKill, actions.containersToStart, actions.waits], [[], [], []]);
+    }
+  });
+
+  test("whether the others have ended, are being stopped for the same or are to be", () => {
+    assert.equal(decide(two, ["c"], [runs("c"), exited("d", 0)]).killPod?.code, "LastContainerUnhealthy");
+    const both = decide(two, ["c", "d"], [runs("c"), runs("d")], { busy: new Set(["d"]) });
+    assert.match(both.killPod?.message ?? "", /but c, d, which/);
+    assert.equal(decide(two, ["d"], [exited("c", 0), runs("d")], { busy: new Set(["d"]) }).killPod !== undefined, true);
+  });
+
+  test("unless something may still run: another container, or the same one again", () => {
+    assert.equal(decide(two, ["c"], [runs("c"), runs("d")]).killPod, undefined);
+    assert.equal(decide(two, ["c"], [runs("c")]).killPod, undefined, "d has yet to start");
+    assert.equal(decide({ restartPolicy: "OnFailure" }, ["c"]).killPod, undefined);
+    assert.equal(decide({ restartPolicy: "Always" }, ["c"]).killPod, undefined);
+    const ruled = { name: "c", image: "busybox", restartPolicy: "Never", restartPolicyRules: restart42 } as const;
+    assert.equal(decide({ containers: [ruled] }, ["c"]).killPod, undefined);
+    const changed = testContainer({ name: "c", hash: "another" });
+    assert.equal(decide({}, ["c"], [runs("s"), changed]).killPod, undefined, "it runs anew in any case");
+    assert.equal(decide({ restartPolicy: "Always" }, ["s"]).containersToKill[0]?.container.name, "s");
+  });
+
+  test("its container's own Never counts, and ephemeral containers keep nothing alive", () => {
+    const own = { name: "c", image: "busybox", restartPolicy: "Never" } as const;
+    assert.equal(decide({ restartPolicy: "Always", containers: [own] }, ["c"]).killPod?.code, "LastContainerUnhealthy");
+    const ephemeralContainers = [{ name: "e", image: "busybox" }];
+    const actions = decide({ ephemeralContainers }, ["c"], [runs("c"), runs("e")]);
+    assert.equal(actions.killPod?.code, "LastContainerUnhealthy");
+  });
+
+  test("gives that container the time that its probe says, and everything else the pod's", () => {
+    const slow = decide({}, ["c"], undefined, { unhealthy: () => startup });
+    assert.deepEqual(slow.graces, [{ id: "id-c", seconds: 4 }]);
+    assert.equal(decide({}, ["c"]).graces, undefined);
+  });
+});
+
 test("a container whose name or image changed is stopped and started; one whose command changed is left alone", () => {
   const act = (change: Partial<Container>) => {
     const pod = testPod({ containers: [{ name: "c", image: "busybox", ...change }] });
@@ -77,9 +150,6 @@ test("a container whose name or image changed is stopped and started; one whose 
   assert.deepEqual(act({ image: "busybox:2" }), [1, [1]]);
   assert.deepEqual(act({ command: ["other"], env: [{ name: "A", value: "1" }] }), [0, []]);
 });
-
-const exited = (name: string, exitCode: number): ContainerStatus =>
-  testContainer({ name, state: "exited", exitCode, finishedAt: 3n });
 
 /** What is started next in a pod whose init container has ended with code 1; the end of the pod as its code. */
 function afterInitFailure(podPolicy: PodSpec["restartPolicy"], own: Partial<Container>): string {

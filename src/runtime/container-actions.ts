@@ -4,7 +4,13 @@ import { afterExit, restartsWhenKilled } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import { containerHash } from "./hash.ts";
 import type { ContainerStatus } from "./pod-status.ts";
-import type { ContainerDecision, ContainerKind, ContainerToStart, ContainerWait } from "./container-decision.ts";
+import type {
+  ContainerDecision,
+  ContainerKind,
+  ContainerToStart,
+  ContainerWait,
+  Unhealthy,
+} from "./container-decision.ts";
 import type { PodActionsContext } from "./pod-actions-context.ts";
 
 /**
@@ -49,6 +55,18 @@ function decideStop(
   const eventMessage = killWords(container, kind, failed, restarts);
   const grace = graceSeconds === undefined ? {} : { graceSeconds };
   return { kill: { container: running, cause, ...grace, restarts, eventMessage } };
+}
+
+/** Set for a container that runs, has failed its probe and does not run again, whatever its exit code. */
+export function lastUnhealthy(
+  pod: Pod,
+  container: Container,
+  current: ContainerStatus | undefined,
+  context: PodActionsContext,
+): Unhealthy | undefined {
+  if (current?.state !== "running" || hashChange(container, current) !== undefined) return undefined;
+  const mayRestart = restartsWhenKilled(pod, container) || (container.restartPolicyRules ?? []).length > 0;
+  return mayRestart ? undefined : context.unhealthy(container, current);
 }
 
 /** As upstream's computePodActions words it. */

@@ -132,6 +132,8 @@ function containerOf({ name, sidecar, deaf, preStop }: Script): Container {
   };
 }
 
+const isKilling = ({ what }: JournalInput): boolean => what === "Killing";
+
 const plain: Script = { name: "app", sidecar: false, deaf: false, preStop: undefined };
 const hooked = (durationMs: number, exitCode = 0): Script => ({ ...plain, preStop: { durationMs, exitCode } });
 
@@ -171,6 +173,32 @@ describe("killPod", () => {
     const failure = scene.entries.find(({ what }) => what === "FailedPreStopHook");
     assert.equal(failure?.message, "the preStop hook of container app failed: exited with code 3");
     assert.equal(failure?.data?.["eventMessage"], "PreStopHook failed: exited with code 3");
+  });
+
+  test("is told of each container at once: before its hook, and before it waits for its turn", async () => {
+    const scene = new Scene([{ ...plain, name: "side", sidecar: true }, hooked(4000), { ...plain, name: "bare" }]);
+    const status = await scene.status();
+    const began = scene.clock.nowMs;
+    const work = scene.kill(status, 30);
+    const killings = (): string[] => scene.entries.filter(isKilling).map(({ container = "" }) => container);
+    await scene.clock.run(began + callsMs);
+    assert.deepEqual(killings().toSorted(), ["app", "bare", "side"]);
+    assert.deepEqual(scene.times("stopping", "side"), []);
+    assert.ok(scene.entries.findIndex(isKilling) < scene.entries.findIndex(({ what }) => what === "PreStopHook"));
+    await scene.finish(work);
+    await scene.finish(scene.kill(status, 5));
+    assert.equal(killings().length, 3, "another try is no other kill");
+    const { signal } = new AbortController();
+    const evicted = { code: "Evicted", message: "the node has no memory" };
+    await scene.finish(killPod(scene.deps, { ref, pod: scene.pod }, remainsOf(status), 5, evicted, signal));
+    assert.equal(killings().length, 6);
+  });
+
+  test("that was called off before it began is not told", async () => {
+    const scene = new Scene([plain]);
+    const signal = AbortSignal.abort(new Error("called off"));
+    await assert.rejects(scene.finish(scene.kill(await scene.status(), 5, signal)));
+    assert.deepEqual(scene.entries.filter(isKilling), []);
   });
 
   test("without any grace no hook runs", async () => {

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { ContainerId } from "../base/ids.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import { settleAll } from "../base/side-by-side.ts";
@@ -14,12 +15,15 @@ import { runPreStop } from "./pre-stop.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { type StoredHook, storedHook } from "./stored-hook.ts";
 import { inTeardown } from "./teardown.ts";
+import { tellKill, type ToldContainer } from "./tell-kill.ts";
 import { terminationOrder } from "./termination-order.ts";
 
 /** What is left to be stopped of a pod. */
 export interface Remains {
   readonly containers: readonly ContainerStatus[];
   readonly sandboxes: readonly SandboxStatus[];
+  /** Seconds from now that single containers have at most, by id. */
+  readonly graces?: ReadonlyMap<ContainerId, number>;
 }
 
 /** Containers that run or may run, and every sandbox: one that died by itself holds its network until it is stopped. */
@@ -72,7 +76,10 @@ export async function killPod(
 ): Promise<void> {
   const { containers, sandboxes } = remains;
   const addressed = { ...target, ips: podIPs(deps, target, sandboxes) };
-  const kill: Kill = { target: addressed, ...timeOf(deps, graceSeconds), cause, signal };
+  const killOf = ({ id }: ContainerStatus): Kill => {
+    const seconds = Math.min(remains.graces?.get(id) ?? graceSeconds, graceSeconds);
+    return { target: addressed, ...timeOf(deps, seconds), cause, signal };
+  };
   const order = terminationOrder(target.pod, new Set(containers.map(({ name }) => name)));
   const stops = containers.map((container) => ({ container, stopped: Promise.withResolvers<void>() }));
   const turnOf = async (name: string): Promise<void> => {
@@ -84,6 +91,9 @@ export async function killPod(
   await settleAll(
     `stopping the containers of pod ${target.ref.name}`,
     stops.map(async ({ container, stopped }) => {
+      signal.throwIfAborted();
+      tellKill(deps, target.ref, container, cause);
+      const kill = killOf(container);
       await preStop(deps, kill, container);
       if (order.has(container.name)) {
         await untilGraceEnds(deps, kill, `turn of container ${container.name} to stop`, turnOf(container.name));
@@ -106,20 +116,17 @@ export async function killPod(
 export async function killContainer(
   deps: KillDependencies,
   target: AddressedTarget,
-  container: ContainerToStop,
+  container: ToldContainer,
   graceSeconds: number,
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
   const kill: Kill = { target, ...timeOf(deps, graceSeconds), cause, signal };
+  signal.throwIfAborted();
+  tellKill(deps, target.ref, container, cause);
   await preStop(deps, kill, container);
   await stop(deps, kill, container);
 }
-
-type ContainerToStop = Pick<ContainerStatus, "id" | "name"> & {
-  /** What its Event says; default: that it is stopped. */
-  readonly eventMessage?: string;
-};
 
 interface Kill {
   readonly target: AddressedTarget;
@@ -144,7 +151,7 @@ export function podIPs(
 }
 
 /** Begins the hook, unless it has begun before, and waits for its end as long as the grace lasts. */
-async function preStop(deps: KillDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+async function preStop(deps: KillDependencies, kill: Kill, container: ToldContainer): Promise<void> {
   const { target, cause, signal } = kill;
   if (kill.graceSeconds <= 0) return;
   const { preStop: handler, ports } = await hookOf(deps, target.pod, container, signal);
@@ -166,7 +173,7 @@ async function preStop(deps: KillDependencies, kill: Kill, container: ContainerT
 async function hookOf(
   deps: KillDependencies,
   pod: Pod | undefined,
-  { id, name }: ContainerToStop,
+  { id, name }: ToldContainer,
   signal: AbortSignal,
 ): Promise<StoredHook> {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = pod?.spec ?? {};
@@ -201,7 +208,7 @@ async function untilGraceEnds(
   }
 }
 
-async function stop(deps: KillDependencies, kill: Kill, container: ContainerToStop): Promise<void> {
+async function stop(deps: KillDependencies, kill: Kill, container: ToldContainer): Promise<void> {
   const { target, cause, signal } = kill;
   const timeoutSeconds = stopTimeoutSeconds(kill.killAtMs, deps.clock.monotonic());
   const action = {
@@ -210,11 +217,7 @@ async function stop(deps: KillDependencies, kill: Kill, container: ContainerToSt
     pod: target.ref,
     container: container.name,
     cause,
-    data: {
-      id: container.id,
-      graceSeconds: timeoutSeconds,
-      ...(container.eventMessage !== undefined && { eventMessage: container.eventMessage }),
-    },
+    data: { id: container.id, graceSeconds: timeoutSeconds },
   };
   signal.throwIfAborted();
   deps.preStops.signalled(container.id);

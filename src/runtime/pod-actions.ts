@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { afterExit, neverRestarts } from "../api/restart-policy.ts";
-import type { SandboxId } from "../base/ids.ts";
+import type { ContainerId, SandboxId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import {
   decideRunning,
@@ -9,6 +9,7 @@ import {
   exitCause,
   exitText,
   firstStartCause,
+  lastUnhealthy,
   startCause,
   startOf,
   unfinishedCause,
@@ -24,6 +25,8 @@ import type { PodActionsContext } from "./pod-actions-context.ts";
 export interface PodActions {
   /** Stop every container and sandbox of the pod; with `createSandbox` they are made anew, otherwise it is over. */
   readonly killPod: Cause | undefined;
+  /** With `killPod`: containers that have another time than the pod to stop, as their probe says. */
+  readonly graces?: readonly ContainerGrace[];
   readonly createSandbox: { readonly attempt: number; readonly cause: Cause } | undefined;
   /** The sandbox in which containers start when none is created. */
   readonly sandbox: SandboxStatus | undefined;
@@ -37,6 +40,11 @@ export interface PodActions {
   readonly resize: PodResize | undefined;
   /** Monotonic milliseconds before which no sandbox is made, although one is missing. */
   readonly sandboxWaitUntilMs: number | undefined;
+}
+
+export interface ContainerGrace {
+  readonly id: ContainerId;
+  readonly seconds: number;
 }
 
 export interface RestartAll {
@@ -100,9 +108,8 @@ export function computePodActions(pod: Pod, status: PodStatus, given: PodActions
   if (!init.initialized) return withResize([...ephemeral, ...init.decisions]);
 
   const regular = pod.spec.containers.map((container) => decideRegular(pod, container, status, context));
-  if (regular.every((decision) => decision === "over")) {
-    return { ...inSandbox, killPod: completedCause(pod, status) };
-  }
+  const end = decideEnd(pod, status, regular, context);
+  if (end !== undefined) return { ...inSandbox, ...end };
   const decisions = regular.filter((decision) => decision !== "over");
   return withResize([...ephemeral, ...init.decisions, ...decisions]);
 }
@@ -211,6 +218,39 @@ function decideRestartAll(
     waits.push({ container, exited: source, untilMs, cause });
   }
   return { waits };
+}
+
+/**
+ * The end of a pod of which no regular container runs on: all have ended, or the last are stopped for good because their
+ * probes failed. Such a pod is stopped as a whole, and with that nothing of it is probed for its life or restarted any
+ * more, sidecars included: KEP-4438 would have them go on until the regular containers have stopped.
+ */
+function decideEnd(
+  pod: Pod,
+  status: PodStatus,
+  regular: readonly (ContainerDecision | "over")[],
+  context: PodActionsContext,
+): Pick<PodActions, "killPod" | "graces"> | undefined {
+  const last = pod.spec.containers.flatMap((container, index) => {
+    if (regular[index] === "over") return [];
+    const current = findContainer(status, container.name);
+    const unhealthy = lastUnhealthy(pod, container, current, context);
+    return [unhealthy && current && { id: current.id, name: container.name, ...unhealthy }];
+  });
+  if (last.length === 0) return { killPod: completedCause(pod, status) };
+  const stopped = last.filter((each) => each !== undefined);
+  const [first] = stopped;
+  if (first === undefined || stopped.length < last.length) return undefined;
+  const names = stopped.map(({ name }) => name).join(", ");
+  const { message, entry, because } = first.cause;
+  const killPod: Cause = {
+    code: "LastContainerUnhealthy",
+    message: `nothing is left to run but ${names}, which is not restarted: ${message}`,
+    ...(entry !== undefined && { entry }),
+    ...(because !== undefined && { because }),
+  };
+  const graces = stopped.flatMap(({ id, graceSeconds: seconds }) => (seconds === undefined ? [] : [{ id, seconds }]));
+  return graces.length === 0 ? { killPod } : { killPod, graces };
 }
 
 function completedCause(pod: Pod, status: PodStatus): Cause {

@@ -12,6 +12,8 @@ interface Begun {
  */
 export class PreStopHooks {
   readonly #begun = new Map<ContainerId, Begun>();
+  /** Codes of the causes for which containers have been told to be stopped. */
+  readonly #told = new Map<ContainerId, Set<string>>();
   #closed: Error | undefined;
 
   /**
@@ -28,6 +30,14 @@ export class PreStopHooks {
     return ended;
   }
 
+  /** True the first time that the container is to be stopped for a cause of that code. */
+  isNewKill(id: ContainerId, code: string): boolean {
+    const told = this.#told.get(id) ?? new Set();
+    if (told.has(code)) return false;
+    this.#told.set(id, told.add(code));
+    return true;
+  }
+
   /** The container is sent its stop signal, or may have been: what is for before that does not begin any more. */
   signalled(id: ContainerId): void {
     if (!this.#begun.has(id)) this.#begun.set(id, { controller: new AbortController(), ended: Promise.resolve() });
@@ -42,6 +52,7 @@ export class PreStopHooks {
   forget(id: ContainerId): void {
     this.stopped(id);
     this.#begun.delete(id);
+    this.#told.delete(id);
   }
 
   /** Ends every hook that is under way: podwright itself ends. */

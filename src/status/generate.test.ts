@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import {
   inputsBehind,
@@ -11,6 +11,8 @@ import {
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodCondition, PodStatus } from "../api/status.ts";
+import { containerId, sandboxId } from "../base/ids.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 
@@ -220,16 +222,69 @@ test("a pod that has ended stays as it ended", () => {
   assert.deepEqual(lost.containerStatuses, succeeded.containerStatuses);
 });
 
-test("a pod that was Running is not Pending again while its init containers run in a new sandbox", () => {
-  const withInit: Pod = { ...pod, spec: { ...pod.spec, initContainers: [{ name: "i" }] } };
-  const before = generateAPIPodStatus(
-    statusInputs(withInit, {
-      podStatus: runtimeStatus(withInit, [runtimeContainer("c"), runtimeContainer("i", { state: "exited" })]),
-    }),
-  );
-  assert.equal(before.phase, "Running");
-  const podStatus = runtimeStatus(withInit, [runtimeContainer("i", { id: "i-1" })]);
-  assert.equal(generateAPIPodStatus(statusInputs(withInit, { podStatus, previous: before })).phase, "Running");
+describe("a pod with init containers whose sandbox is made anew", () => {
+  const sidecar = { name: "s", restartPolicy: "Always" } as const;
+  const withInit: Pod = {
+    ...pod,
+    spec: { ...pod.spec, restartPolicy: "Always", initContainers: [{ name: "i" }, sidecar, { name: "j" }] },
+  };
+  const [first, second] = [sandboxId("first"), sandboxId("second")];
+  const exited = { state: "exited", sandboxId: first } as const;
+  /** What the runtime has of the first sandbox. */
+  const old = [
+    runtimeContainer("c", { ...exited, exitCode: 137 }),
+    runtimeContainer("j", exited),
+    runtimeContainer("s", { ...exited, exitCode: 137 }),
+    runtimeContainer("i", exited),
+  ];
+  const dead = readySandbox({ id: first, ready: false, ips: [] });
+  const anew = [readySandbox({ id: second, attempt: 1 }), dead];
+  const done = ["i", "j"].map((name) => runtimeContainer(name, { state: "exited" }));
+  const podStatus = runtimeStatus(withInit, [...done, runtimeContainer("s"), runtimeContainer("c")]);
+  const before = generateAPIPodStatus(statusInputs(withInit, { podStatus }));
+  const phaseWith = (made: readonly RuntimeContainerStatus[], sandboxes = anew): string => {
+    const here = made.map((each) => ({
+      ...each,
+      id: containerId(`${each.name}-1`),
+      sandboxId: second,
+      restartCount: 1,
+    }));
+    const seen = runtimeStatus(withInit, [...here, ...old], sandboxes);
+    return generateAPIPodStatus(statusInputs(withInit, { podStatus: seen, previous: before })).phase;
+  };
+
+  test("is Running as long as there is no other", () => {
+    assert.equal(before.phase, "Running");
+    assert.equal(phaseWith([], [dead]), "Running");
+  });
+
+  test("is Pending from then on until a regular container was made in it, and not for a moment Running between", () => {
+    const made: RuntimeContainerStatus[] = [];
+    const phases = [phaseWith(made)];
+    for (const [name, end] of [
+      ["i", 0],
+      ["s", undefined],
+      ["j", 0],
+    ] as const) {
+      for (const state of ["created", "running", ...(end === undefined ? [] : (["exited"] as const))] as const) {
+        phases.push(phaseWith([...made, runtimeContainer(name, { state })]));
+      }
+      made.push(runtimeContainer(name, { state: end === undefined ? "running" : "exited" }));
+    }
+    assert.deepEqual(new Set(phases), new Set(["Pending"]));
+    assert.equal(phaseWith([...made, runtimeContainer("c")]), "Running");
+  });
+
+  test("stays Pending while an init container fails in it", () => {
+    assert.equal(phaseWith([runtimeContainer("i", { state: "exited", exitCode: 1 })]), "Pending");
+  });
+});
+
+test("a pod without init containers stays Running in a new sandbox", () => {
+  const before = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [runtimeContainer("c")]) }));
+  const sandboxes = [readySandbox({ id: sandboxId("second"), attempt: 1 }), readySandbox({ ready: false })];
+  const podStatus = runtimeStatus(pod, [runtimeContainer("c", { state: "exited", exitCode: 137 })], sandboxes);
+  assert.equal(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: before })).phase, "Running");
 });
 
 test("addresses come in the order of the node's families", () => {

@@ -5,19 +5,18 @@ import { formatTime } from "../base/time.ts";
 import { isRejection } from "../pods/admission.ts";
 import { preempting } from "../pods/preemption.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
 import { podConditions } from "./conditions.ts";
 import { containerStatuses } from "./container-statuses.ts";
 import { nameTaken } from "./ignored-pods.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
-import { getPhase, isTerminalPhase, phaseAfter } from "./phase.ts";
+import { getPhase, isTerminalPhase } from "./phase.ts";
 import { foreignConditions } from "./merged-conditions.ts";
 
 /**
- * The status of a pod from all that is known of it; pure. Unlike upstream's, a pod that was Running is not Pending
- * again while a new sandbox runs its init containers, and status.resources shows what was allocated rather than what
- * the pod's cgroup says (which on cgroup v1 is a huge number for "no limit").
+ * The status of a pod from all that is known of it; pure. Unlike upstream's, status.resources shows what was allocated
+ * rather than what the pod's cgroup says (which on cgroup v1 is a huge number for "no limit").
  */
 export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const { pod, podStatus, previous, now } = inputs;
@@ -96,13 +95,31 @@ function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): str
   return ends && failure?.reason === preempting.reason ? preempting.disruption : undefined;
 }
 
-/** Phases only go forward: Pending, Running, and one of the two ends. */
+/** An end is never left. A pod that runs is Pending again only while it is initialised anew. */
 function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
   const { pod, podStatus, previous, podIsTerminal, failure } = inputs;
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
   if (failure !== undefined) return "Failed";
-  const phase = getPhase(pod, { statuses, podIsTerminal, initialized: hasRegularInSandbox(pod, podStatus) });
-  return phaseAfter(previous?.phase, phase);
+  const initialized = hasRegularInSandbox(pod, podStatus);
+  const counted = initialized ? statuses : ofThisBeginning(pod, podStatus, statuses);
+  return getPhase(pod, { statuses: counted, podIsTerminal, initialized });
+}
+
+/**
+ * While init containers run again in a new sandbox, what became of containers in the sandbox before says nothing of the
+ * phase: upstream's goes to and fro then, with each container whose turn has not come.
+ */
+function ofThisBeginning(
+  { spec }: Pod,
+  podStatus: RuntimePodStatus,
+  statuses: readonly ContainerStatus[],
+): readonly ContainerStatus[] {
+  const [newest] = podStatus.sandboxes;
+  if (newest?.ready !== true || (spec.initContainers ?? []).length === 0) return statuses;
+  return statuses.filter(({ name }) => {
+    const instance = findContainer(podStatus, name);
+    return instance === undefined || (instance.sandboxId === newest.id && instance.state !== "created");
+  });
 }
 
 /** Who waits for the end of a pod must not see it before its last container has stopped. */

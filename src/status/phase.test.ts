@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
+import { vectorText } from "../../test/support/vectors.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerState, ContainerStatus, PodPhase } from "../api/status.ts";
@@ -140,8 +141,66 @@ for (const [name, { spec, statuses, terminal = false, initialized = false, phase
   });
 }
 
+/** How a container may stand, by the words of the recording. */
+const situations: Readonly<Record<string, (name: string) => readonly ContainerStatus[]>> = {
+  missing: () => [],
+  waiting: (name) => [status(name, waiting)],
+  starting: (name) => [status(name, running, { started: false })],
+  running: (name) => [status(name, running)],
+  exited0: (name) => [status(name, ended(0))],
+  exited1: (name) => [status(name, ended(1))],
+  again0: (name) => [restarting(name, 0)],
+  again1: (name) => [restarting(name, 1)],
+};
+const regularSituations = ["missing", "waiting", "running", "exited0", "exited1", "again0", "again1"];
+const letters: Readonly<Record<string, PodPhase>> = { P: "Pending", R: "Running", S: "Succeeded", F: "Failed" };
+const fromFile = { annotations: { "kubernetes.io/config.source": "file" } };
+
+/** The columns of a row: container a, container b, terminal, initialized. */
+const columns = regularSituations.flatMap((aNow) =>
+  ["absent", ...regularSituations].flatMap((bNow) =>
+    ["no", "yes", "static"].flatMap((terminal) =>
+      [false, true].map((initialized) => ({ aNow, bNow, terminal, initialized })),
+    ),
+  ),
+);
+
+test("the phase of every small pod is what Kubernetes 1.36.2 says", () => {
+  const rows = vectorText("phases.txt")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  const present = (all: readonly { readonly container: Container; readonly now: string }[]) =>
+    all.filter(({ now }) => now !== "absent");
+  for (const row of rows) {
+    const [restartPolicy, initNow = "", sidecarNow = "", recorded = ""] = row.split(" ");
+    assert.equal(recorded.length, columns.length);
+    const first = present([
+      { container: init, now: initNow },
+      { container: sidecar, now: sidecarNow },
+    ]);
+    for (const [index, { aNow, bNow, terminal, initialized }] of columns.entries()) {
+      const regular = present([
+        { container: a, now: aNow },
+        { container: b, now: bNow },
+      ]);
+      const statuses = [...first, ...regular].flatMap(({ container, now }) => situations[now]?.(container.name) ?? []);
+      const spec = {
+        restartPolicy: restartPolicy as "Always",
+        initContainers: first.map(({ container }) => container),
+        containers: regular.map(({ container }) => container),
+      };
+      const pod = podWith(spec, terminal === "static" ? fromFile : {});
+      const phase = getPhase(pod, { statuses, podIsTerminal: terminal !== "no", initialized });
+      const expected = letters[recorded[index] ?? ""];
+      const what = `${row.slice(0, 40)}: a ${aNow}, b ${bNow}, terminal ${terminal}, initialized ${initialized}`;
+      if (phase !== expected) assert.fail(`${what}: ${phase}, not ${expected}`);
+    }
+  }
+  assert.equal(rows.length * columns.length, 56_448);
+});
+
 test("a static pod is not ended by being stopped", () => {
-  const pod = podWith(two, { annotations: { "kubernetes.io/config.source": "file" } });
+  const pod = podWith(two, fromFile);
   const statuses = [status("a", ended(0)), status("b", ended(0))];
   assert.equal(getPhase(pod, { statuses, podIsTerminal: true, initialized: true }), "Running");
 });

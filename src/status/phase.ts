@@ -18,11 +18,6 @@ export function isTerminalPhase(phase: PodPhase | undefined): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
-/** A pod that has run is never told as Pending again: those who watch it would take it for another. */
-export function phaseAfter(earlier: PodPhase | undefined, phase: PodPhase): PodPhase {
-  return phase === "Pending" && earlier === "Running" ? "Running" : phase;
-}
-
 /**
  * Where a pod is in its life, from its containers alone. A container that waits for its restart counts as the end that
  * it had; sidecars keep no pod alive and fail none.

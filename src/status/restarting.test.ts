@@ -75,7 +75,7 @@ test("a container that is removed to start over waits, counts a restart and ende
   assert.deepEqual(named(gone, "other"), named(removed, "other"), "counted once");
 });
 
-test("a pod that starts over goes on being Running, and remembers how its containers ended", () => {
+test("a pod that starts over is Pending while its init containers run again, and remembers how its containers ended", () => {
   const again = runtimeContainer("init", { id: "init-1", restartCount: 1 });
   const running = [
     runtimeContainer("init", { id: "init-1", restartCount: 1, state: "exited", reason: "Completed" }),
@@ -85,7 +85,7 @@ test("a pod that starts over goes on being Running, and remembers how its contai
   const all = statuses([init, other, runtimeContainer("source")], [init, other, ended], [ended], [], [again], running);
   assert.deepEqual(
     all.map(({ phase }) => phase),
-    all.map(() => "Running"),
+    ["Running", "Running", "Running", "Running", "Pending", "Running"],
   );
   const source = named(all.at(-1), "source");
   assert.deepEqual([source?.lastState.terminated?.reason, source?.restartCount], ["RestartingAllContainers", 1]);

@@ -144,12 +144,3 @@ test("a status that was made before the server's was known takes over since when
   assert.notEqual(sinceOf("Ready"), early);
   assert.equal(changes.length, 1);
 });
-
-test("a pod that was Running by the server's word is Running for a life that has seen it Pending", () => {
-  const { manager } = setUp();
-  manager.set(pod, { ...runningStatus, phase: "Pending" }, cause);
-  manager.seed("u", runningStatus);
-  assert.equal(manager.get("u")?.phase, "Running");
-  manager.seed("u", { ...runningStatus, phase: "Pending" });
-  assert.equal(manager.get("u")?.phase, "Running");
-});

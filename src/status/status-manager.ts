@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
 import { mergedConditions } from "./merged-conditions.ts";
-import { isTerminalPhase, phaseAfter } from "./phase.ts";
+import { isTerminalPhase } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
 
 /** A pod's latest status: a greater version is always the later one, also when the pod was forgotten in between. */
@@ -47,8 +47,7 @@ export class StatusManager {
 
   /**
    * What an earlier life said of a pod, and others since: new ones go on from there. One that this life has made already,
-   * without the API server, keeps what it says and takes over since when that is so, and that the pod was Running.
-   * Nobody is told of it.
+   * without the API server, keeps what it says and takes over since when that is so. Nobody is told of it.
    */
   seed(uid: string, status: PodStatus): void {
     const before = this.#statuses.get(uid);
@@ -186,13 +185,12 @@ function textOf(value: object): string {
   return text;
 }
 
-/** A status with the times of an earlier one where both say the same; its phase does not go back behind that one's. */
+/** A status with the times of an earlier one where both say the same. */
 function following(status: PodStatus, earlier: PodStatus): PodStatus {
   const conditions = (status.conditions ?? []).map((condition) => {
     const known = earlier.conditions?.find(({ type }) => type === condition.type);
     if (known === undefined || known.status !== condition.status) return condition;
     return { ...condition, lastTransitionTime: known.lastTransitionTime };
   });
-  const phase = phaseAfter(earlier.phase, status.phase);
-  return { ...status, phase, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
+  return { ...status, conditions, ...(earlier.startTime !== undefined && { startTime: earlier.startTime }) };
 }

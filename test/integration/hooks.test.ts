@@ -9,6 +9,16 @@ interface TestContainer {
   readonly name: string;
   readonly script: string;
   readonly lifecycle?: object;
+  readonly livenessProbe?: object;
+}
+
+function shellContainer({ script, ...container }: TestContainer): object {
+  return {
+    ...container,
+    image: "podwright.local/demo:1",
+    imagePullPolicy: "IfNotPresent",
+    command: ["/bin/sh", "-c", script],
+  };
 }
 
 /** The manifest of a pod of shells. */
@@ -17,15 +27,7 @@ function pod(name: string, spec: object, containers: readonly TestContainer[]): 
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name },
-    spec: {
-      ...spec,
-      containers: containers.map(({ script, ...container }) => ({
-        ...container,
-        image: "podwright.local/demo:1",
-        imagePullPolicy: "IfNotPresent",
-        command: ["/bin/sh", "-c", script],
-      })),
-    },
+    spec: { ...spec, containers: containers.map(shellContainer) },
   });
 }
 
@@ -82,6 +84,39 @@ test("a preStop hook takes its time from the grace, and what ignores SIGTERM is 
   });
 });
 
+/** Its sidecar ends while the app, which no probe finds well, is in its preStop hook. */
+const lastOne = pod(
+  "last-one",
+  {
+    restartPolicy: "Never",
+    terminationGracePeriodSeconds: 20,
+    initContainers: [{ ...shellContainer({ name: "side", script: "sleep 2" }), restartPolicy: "Always" }],
+  },
+  [
+    {
+      name: "app",
+      script: politeSleep,
+      livenessProbe: { exec: { command: ["false"] }, periodSeconds: 1, failureThreshold: 1 },
+      lifecycle: { preStop: shell("sleep 4") },
+    },
+  ],
+);
+
+test("a stop is told before its hook, and what is about to be over restarts no sidecar", async () => {
+  await withPodwright(async (podwright) => {
+    await start(podwright, "last-one", lastOne);
+    const entries = (what: string): Promise<JournalEntry[]> => entriesOf(podwright, "last-one", what);
+    await until("the hook to begin", async () => (await entries("PreStopHook")).length > 0);
+    const killed = (await entries("Killing")).map(({ container = "" }) => container);
+    assert.deepEqual(killed.toSorted(), ["app", "side"]);
+    await until("the end", async () => (await entries("PodTerminated")).length > 0);
+    const starts = (await entries("StartContainer")).map(({ container = "" }) => container);
+    assert.deepEqual(starts, ["side", "app"]);
+    assert.equal((await entries("Killing")).length, 2);
+    assert.ok((await between(podwright, "last-one", "Killing", "StopContainer")) > 3500);
+  });
+});
+
 test("a shorter grace reaches a pod whose preStop hook runs, and the hook does not begin again", async () => {
   await withPodwright(async (podwright) => {
     const preStop = shell("echo hook > /proc/1/fd/1; sleep 60");
@@ -90,6 +125,7 @@ test("a shorter grace reaches a pod whose preStop hook runs, and the hook does n
     const logs = podwright.start(["logs", "-f", "slow"]);
     const stop = podwright.start(["stop", "slow"]);
     await until("the hook to begin", async () => (await entriesOf(podwright, "slow", "PreStopHook")).length > 0);
+    assert.match(await podwright.succeed("why", "slow"), /run the preStop hook of container app.* → not done yet/);
     await podwright.succeed("stop", "--grace", "1", "slow");
     await stop.ended;
     assertAbout(await between(podwright, "slow", "PreStopHookOverdue", "ContainerDied"), 0);

@@ -9,6 +9,7 @@ import { conditionOf } from "../life/node-controller.ts";
 import type { SimEntry } from "../life/node.ts";
 import { secretMark } from "../life/objects.ts";
 import { mayRun, type WorldChange } from "../world-model.ts";
+import { Beginnings } from "./beginnings.ts";
 import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
@@ -38,9 +39,11 @@ class ClusterRules implements Rule {
   readonly #removed = new Set<string>();
   #renewed: { readonly atMs: number; readonly life: number } | undefined;
   #isCalm = false;
+  readonly #beginnings: Beginnings;
 
   constructor(scene: Scene, cluster: SimCluster, broken: Break) {
     this.#scene = scene;
+    this.#beginnings = new Beginnings(scene);
     this.#cluster = cluster;
     this.#broken = broken;
     const { server } = cluster;
@@ -60,7 +63,9 @@ class ClusterRules implements Rule {
     if (isWanted) this.#broken("nothing is stopped that the cluster wants", `${pod.uid}: ${cause?.message}`);
   }
 
-  change({ type, podUid: uid }: WorldChange): void {
+  change(change: WorldChange): void {
+    this.#beginnings.change(change);
+    const { type, podUid: uid } = change;
     if (type !== "started" || this.#tampered.has(uid)) return;
     const stored = this.#cluster.pod(uid);
     const phase = stored && phaseOf(stored);
@@ -128,10 +133,7 @@ class ClusterRules implements Rule {
     const known = this.#known.get(uid);
     if (stored === undefined || known === undefined || isMirror(stored)) return;
     const now = statusOf(stored);
-    // A life that has heard nothing of the server goes on from the phase that the server has.
-    const wasRunning = now["phase"] === "Running" && statusOf(before)["phase"] === "Running";
-    const behind = wasRunning ? [{ ...now, phase: "Pending" }] : [];
-    const readings = new Set([now, ...behind].flatMap(withoutOthers).map(signature));
+    const readings = new Set(withoutOthers(now).map(signature));
     const told = known.all.findIndex((each, index) => index >= known.told && readings.has(each));
     if (told >= 0) known.told = told;
     else {
@@ -156,8 +158,9 @@ class ClusterRules implements Rule {
     // A static pod may come back under its UID, as its manifest does, and its picture is still there then.
     if (resource !== "pods" || before === undefined || after === undefined || isMirror(after)) return;
     const [from, to] = [phaseOf(before), phaseOf(after)];
-    const isBack = (order[to] ?? 0) < (order[from] ?? 0) || (order[from] === 2 && to !== from);
     const { uid } = after.value.metadata;
+    const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
+    const isBack = (!isAnew && (order[to] ?? 0) < (order[from] ?? 0)) || (order[from] === 2 && to !== from);
     if (this.#isCalm && conditionOf(before.value, "Ready") === "True" && isSteady(after)) {
       const isOther = JSON.stringify(statusOf(before)) !== JSON.stringify(statusOf(after));
       if (isOther) this.#broken("a restart says nothing new", `${uid} has another status at the server`);

@@ -2,6 +2,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import type { KnownPod } from "../../kubelet.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
+import { Beginnings } from "./beginnings.ts";
 import { dataText, forgetPod, idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
 
@@ -35,13 +36,17 @@ export class StatusRules implements Rule {
   readonly #hooks = new Map<string, "runs" | "failed">();
   /** Pods whose containers others took away: those that have ended for good may run again. */
   readonly #tampered = new Set<string>();
+  readonly #beginnings: Beginnings;
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
     this.#broken = broken;
+    this.#beginnings = new Beginnings(scene);
   }
 
-  change({ type, container, podUid }: WorldChange): void {
+  change(change: WorldChange): void {
+    this.#beginnings.change(change);
+    const { type, container, podUid } = change;
     if (container === undefined) return;
     if (type === "created") this.#ever.set(container.id, container);
     const where = `${podUid}/${nameOf(container)}`;
@@ -95,9 +100,13 @@ export class StatusRules implements Rule {
     const isUnwanted = this.#scene.unwanted.has(uid) || entry.cause?.code === "ManifestRemoved";
     this.#phases.set(uid, { to, reason: dataText(entry, "reason"), isUnwanted });
     if (from === undefined) return;
-    const isBack = (order[to] ?? 0) < (order[from] ?? 0);
+    const isAnew = from === "Running" && to === "Pending" && this.#beginnings.take(uid);
+    const isBack = (order[to] ?? 0) < (order[from] ?? 0) && !isAnew;
     const isRevived = order[from] === 2 && to !== from;
     if (isBack || isRevived) this.#broken("phases go forwards", `${uid} went from ${from} to ${to}`);
+    if (to === "Running" && !this.#beginnings.isInitialised(uid)) {
+      this.#broken("a pod runs once it is initialised", `${uid} went from ${from} to ${to}`);
+    }
   }
 
   #hook(entry: SimEntry): void {

@@ -20,6 +20,8 @@ export class Stops implements Rule {
   readonly #hooked = new Set<string>();
   /** Containers that this life has told to stop, or has tried to. */
   readonly #told = new Set<string>();
+  /** Containers that this life has said to stop, with the cause's code. */
+  readonly #killing = new Map<string, Set<string>>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -32,16 +34,31 @@ export class Stops implements Rule {
 
   entry(entry: SimEntry): void {
     const { kind, what, pod, cause } = entry;
-    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked, this.#told]) known.clear();
+    if (what === lifeStarted) for (const known of [this.#ends, this.#hooked, this.#told, this.#killing]) known.clear();
     if (what === "PodTerminating") this.#terminating(entry);
     if (what === "PodFinished") this.#ends.delete(pod?.uid ?? "");
+    if (what === "Killing") this.#killed(entry);
     if (kind !== "action") return;
+    if (what === "PreStopHook" || what === "StopContainer") this.#judgeTold(entry);
     if (what === "PreStopHook") this.#hooking(entry);
     if (what !== "StopContainer" || cause?.code === "ContainerGC") return;
     const seconds = Number(dataText(entry, "graceSeconds"));
     this.#judgeGrace(entry, seconds);
     this.#judgeHook(entry, seconds);
     this.#told.add(idOf(entry));
+  }
+
+  #killed(entry: SimEntry): void {
+    const codes = this.#killing.get(idOf(entry)) ?? new Set();
+    const code = entry.cause?.code ?? "";
+    if (codes.has(code)) this.#broken("a kill is told once", `${whereOf(entry)} is said to stop again: ${code}`);
+    this.#killing.set(idOf(entry), codes.add(code));
+  }
+
+  /** Whoever looks for why a container stops finds it from the beginning. */
+  #judgeTold(entry: SimEntry): void {
+    if (this.#killing.get(idOf(entry))?.has(entry.cause?.code ?? "") === true) return;
+    this.#broken("a kill is told before it is done", `${entry.what} of ${whereOf(entry)} comes untold`);
   }
 
   #terminating({ pod, cause, atMs, time, until = time }: SimEntry): void {
