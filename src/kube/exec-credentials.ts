@@ -5,7 +5,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import type { Processes } from "../ports/processes.ts";
-import type { ExecPlugin } from "./kubeconfig.ts";
+import type { ExecPlugin } from "./exec-plugin.ts";
 import { tokenProblem } from "./token.ts";
 
 /** What a plugin hands out. */

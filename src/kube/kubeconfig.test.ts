@@ -6,7 +6,8 @@ import type { CommandOptions, CommandResult } from "../ports/processes.ts";
 import { systemProcesses } from "../linux/processes.ts";
 import { decodeCredential, ExecCredentials } from "./exec-credentials.ts";
 import { inClusterAccess } from "./in-cluster.ts";
-import { decodeKubeconfig, type ExecPlugin, type KubeUser } from "./kubeconfig.ts";
+import type { ExecPlugin } from "./exec-plugin.ts";
+import { decodeKubeconfig, type KubeUser } from "./kubeconfig.ts";
 
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 const pem64 = Buffer.from(pem).toString("base64");
@@ -70,7 +71,8 @@ describe("decodeKubeconfig", () => {
   });
 
   test("beside a token or a certificate a plugin is never run, as in client-go", () => {
-    const exec = "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true }";
+    const exec =
+      "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true, interactiveMode: Never }";
     const user = (more: string): KubeUser | undefined =>
       decodeKubeconfig(kubeconfig(`{ ${server} }`, `{ ${exec}${more} }`), "/conf")?.user;
     assert.deepEqual(Object.keys(user("") ?? {}), ["exec"]);
@@ -79,7 +81,8 @@ describe("decodeKubeconfig", () => {
   });
 
   test("a proxy to the server is taken as it stands there, and a plugin is told of it", () => {
-    const exec = "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true }";
+    const exec =
+      "exec: { apiVersion: client.authentication.k8s.io/v1, command: p, provideClusterInfo: true, interactiveMode: Never }";
     const proxyUrl = "http://me:p%40ss@proxy:3128";
     const access = decodeKubeconfig(kubeconfig(`{ ${server}, proxy-url: "${proxyUrl}" }`, `{ ${exec} }`), "/conf");
     assert.equal(access?.proxyUrl, proxyUrl);
@@ -99,9 +102,78 @@ describe("decodeKubeconfig", () => {
     assert.throws(() => inClusterAccess({}), /names no cluster, and podwright runs in no pod/);
   });
 
+  test("takes a plugin's whole description, and starts a path with a slash at the file", () => {
+    const exec = `{
+      apiVersion: client.authentication.k8s.io/v1, command: ./bin/get-token, args: [--now], interactiveMode: IfAvailable,
+      env: [{ name: A, value: "1" }, { name: B }], installHint: "brew install\\e[1m it", provideClusterInfo: true,
+    }`;
+    const extensions =
+      "[{ name: client.authentication.k8s.io/exec, extension: { audience: x } }, { name: other, extension: 1 }]";
+    const cluster = `{ ${server}, tls-server-name: api, extensions: ${extensions} }`;
+    const found = decodeKubeconfig(kubeconfig(cluster, `{ exec: ${exec} }`), "/etc/k/conf")?.user.exec;
+    assert.deepEqual(found, {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "/etc/k/bin/get-token",
+      args: ["--now"],
+      env: { A: "1", B: "" },
+      installHint: "brew install\\u001b[1m it",
+      cluster: { server: "https://api.example:6443/", "tls-server-name": "api", config: { audience: "x" } },
+    });
+  });
+
+  test("a plugin's interactiveMode has a default in v1beta1 alone", () => {
+    const exec = (more: string): string => kubeconfig(`{ ${server} }`, `{ exec: { command: p, ${more} } }`);
+    const beta = decodeKubeconfig(exec("apiVersion: client.authentication.k8s.io/v1beta1"), "/conf");
+    assert.equal(beta?.user.exec?.command, "p", "a name is searched for in PATH");
+    assert.throws(
+      () => decodeKubeconfig(exec("apiVersion: client.authentication.k8s.io/v1"), "/conf"),
+      /users\[u\]\.user\.exec\.interactiveMode: must be specified to use the exec authentication plugin: Never or IfAvail/,
+    );
+  });
+
+  test("is read as Kubernetes reads YAML: fields that it does not know have no say, of a repeated one the last counts", () => {
+    const cluster = `{ ${server}, insecure-skip-tls-verify: yes, tls-server-name: a, tls-server-name: b, disable-compression: true, new: 1 }`;
+    const access = decodeKubeconfig(
+      `${kubeconfig(cluster, "{ token: t, unknown: [1] }")}---\nanother: document\n`,
+      "/conf",
+    );
+    assert.deepEqual(
+      [access?.insecure, access?.serverName, access?.user],
+      [true, "b", { token: { kind: "inline", text: "t" } }],
+    );
+    const json = JSON.stringify({
+      clusters: [{ name: "k", cluster: { server: "https://api" } }],
+      contexts: [{ name: "c", context: { cluster: "k", user: "" } }],
+      "current-context": "c",
+    });
+    assert.deepEqual(decodeKubeconfig(json, "/conf")?.user, {}, "JSON, without apiVersion, kind and user");
+  });
+
   const bad: readonly (readonly [what: string, text: string, error: RegExp])[] = [
     ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML: /],
-    ["a context that is not there", "current-context: x\ncontexts: [{ name: y }]", /contexts\[x\]\.context: not found/],
+    ["another version", "apiVersion: v2\nkind: Config", /conf: apiVersion: expected v1/],
+    ["another kind", "apiVersion: v1\nkind: Pod", /conf: kind: expected Config/],
+    [
+      "contexts without one that counts",
+      kubeconfig(`{ ${server} }`).replace("current-context: c", 'current-context: ""'),
+      /current-context: Required value/,
+    ],
+    [
+      "a name that is there twice",
+      kubeconfig(`{ ${server} }`).replace("users: [", "users: [{ name: u, user: {} }, "),
+      /users\[u\]: the name is there twice/,
+    ],
+    [
+      "a context's user that is not there",
+      kubeconfig(`{ ${server} }`).replace("user: u }", "user: nobody }"),
+      /users\[nobody\]\.user: not found/,
+    ],
+    [
+      "a context's cluster that is not there",
+      kubeconfig(`{ ${server} }`).replace("cluster: k,", "cluster: none,"),
+      /clusters\[none\]\.cluster: not found/,
+    ],
+    ["a context that is not there", "current-context: x\ncontexts: [{ name: z }]", /contexts\[x\]\.context: not found/],
     ["a cluster without a server", kubeconfig("{}"), /clusters\[k\]\.cluster\.server: Required value/],
     ["a SOCKS proxy", kubeconfig(`{ ${server}, proxy-url: "socks5://p" }`), /cluster\.proxy-url: SOCKS is not supp/],
     [
@@ -116,6 +188,67 @@ describe("decodeKubeconfig", () => {
       /insecure-skip-tls-verify: a certificate authority is of no use/,
     ],
     ["a certificate without its key", kubeconfig(`{ ${server} }`, "{ client-certificate: c }"), /client-key: Required/],
+    ["a key without its certificate", kubeconfig(`{ ${server} }`, "{ client-key: k }"), /client-certificate: Required/],
+    ...(
+      [
+        [
+          "certificate-authority",
+          `{ ${server}, certificate-authority: a, certificate-authority-data: ${pem64} }`,
+          "{}",
+        ],
+        [
+          "client-certificate",
+          `{ ${server} }`,
+          `{ client-certificate: a, client-certificate-data: ${pem64}, client-key: k }`,
+        ],
+        ["client-key", `{ ${server} }`, `{ client-certificate: a, client-key: k, client-key-data: ${pem64} }`],
+      ] as const
+    ).map(([field, cluster, user]): [string, string, RegExp] => [
+      `both ${field} and its data`,
+      kubeconfig(cluster, user),
+      new RegExp(`\\.${field}: ${field}-data is there as well`),
+    ]),
+    [
+      "a user that acts for another",
+      kubeconfig(`{ ${server} }`, "{ token: t, as: admin }"),
+      /\.as: .*impersonates nob/,
+    ],
+    [
+      "a group of another",
+      kubeconfig(`{ ${server} }`, "{ token: t, as-groups: [g] }"),
+      /\.as-groups: .*impersonates nob/,
+    ],
+    [
+      "a plugin without a program",
+      kubeconfig(`{ ${server} }`, "{ exec: { apiVersion: v } }"),
+      /exec\.command: Required/,
+    ],
+    [
+      "a plugin of no version",
+      kubeconfig(`{ ${server} }`, "{ exec: { command: p } }"),
+      /exec\.apiVersion: expected client/,
+    ],
+    [
+      "a plugin of a version that is gone",
+      kubeconfig(`{ ${server} }`, "{ exec: { command: p, apiVersion: client.authentication.k8s.io/v1alpha1 } }"),
+      /exec\.apiVersion: expected client\.authentication\.k8s\.io\/v1 or v1beta1/,
+    ],
+    [
+      "a plugin of another mode",
+      kubeconfig(
+        `{ ${server} }`,
+        "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Sometimes } }",
+      ),
+      /exec\.interactiveMode: expected Never or IfAvailable/,
+    ],
+    [
+      "a variable of a plugin without a name",
+      kubeconfig(
+        `{ ${server} }`,
+        "{ exec: { apiVersion: client.authentication.k8s.io/v1beta1, command: p, env: [{ value: x }] } }",
+      ),
+      /exec\.env: each variable needs a name/,
+    ],
     ["data that is no PEM", kubeconfig(`{ ${server}, certificate-authority-data: eA== }`), /is not PEM in base64/],
     ["basic authentication", kubeconfig(`{ ${server} }`, "{ username: a, password: b }"), /username: basic auth/],
     ["an auth provider", kubeconfig(`{ ${server} }`, "{ auth-provider: { name: gcp } }"), /auth-provider: .*use exec/],

@@ -1,7 +1,8 @@
 import { dirname, isAbsolute, resolve } from "node:path/posix";
-import { parse } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { ExecConfig, execPlugin, type ExecPlugin } from "./exec-plugin.ts";
 import { parseProxy } from "./proxy.ts";
 import { tokenProblem } from "./token.ts";
 
@@ -9,17 +10,6 @@ import { tokenProblem } from "./token.ts";
 export type TextSource =
   | { readonly kind: "inline"; readonly text: string }
   | { readonly kind: "file"; readonly path: string };
-
-/** A program that hands out credentials (client-go credential plugins, client.authentication.k8s.io). */
-export interface ExecPlugin {
-  readonly apiVersion: "client.authentication.k8s.io/v1" | "client.authentication.k8s.io/v1beta1";
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly installHint: string | undefined;
-  /** spec.cluster of the plugin's input, where it asks for it, but for certificate-authority-data. */
-  readonly cluster: Readonly<Record<string, unknown>> | undefined;
-}
 
 /** Who asks. */
 export interface KubeUser {
@@ -55,15 +45,6 @@ const Cluster = z.looseObject({
   "proxy-url": OptionalText,
   extensions: z.array(z.looseObject({ name: z.string(), extension: z.unknown() })).nullish(),
 });
-const Exec = z.looseObject({
-  apiVersion: OptionalText,
-  command: z.string(),
-  args: z.array(z.string()).nullish(),
-  env: z.array(z.looseObject({ name: z.string(), value: z.string() })).nullish(),
-  installHint: OptionalText,
-  provideClusterInfo: z.boolean().nullish(),
-  interactiveMode: OptionalText,
-});
 const User = z.looseObject({
   "client-certificate": OptionalText,
   "client-certificate-data": OptionalText,
@@ -71,9 +52,11 @@ const User = z.looseObject({
   "client-key-data": OptionalText,
   token: OptionalText,
   tokenFile: OptionalText,
-  exec: Exec.nullish(),
+  exec: ExecConfig.nullish(),
 });
 const Config = z.looseObject({
+  apiVersion: OptionalText,
+  kind: OptionalText,
   "current-context": OptionalText,
   clusters: Named,
   contexts: Named,
@@ -106,6 +89,9 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
     throw new PodwrightError(ExitCode.badInput, `kubeconfig ${path}: ${field === "" ? "" : `${field}: `}${problem}`);
   };
   const config = decoded(Config, parsedYaml(text, refuse), "", refuse);
+  if ((config.apiVersion || "v1") !== "v1") refuse("apiVersion", "expected v1");
+  if ((config.kind || "Config") !== "Config") refuse("kind", "expected Config");
+  for (const list of ["clusters", "contexts", "users"] as const) refuseTwins(list, config[list] ?? [], refuse);
   if (!config.clusters?.[0] && !config.contexts?.[0]) return undefined;
   const current = config["current-context"];
   if (!current) refuse("current-context", "Required value: the name of a context");
@@ -127,12 +113,23 @@ export function decodeKubeconfig(text: string, path: string): KubeAccess | undef
   };
 }
 
+/** Which of the two would count depends on who reads it. */
+function refuseTwins(list: string, items: readonly { readonly name: string }[], refuse: Refuse): void {
+  const names = items.map(({ name }) => name);
+  const twin = names.find((name, index) => names.indexOf(name) !== index);
+  if (twin !== undefined) refuse(`${list}[${twin}]`, "the name is there twice");
+}
+
+/** The first document, read as Kubernetes reads YAML; of a key that is there twice the last counts, as there. */
 function parsedYaml(text: string, refuse: Refuse): unknown {
+  const [document] = parseAllDocuments(text, { version: "1.1", uniqueKeys: false });
+  const [error] = document?.errors ?? [];
+  // The parser shows the line, which may be a secret: only what is wrong and where.
+  if (error !== undefined) refuse("", `is not YAML: ${error.message.split("\n")[0]?.replace(/:$/u, "") ?? ""}`);
   try {
-    return parse(text, { maxAliasCount: 100 }) ?? {};
-  } catch (error) {
-    // The parser shows the line, which may be a secret: only what is wrong and where.
-    return refuse("", `is not YAML: ${errorMessage(error).split("\n")[0]?.replace(/:$/u, "") ?? ""}`);
+    return document?.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch (problem) {
+    return refuse("", `is not YAML: ${errorMessage(problem)}`);
   }
 }
 
@@ -158,9 +155,7 @@ function clusterAccess(
 ): Omit<KubeAccess, "user"> {
   const { server, "insecure-skip-tls-verify": insecure } = cluster;
   if (!server) return refuse("server", "Required value: the address of the API server");
-  const ca = source(cluster["certificate-authority-data"], cluster["certificate-authority"], directory, (problem) =>
-    refuse("certificate-authority-data", problem),
-  );
+  const ca = source(cluster, "certificate-authority", directory, refuse);
   // An address without a scheme, as client-go's own rules have it.
   const secure = hasCertificate || ca !== undefined || insecure;
   const url = URL.parse(server.includes("://") ? server : `${secure ? "https" : "http"}://${server}`);
@@ -188,16 +183,13 @@ function userOf(
   refuse: Refuse,
 ): KubeUser {
   for (const [field, problem] of Object.entries(refusedUserFields)) if (user[field]) return refuse(field, problem);
-  const cert = source(user["client-certificate-data"], user["client-certificate"], directory, (problem) =>
-    refuse("client-certificate-data", problem),
-  );
-  const key = source(user["client-key-data"], user["client-key"], directory, (problem) =>
-    refuse("client-key-data", problem),
-  );
+  const cert = source(user, "client-certificate", directory, refuse);
+  const key = source(user, "client-key", directory, refuse);
   if (cert !== undefined && key === undefined) return refuse("client-key", "Required value: the certificate's key");
   if (cert === undefined && key !== undefined) return refuse("client-certificate", "Required value: there is a key");
   const token = tokenOf(user, directory, refuse);
-  const exec = user.exec && execPlugin(user.exec, cluster, directory, refuse);
+  const exec =
+    user.exec && execPlugin(user.exec, cluster, directory, (field, problem) => refuse(`exec.${field}`, problem));
   // As in client-go: beside a token or certificate a plugin is never run.
   const runs = token === undefined && cert === undefined;
   return {
@@ -219,52 +211,21 @@ function tokenOf(
   return problem === undefined ? { kind: "inline", text } : refuse("token", problem);
 }
 
-function execPlugin(
-  exec: z.infer<typeof Exec>,
-  cluster: z.infer<typeof Cluster>,
+/** @param field of the file's path; beside it may be its data in base64. With both, client-go refuses to begin, too. */
+function source(
+  fields: Readonly<Record<string, unknown>>,
+  field: "certificate-authority" | "client-certificate" | "client-key",
   directory: string,
   refuse: Refuse,
-): ExecPlugin {
-  const { apiVersion } = exec;
-  if (apiVersion !== "client.authentication.k8s.io/v1" && apiVersion !== "client.authentication.k8s.io/v1beta1") {
-    return refuse("exec.apiVersion", "expected client.authentication.k8s.io/v1 or v1beta1");
-  }
-  if (exec.interactiveMode === "Always") {
-    return refuse("exec.interactiveMode", "Always: nobody is there to be asked; use Never or IfAvailable");
-  }
-  const config = cluster.extensions?.find(({ name }) => name === "client.authentication.k8s.io/exec")?.extension;
-  return {
-    apiVersion,
-    // As in client-go: a name is searched for in PATH, a path with a slash starts at the file.
-    command: exec.command.includes("/") ? absolute(exec.command, directory) : exec.command,
-    args: exec.args ?? [],
-    env: Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value])),
-    installHint: exec.installHint || undefined,
-    cluster: exec.provideClusterInfo
-      ? {
-          server: cluster.server,
-          ...(cluster["tls-server-name"] && { "tls-server-name": cluster["tls-server-name"] }),
-          ...(cluster["insecure-skip-tls-verify"] && { "insecure-skip-tls-verify": true }),
-          ...(cluster["proxy-url"] && { "proxy-url": cluster["proxy-url"] }),
-          ...(config !== undefined && { config }),
-        }
-      : undefined,
-  };
-}
-
-/** Data (base64) wins over a file, as in client-go. */
-function source(
-  data: string | null | undefined,
-  path: string | null | undefined,
-  directory: string,
-  refuse: (problem: string) => never,
 ): TextSource | undefined {
-  if (data) {
+  const [data, path] = [fields[`${field}-data`], fields[field]];
+  if (data && path) return refuse(field, `${field}-data is there as well: leave one of them out`);
+  if (typeof data === "string" && data !== "") {
     const text = Buffer.from(data, "base64").toString("utf8");
-    if (!text.includes("-----BEGIN ")) return refuse("is not PEM in base64");
+    if (!text.includes("-----BEGIN ")) return refuse(`${field}-data`, "is not PEM in base64");
     return { kind: "inline", text };
   }
-  return path ? fileSource(path, directory) : undefined;
+  return typeof path === "string" && path !== "" ? fileSource(path, directory) : undefined;
 }
 
 function fileSource(path: string, directory: string): TextSource {
