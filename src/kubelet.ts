@@ -218,15 +218,15 @@ export class Kubelet {
     await this.probes.close();
   }
 
-  /** Pods that are wanted or not yet gone. */
+  /** Pods that are wanted or not yet gone, also with changes that came after their workers' latest steps. */
   pods(): KnownPod[] {
     const waiting = this.#syncLoop.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
     const known = this.#workers.list().map((worker) => {
-      const { ref, pod, state } = worker;
-      const view =
-        this.#views.get(worker.uid) ?? firstView({ ref, pod, state, status: this.#cache.get(worker.uid).status });
-      const resize = resizeNow({ allocations: this.#allocations, actuated: this.#actuated }, worker.pod, view);
-      return { view: { ...view, state: worker.state, resize }, status: this.statuses.get(worker.uid) };
+      const { ref, uid, pod, state } = worker;
+      const view = this.#views.get(uid) ?? firstView({ ref, pod, state, status: this.#cache.get(uid).status });
+      const resize = resizeNow({ allocations: this.#allocations, actuated: this.#actuated }, pod, view);
+      const granted = pod && this.#allocations.allocatedPod(pod);
+      return { view: { ...view, pod: granted ?? view.pod, state, resize }, status: this.statuses.get(uid) };
     });
     return [...known, ...waiting];
   }

@@ -3,6 +3,7 @@ import { followLog } from "../logs/reader.ts";
 import type { ContainerView, DebugContainer } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
+import { gonePods, listPods } from "./listing.ts";
 import { LogOutput } from "./logs.ts";
 
 export interface DebugOptions {
@@ -12,6 +13,8 @@ export interface DebugOptions {
 }
 
 const pollMs = 200;
+/** Within this time the pod knows of its new container, unless the engine hangs. */
+const takenUpWithinMs = 30_000;
 /** While it waits for these it is on its way; anything else is a problem. */
 const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
 
@@ -42,11 +45,11 @@ export async function debugCommand(
   try {
     const started = await startOf(context, added, signal);
     const output = new LogOutput(terminal, { follow: true });
-    const ended = async (): Promise<boolean> => (await viewOf(context, added)).state === "terminated";
+    const ended = async (): Promise<boolean> => (await viewOf(context, added))?.state === "terminated";
     for await (const line of followLog(context, clock, started.logPath, { ended, signal })) await output.line(line);
     await output.flush();
     signal.throwIfAborted();
-    const { exitCode = 0, reason } = await viewOf(context, added);
+    const { exitCode = 0, reason = "" } = (await viewOf(context, added)) ?? {};
     if (exitCode === 0) return ExitCode.done;
     throw new PodwrightError(ExitCode.failed, `container ${added.container} ended with code ${exitCode} (${reason})`);
   } catch (error) {
@@ -59,25 +62,45 @@ export async function debugCommand(
 
 /** The container as soon as it has been started. @throws PodwrightError when it can't be */
 async function startOf(context: CommandContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
+  const { clock } = context;
+  const deadline = clock.monotonic() + takenUpWithinMs;
   for (;;) {
     const view = await viewOf(context, added);
-    if (view.state !== "waiting") return view;
-    if (!onItsWay.has(view.reason)) {
+    if (view === undefined) {
+      if (clock.monotonic() >= deadline) throw notTakenUp(added);
+    } else if (view.state !== "waiting") {
+      return view;
+    } else if (!onItsWay.has(view.reason)) {
       throw new PodwrightError(
         ExitCode.failed,
         `container ${view.name} does not start: ${view.reason}: ${view.message}`,
         { remedy: `'podwright why ${added.pod.name}' tells more; it is tried again for as long as its pod runs` },
       );
     }
-    await context.clock.sleep("the start of a debug container", pollMs, signal);
+    await clock.sleep("the start of a debug container", pollMs, signal);
   }
 }
 
-async function viewOf({ engine }: CommandContext, { pod, container }: DebugContainer): Promise<ContainerView> {
-  const view = await engine.pod(pod.uid);
-  const found = view.ephemeralContainers.find(({ name }) => name === container);
-  if (found === undefined || view.state !== "syncing") {
+function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
+  const problem = `pod ${pod.name} has not taken up container ${container} within ${takenUpWithinMs / 1000} s`;
+  return new PodwrightError(ExitCode.failed, problem, {
+    remedy: `'podwright why ${pod.name}' tells what the pod waits for`,
+  });
+}
+
+/**
+ * The container; undefined while the pod does not show it yet, which is no sign that either has ended.
+ * @throws PodwrightError when the pod has ended
+ */
+async function viewOf(
+  { engine }: CommandContext,
+  { pod, container }: DebugContainer,
+): Promise<ContainerView | undefined> {
+  const listing = await listPods(engine);
+  const view = listing.views.find(({ uid }) => uid === pod.uid);
+  const over = view !== undefined && view.state !== "syncing";
+  if (over || gonePods([pod], listing).length > 0) {
     throw new PodwrightError(ExitCode.failed, `pod ${pod.name} has ended`);
   }
-  return found;
+  return view?.ephemeralContainers.find(({ name }) => name === container);
 }

@@ -5,6 +5,7 @@ import { FileError } from "../ports/files.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
+import { gonePods, listPods } from "./listing.ts";
 import { findLog, type LogTarget } from "./log-target.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { terminalText } from "./safe-text.ts";
@@ -133,8 +134,10 @@ function endOf({ engine, clock }: CommandContext, target: LogTarget): () => Prom
     if (ended || now - checked < ENDED_CHECK_MS) return ended;
     checked = now;
     try {
-      const pod = (await engine.pods()).find((candidate) => candidate.uid === target.uid);
-      ended = pod === undefined || pod.state === "terminated" || (pod.state === "syncing" && hasEnded(pod));
+      const listing = await listPods(engine);
+      const pod = listing.views.find((candidate) => candidate.uid === target.uid);
+      const over = pod !== undefined && (pod.state === "terminated" || (pod.state === "syncing" && hasEnded(pod)));
+      ended = over || gonePods([target], listing).length > 0;
     } catch (error) {
       // No engine runs, or it restarts: the container may well run on.
       if (!(error instanceof EngineGone)) throw error;

@@ -3,6 +3,7 @@ import { lifeStarted } from "../journal/entry.ts";
 import type { PodView } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
+import { listPods } from "./listing.ts";
 import type { RunProgress } from "./run-progress.ts";
 
 /** Views are read soon after the journal told of something, and now and then without. */
@@ -56,10 +57,11 @@ export async function followPods<T>(
     const seen = new Map<string, PodView>();
     for (;;) {
       signal.throwIfAborted();
-      const views = await session.call((engine) => engine.pods());
+      const { views, knowsAllPods } = await session.call(listPods);
       for (const view of views) seen.set(view.uid, view);
       print(terminal, progress?.views(views, clock.now()) ?? []);
-      const decision = follow.decide(views, seen);
+      const isWhole = knowsAllPods || follow.pods.every(({ uid }) => views.some((view) => view.uid === uid));
+      const decision = isWhole ? follow.decide(views, seen) : undefined;
       if (decision !== undefined) return decision;
       const period = AbortSignal.any([both, hints.next()]);
       await clock.sleep("the next look at the pods", VIEW_PERIOD_MS, period).catch(() => {});

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podView } from "../../test/support/pod-views.ts";
 import { engineFailure } from "./engine-process.ts";
-import { gonePods, stoppingLine } from "./stopping.ts";
+import { stoppingLine } from "./stopping.ts";
 
 test("the countdown tells the seconds until SIGKILL, then that it is sent, then that the rest is cleaned up", () => {
   const pod = podView({ state: "terminating", killAt: 30_000 });
@@ -10,12 +10,6 @@ test("the countdown tells the seconds until SIGKILL, then that it is sent, then 
   assert.equal(stoppingLine(pod, 30_000), "stopping web: SIGKILL is sent");
   assert.equal(stoppingLine({ ...pod, killAt: undefined }, 0), "stopping web");
   assert.equal(stoppingLine({ ...pod, state: "terminated" }, 0), "stopping web: cleaning up");
-});
-
-test("a pod is gone when it is no longer listed, by an engine that knows what an earlier life left behind", () => {
-  const [web, db] = [podView({ uid: "web" }), podView({ uid: "db" })];
-  assert.deepEqual(gonePods([web, db], [db], true), [web]);
-  assert.deepEqual(gonePods([web, db], [], false), []);
 });
 
 test("an engine that does not start is told in its own words, or with the end of its log", () => {

@@ -1,7 +1,8 @@
 import type { PodRef } from "../journal/entry.ts";
-import type { Health, PodView } from "../server/engine.ts";
+import type { PodView } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import type { EngineSession } from "./engine-session.ts";
+import { gonePods, listPods } from "./listing.ts";
 import { formatDuration } from "../journal/text.ts";
 import { podLabel } from "../server/pod-selector.ts";
 
@@ -43,13 +44,9 @@ export async function waitUntilGone(
   const announced = new Map<string, number | undefined>();
   using _region = { [Symbol.dispose]: () => terminal.live([]) };
   while (remaining.length > 0) {
-    // In this order: an engine that has just been started again may list less than runs.
-    const health: Partial<Health> = await session.call((engine) => engine.health());
-    // An engine that was started before an update of podwright does not say.
-    const knowsAllPods = health.knowsAllPods ?? true;
-    const views = await session.call((engine) => engine.pods());
-    const byUid = new Map(views.map((view) => [view.uid, view]));
-    const gone = new Set(gonePods(remaining, views, knowsAllPods));
+    const listing = await session.call(listPods);
+    const byUid = new Map(listing.views.map((view) => [view.uid, view]));
+    const gone = new Set(gonePods(remaining, listing));
     remaining = remaining.filter((pod) => !gone.has(pod));
     const lines = remaining.flatMap((pod) => byUid.get(pod.uid) ?? []).map((view) => stoppingLine(view, clock.now()));
     if (!options.quiet) {
@@ -62,16 +59,6 @@ export async function waitUntilGone(
     }
     if (remaining.length > 0) await clock.sleep("the pods' end", POLL_MS, options.signal);
   }
-}
-
-/** Those that an engine lists no longer; none while it may not know all that an earlier life left behind. */
-export function gonePods(
-  pods: readonly PodRef[],
-  listed: readonly Pick<PodView, "uid">[],
-  knowsAllPods: boolean,
-): readonly PodRef[] {
-  const uids = new Set(listed.map(({ uid }) => uid));
-  return knowsAllPods ? pods.filter(({ uid }) => !uids.has(uid)) : [];
 }
 
 /** One line for each pod, and another when its deadline has come nearer. */

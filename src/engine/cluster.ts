@@ -295,7 +295,7 @@ function manifestHash(pod: Pod | undefined): string | undefined {
 function ownStaticPods(kubelet: Pick<Kubelet, "pods" | "pod">): OwnStaticPod[] {
   return kubelet.pods().flatMap(({ view: { ref, pod: seen, state } }) => {
     if (seen === undefined || !isStaticPod(seen)) return [];
-    // What the latest step told of may be the pod as it was before its manifest changed.
+    // As its manifest has it, with the resources that it asks for.
     return [{ pod: kubelet.pod(ref.uid) ?? seen, isStopping: state.kind === "terminating" }];
   });
 }

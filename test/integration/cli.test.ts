@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { appendFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Blame } from "../../src/journal/blame.ts";
 import type { Plan } from "../../src/server/engine.ts";
 import { CommandBench, withEngine } from "../support/command.ts";
@@ -146,6 +147,42 @@ test("logs -f follows over rotation and ends with the pod", async () => {
     );
     engine.views.delete("uid-web");
     assert.deepEqual(await command.ended, { exitCode: 0, stdout: "one\ntwo\nthree\nfour\n", stderr: "" });
+  });
+});
+
+test("debug waits for a container that its pod does not show yet, and tells an end only of a pod that has ended", async () => {
+  await withEngine({}, async (bench, engine, path) => {
+    await bench.run(["run", "--detach", path]);
+    const { uid } = engine.pod("web");
+    const logPath = join(bench.layout.stateDirectory, "debugger-0.log");
+    await writeFile(logPath, line("hello"));
+    engine.debugged = { afterMs: 500, view: { state: "terminated", exitCode: 0, reason: "Completed", logPath } };
+    const late = await bench.run(["debug", "web", "--", "true"]);
+    assert.deepEqual([late.exitCode, late.stdout], [0, "hello\n"], late.stderr);
+    engine.debugged = { afterMs: 60_000, view: {} };
+    const command = bench.start(["debug", "web", "--", "true"]);
+    await command.prints(/container debugger-1 of pod web/);
+    engine.change(uid, { state: "terminating" });
+    const over = await command.ended;
+    assert.equal(over.exitCode, 1);
+    assert.match(over.stderr, /pod web has ended/);
+  });
+});
+
+test("logs -f goes on while an engine that was started again may list less than runs", async () => {
+  await withEngine({}, async (bench, engine) => {
+    const logPath = join(bench.layout.stateDirectory, "0.log");
+    await writeFile(logPath, line("one"));
+    engine.views.set("uid-web", podView({ containers: [containerView({ logPath })] }));
+    engine.knowsAllPods = false;
+    const command = bench.start(["logs", "-f", "web"]);
+    await command.prints(/one/);
+    engine.views.delete("uid-web");
+    await sleep(1500);
+    await appendFile(logPath, line("two"));
+    await command.prints(/two/);
+    engine.knowsAllPods = true;
+    assert.deepEqual(await command.ended, { exitCode: 0, stdout: "one\ntwo\n", stderr: "" });
   });
 });
 

@@ -61,7 +61,11 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
 
   test("debug runs a command beside a pod's containers, and tells how it ended", async () => {
     await withPodwright(async (podwright) => {
-      await apply(podwright, "web", { containers: [shell("app", `: needle; ${politeSleep}`)] });
+      // What its volumes show is written anew in the step that takes the container up.
+      const volumes = Array.from({ length: 20 }, (_, index) => {
+        return { name: `v${index}`, downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } };
+      });
+      await apply(podwright, "web", { containers: [shell("app", `: needle; ${politeSleep}`)], volumes });
       const before = await podwright.pod("web");
       const look = ["debug", "web", "--target", "app", "--", "sh", "-c", "tr '\\0' ' ' < /proc/1/cmdline; echo"];
       const { exitCode, stdout, stderr } = await podwright.run(look);

@@ -3,6 +3,7 @@ import type { JournalEntry, JournalInput, PodRef } from "../../src/journal/entry
 import type {
   AppliedPod,
   ApplyRequest,
+  ContainerView,
   DebugContainer,
   DebugRequest,
   Engine,
@@ -32,6 +33,9 @@ export class FakeEngine implements Engine {
   readonly stops: { readonly uid: string; readonly graceSeconds: number | undefined }[] = [];
   readonly debugs: DebugRequest[] = [];
   readonly journal: JournalEntry[] = [];
+  knowsAllPods = true;
+  /** When a pod shows a debug container that was added to it, and how. */
+  debugged: { readonly afterMs: number; readonly view: Partial<ContainerView> } = { afterMs: 0, view: {} };
   readonly #followers = new Set<() => void>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #nextUid = 1;
@@ -49,7 +53,7 @@ export class FakeEngine implements Engine {
       runtimeEndpoint: "unix:///fake.sock",
       startedAt: 0,
       journalSeq: this.journal.length,
-      knowsAllPods: true,
+      knowsAllPods: this.knowsAllPods,
       checks: [{ name: "relist", ok: true, detail: "0.1 s ago" }],
     };
   }
@@ -103,9 +107,12 @@ export class FakeEngine implements Engine {
     this.debugs.push(request);
     const { image } = request;
     const { namespace, name, uid, ephemeralContainers } = this.pod(selector);
-    const added = containerView({ name: `debugger-${ephemeralContainers.length}`, ...(image && { image }) });
-    this.change(uid, { ephemeralContainers: [...ephemeralContainers, added] });
-    return { pod: { namespace, name, uid }, container: added.name };
+    const container = `debugger-${ephemeralContainers.length}`;
+    const added = containerView({ name: container, ...(image && { image }), ...this.debugged.view });
+    this.#after(`${uid} ${container}`, this.debugged.afterMs, () => {
+      this.change(uid, { ephemeralContainers: [...ephemeralContainers, added] });
+    });
+    return { pod: { namespace, name, uid }, container };
   }
 
   podRefs(selector: string): readonly PodRef[] {
