@@ -145,8 +145,7 @@ test("docs/metrics.md lists nothing that no kubelet has", () => {
     ...vectorJson<readonly RecordedFamily[]>("metrics.json").map(({ name }) => name),
     ...Object.values(files).flatMap((file) => recorded(file).map(({ name }) => name)),
     // What cAdvisor shows where there is something of it.
-    ...["container_fs_sector_reads_total", "container_fs_reads_merged_total", "container_fs_read_seconds_total"],
-    ...["container_fs_io_current", "machine_dimm_count", "machine_cpu_cache_capacity_bytes"],
+    ...["machine_dimm_count", "machine_cpu_cache_capacity_bytes"],
     ...["machine_thread_siblings_count", "machine_node_distance"],
   ];
   const unknown = leftOut().filter((pattern) => !names.some((name) => pattern.test(name)));

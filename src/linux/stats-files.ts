@@ -3,7 +3,14 @@ import { lstat, opendir, realpath, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../ports/clock.ts";
-import type { CgroupLayout, FileSystemUsage, OpenFiles, StatsFiles, TreeUsage } from "../ports/stats-files.ts";
+import type {
+  CgroupLayout,
+  FileSystemUsage,
+  MountedDevice,
+  OpenFiles,
+  StatsFiles,
+  TreeUsage,
+} from "../ports/stats-files.ts";
 import { type MountInfo, readMountInfo } from "./mountinfo.ts";
 
 const cgroupRoot = "/sys/fs/cgroup";
@@ -27,6 +34,7 @@ export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
     },
     fileSystem: fileSystemUsage,
     deviceOf,
+    mountedDevices,
     treeUsage: (path, signal) => treeUsage(path, signal),
     filesUsage: async (directory) => {
       await slices.pause();
@@ -147,6 +155,12 @@ async function deviceOf(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+async function mountedDevices(): Promise<MountedDevice[]> {
+  const mounts = await readMountInfo().catch(() => []);
+  const blocks = mounts.filter(({ source }) => source.startsWith("/dev/"));
+  return [...new Map(blocks.map(({ source, device }) => [source, { source, number: device }])).values()];
 }
 
 async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage | undefined> {

@@ -14,6 +14,14 @@ export interface FileSystemUsage {
   readonly inodesFree: number;
 }
 
+/** A block device of which something is mounted. */
+export interface MountedDevice {
+  /** `/dev/sda1`, `/dev/mapper/vg-root`, as the mount table has it. */
+  readonly source: string;
+  /** `major:minor` of the file system. */
+  readonly number: string;
+}
+
 /** What a tree of files takes on its disk. */
 export interface TreeUsage {
   readonly bytes: number;
@@ -39,6 +47,8 @@ export interface StatsFiles {
   fileSystem(path: string): Promise<FileSystemUsage | undefined>;
   /** `/dev/sda1`, `tmpfs` …: what is mounted where the path lies. */
   deviceOf(path: string): Promise<string | undefined>;
+  /** Block devices of which something is mounted, each once. */
+  mountedDevices(): Promise<readonly MountedDevice[]>;
   /** The tree with its top, hard links once, other file systems left out: what `du -x` says. */
   treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage | undefined>;
   /** Of the regular files that lie directly in a directory, together. */

@@ -1,42 +1,7 @@
+import { diskMetrics } from "./cadvisor-disk-metrics.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
-import type { NetworkSample } from "./node-sample.ts";
 import type { InterfaceCounters, Pressure } from "./kernel-text.ts";
-
-/** A cgroup as `/metrics/cadvisor` shows it. */
-export interface CgroupView {
-  readonly sample: CgroupSample;
-  /** Of sandboxes and of the machine. */
-  readonly network: NetworkSample | undefined;
-  readonly processes: ProcessFigures | undefined;
-  /** Wall clock ms; undefined: not known. */
-  readonly startedMs: number | undefined;
-  /** Names of block devices by `major:minor`. */
-  readonly devices: ReadonlyMap<string, string>;
-}
-
-export interface ProcessFigures {
-  readonly processes: number;
-  readonly descriptors: number;
-  readonly sockets: number;
-  /** Soft limit of open files of its first process; −1: none. */
-  readonly openFilesLimit: number | undefined;
-}
-
-export interface ViewValue {
-  /** Of the extra labels. */
-  readonly labels: readonly string[];
-  readonly value: number;
-}
-
-export interface ViewMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly type: "counter" | "gauge";
-  readonly labels: readonly string[];
-  /** Whether cAdvisor dates it: what was measured, not what is configured. */
-  readonly dated: boolean;
-  readonly values: (view: CgroupView) => readonly ViewValue[];
-}
+import type { CgroupView, ViewMetric, ViewValue } from "./view-metric.ts";
 
 type Pick<T> = (view: CgroupView) => T | undefined;
 
@@ -225,47 +190,6 @@ const network: readonly ViewMetric[] = [
   interfaces("transmit_errors", "Errors in sending", ({ txErrors }) => txErrors),
 ];
 
-type DeviceSample = NonNullable<CgroupSample["io"]>["devices"][number];
-
-function disks(name: string, help: string, pick: (device: DeviceSample) => number): ViewMetric {
-  return {
-    name: `container_fs_${name}_total`,
-    help,
-    type: "counter",
-    labels: ["device"],
-    dated: true,
-    values: ({ sample, devices }) =>
-      sample.io?.devices.map((device) => ({ labels: [deviceName(devices, device)], value: pick(device) })) ?? [],
-  };
-}
-
-function deviceName(devices: ReadonlyMap<string, string>, { major, minor }: DeviceSample): string {
-  const name = devices.get(`${major}:${minor}`);
-  return name === undefined ? `${major}:${minor}` : `/dev/${name}`;
-}
-
-const disk: readonly ViewMetric[] = [
-  disks("reads_bytes", "Bytes read from the device", ({ readBytes }) => readBytes),
-  disks("reads", "Reads from the device", ({ reads }) => reads),
-  disks("writes_bytes", "Bytes written to the device", ({ writtenBytes }) => writtenBytes),
-  disks("writes", "Writes to the device", ({ writes }) => writes),
-  {
-    name: "container_blkio_device_usage_total",
-    help: "Bytes read from and written to the device",
-    type: "counter",
-    labels: ["device", "major", "minor", "operation"],
-    dated: true,
-    values: ({ sample, devices }) =>
-      sample.io?.devices.flatMap((device) => {
-        const labels = [deviceName(devices, device), `${device.major}`, `${device.minor}`];
-        return [
-          { labels: [...labels, "Read"], value: device.readBytes },
-          { labels: [...labels, "Write"], value: device.writtenBytes },
-        ];
-      }) ?? [],
-  },
-];
-
 /** What is shown of each cgroup. */
 export const viewMetrics: readonly ViewMetric[] = [
   ...settings,
@@ -279,5 +203,5 @@ export const viewMetrics: readonly ViewMetric[] = [
   ...pressure("memory", ({ sample }) => sample.memory?.pressure),
   ...pressure("IO", ({ sample }) => sample.io?.pressure),
   ...network,
-  ...disk,
+  ...diskMetrics,
 ];

@@ -1,5 +1,6 @@
 import type { Family, Sample } from "../metrics/family.ts";
-import { type CgroupView, viewMetrics } from "./cadvisor-container-metrics.ts";
+import { viewMetrics } from "./cadvisor-container-metrics.ts";
+import type { CgroupView } from "./view-metric.ts";
 
 /** Who a cgroup belongs to; empty where it belongs to nobody. */
 export interface CgroupLabels {

@@ -1,8 +1,9 @@
 import { machineIdFiles, systemUuidFiles, trimmedText } from "../node/node-facts.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import type { CadvisorView, CgroupLabels, FileSystemView, LabelledView, MachineView } from "./cadvisor-metrics.ts";
-import type { ProcessFigures } from "./cadvisor-container-metrics.ts";
+import type { ProcessFigures } from "./view-metric.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
+import { type DiskCounters, deviceNumber, deviceSample, mountedDisks, parseDiskStats } from "./disk-counters.ts";
 import { parseMemInfo, parseOpenFilesLimit } from "./kernel-text.ts";
 import type { NodeSample, PodSample } from "./node-sample.ts";
 
@@ -19,8 +20,9 @@ export async function cadvisorView(
   { fileSystems, version }: CadvisorSettings,
 ): Promise<CadvisorView> {
   const [diskstats] = await files.readTexts(["/proc/diskstats"]);
-  const devices = parseDevices(diskstats);
-  const cgroups: LabelledView[] = [machineView(node, devices)];
+  const disks = parseDiskStats(diskstats);
+  const devices = new Map(disks.map((disk) => [deviceNumber(disk), disk.name]));
+  const cgroups: LabelledView[] = [machineView(node, devices, mountedDisks(disks, await files.mountedDevices()))];
   for (const { cgroup, startedMs, sample } of node.system) {
     if (cgroup === "/" || cgroups.some(({ labels }) => labels.id === cgroup)) continue;
     cgroups.push({
@@ -43,16 +45,25 @@ export async function cadvisorView(
   };
 }
 
-function machineView({ machine }: NodeSample, devices: ReadonlyMap<string, string>): LabelledView {
+/** What went to mounted devices tells the kernel's count of each, which a root cgroup of v1 may have none of. */
+function machineView(
+  { machine }: NodeSample,
+  devices: ReadonlyMap<string, string>,
+  disks: readonly DiskCounters[],
+): LabelledView {
   const { sample, network, bootedMs, ioPressure } = machine;
-  const io = { devices: sample.io?.devices ?? [], pressure: ioPressure };
+  const names = new Map(disks.map((disk) => [deviceNumber(disk), disk.name]));
+  const costs = new Map(sample.io?.devices.map((device) => [deviceNumber(device), device.cost]));
+  const mounted = disks.map((disk) => ({ ...deviceSample(disk), cost: costs.get(deviceNumber(disk)) }));
+  const others = sample.io?.devices.filter((device) => !names.has(deviceNumber(device))) ?? [];
   return {
     labels: labelsOf("/", {}),
-    sample: { ...sample, io },
+    sample: { ...sample, io: { devices: [...mounted, ...others], pressure: ioPressure } },
     network,
     processes: undefined,
     startedMs: bootedMs,
-    devices,
+    devices: new Map([...devices, ...names]),
+    disks,
   };
 }
 
@@ -101,15 +112,6 @@ async function fileSystemView(files: StatsFiles, path: string): Promise<FileSyst
   if (usage === undefined || device === undefined) return undefined;
   const { capacityBytes, usedBytes, inodes, inodesFree } = usage;
   return { device, capacityBytes, usedBytes, inodes, inodesFree };
-}
-
-/** Names of block devices by `major:minor`, from /proc/diskstats. */
-export function parseDevices(diskstats: string | undefined): ReadonlyMap<string, string> {
-  const devices = new Map<string, string>();
-  for (const [, major, minor, name = ""] of (diskstats ?? "").matchAll(/^\s*(\d+)\s+(\d+) (\S+)/gmu)) {
-    devices.set(`${major}:${minor}`, name);
-  }
-  return devices;
 }
 
 /** The machine by the kernel's files; what they don't say is empty, 0 or 1 as it has to be. */

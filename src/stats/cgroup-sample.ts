@@ -51,14 +51,25 @@ export interface MemoryDetails {
   readonly swapLimit: number | undefined;
 }
 
-/** What was read from and written to a block device. */
+/** What was read from and written to a block device; what the kernel does not count is undefined. */
 export interface DeviceSample {
   readonly major: number;
   readonly minor: number;
-  readonly readBytes: number;
-  readonly writtenBytes: number;
-  readonly reads: number;
-  readonly writes: number;
+  readonly readBytes?: number | undefined;
+  readonly writtenBytes?: number | undefined;
+  readonly reads?: number | undefined;
+  readonly writes?: number | undefined;
+  /** Where the device is shared by cost (io.cost.qos). */
+  readonly cost?: IoCost | undefined;
+}
+
+/** Microseconds of device time, by the kernel's model of what requests cost. */
+export interface IoCost {
+  readonly usage?: number | undefined;
+  /** For which requests waited for their share. */
+  readonly wait?: number | undefined;
+  readonly indebt?: number | undefined;
+  readonly indelay?: number | undefined;
 }
 
 export interface IoSample {

@@ -123,8 +123,7 @@ export function parseBlkio(bytes: string | undefined, operations: string | undef
       const name = names[operation];
       if (name === undefined) continue;
       const key = `${major}:${minor}`;
-      const none = { major: Number(major), minor: Number(minor), readBytes: 0, writtenBytes: 0, reads: 0, writes: 0 };
-      const device = devices.get(key) ?? none;
+      const device = devices.get(key) ?? { major: Number(major), minor: Number(minor) };
       device[name] = Number(value);
       devices.set(key, device);
     }

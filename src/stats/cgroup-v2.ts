@@ -107,12 +107,19 @@ function cpuLimits(texts: CgroupTexts): CgroupSample["cpuLimits"] {
   return { shares, quota: parseNumber(quota), period: parseNumber(period) };
 }
 
-/** Lines of `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`. */
+/** Lines of `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; each part is there only where there is something of it. */
 export function parseIoStat(text: string | undefined): DeviceSample[] {
   return (text ?? "").split("\n").flatMap((line) => {
     const match = /^(\d+):(\d+) /u.exec(line);
     if (match === null) return [];
-    const count = (name: string): number => Number(new RegExp(` ${name}=(\\d+)`, "u").exec(line)?.[1] ?? 0);
+    const fields = new Map(line.split(" ").map((field) => [field.split("=")[0], field.split("=")[1]]));
+    const count = (name: string): number | undefined => parseNumber(fields.get(name));
+    const cost = {
+      usage: count("cost.usage"),
+      wait: count("cost.wait"),
+      indebt: count("cost.indebt"),
+      indelay: count("cost.indelay"),
+    };
     return [
       {
         major: Number(match[1]),
@@ -121,6 +128,7 @@ export function parseIoStat(text: string | undefined): DeviceSample[] {
         writtenBytes: count("wbytes"),
         reads: count("rios"),
         writes: count("wios"),
+        ...(cost.usage !== undefined && { cost }),
       },
     ];
   });

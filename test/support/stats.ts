@@ -49,6 +49,10 @@ export class RecordedStatsFiles implements StatsFiles {
     return "/dev/sda1";
   }
 
+  async mountedDevices(): ReturnType<StatsFiles["mountedDevices"]> {
+    return [{ source: "/dev/sda1", number: "8:1" }];
+  }
+
   async treeUsage(): ReturnType<StatsFiles["treeUsage"]> {
     this.reads++;
     return { bytes: 8192, inodes: 2 };

@@ -5,6 +5,7 @@ import { unixTransport } from "../../src/linux/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import { engineAnswers } from "../support/engine.ts";
+import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
 import { until } from "../support/podwright.ts";
 import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";
 
@@ -82,6 +83,13 @@ ${configuration}
 
   write(name: string, manifest: object): void {
     writeFileSync(join(manifests, `${name}.json`), JSON.stringify(manifest));
+  }
+
+  /** The families of a path of its metrics. */
+  async metrics(path: string): Promise<ParsedFamily[]> {
+    const { status, body } = await unixTransport(this.#layout.engineSocket).request("GET", path);
+    if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
+    return parseExposition(body);
   }
 
   /** Takes every manifest away and waits until all pods are gone. */

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import { valueOf } from "../support/exposition.ts";
+import { politeSleep } from "../support/manifests.ts";
 import { sleep, until } from "../support/podwright.ts";
 import { KubeletService } from "./kubelet-service.ts";
 import {
@@ -74,6 +76,32 @@ test("a pod's slice goes with the pod, out of the tree and out of systemd", asyn
   assert.equal(cgroupIsThere(slice), false);
   const unit = slice.slice(slice.lastIndexOf("/") + 1);
   assert.equal(run("systemctl", ["show", "--property=ActiveState", "--value", unit]), "inactive");
+});
+
+test("what a container writes to the disk is counted of it by the kernel, and of the machine with the time it took", async () => {
+  const pod = limited("writer", undefined, `dd if=/dev/zero of=/data/file bs=1M count=8 conv=fsync; ${politeSleep}`);
+  const [app] = pod.spec.containers;
+  const containers = [{ ...app, volumeMounts: [{ name: "data", mountPath: "/data" }] }];
+  node.write("writer", { ...pod, spec: { ...pod.spec, containers, volumes: [{ name: "data", emptyDir: {} }] } });
+  await node.pod("writer");
+  const wroteAll = async (): Promise<boolean> => {
+    const labels = { container: "app", device: "/dev/vda" };
+    return (
+      (valueOf(await node.metrics("/metrics/cadvisor"), "container_fs_writes_bytes_total", labels) ?? 0) >= 8 << 20
+    );
+  };
+  await until("the kernel to count what was written", wroteAll, 60_000);
+  const families = await node.metrics("/metrics/cadvisor");
+  const ofContainer = { container: "app", device: "/dev/vda" };
+  const ofMachine = { id: "/", device: "/dev/vda" };
+  assert.ok((valueOf(families, "container_fs_writes_total", ofContainer) ?? 0) > 0);
+  assert.equal(valueOf(families, "container_fs_sector_writes_total", ofContainer), undefined, "counted by nobody");
+  const sectors = valueOf(families, "container_fs_sector_writes_total", ofMachine) ?? 0;
+  console.log(`${sectors} sectors written`);
+  assert.ok(sectors >= (8 << 20) / 512);
+  for (const name of ["write_seconds_total", "io_time_seconds_total", "io_time_weighted_seconds_total"]) {
+    assert.ok((valueOf(families, `container_fs_${name}`, ofMachine) ?? 0) > 0, name);
+  }
 });
 
 test("a container that passes its memory limit ends as a whole and is said to have been killed for it", async () => {
