@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
+import { runtimeWays } from "../stats/runtime-ways.ts";
 import { StatsCollector } from "../stats/collector.ts";
 import { statsPod } from "../stats/stats-pods.ts";
 import { nodeGauges } from "./node-gauges.ts";
@@ -23,6 +24,7 @@ test("gauges show what the kernel's files say, of pods only when they are wanted
   const pod = statsPod(testPod(), testStatus([testSandbox({})], [testContainer({})]), {
     cgroupRoot: "/",
     cgroupDriver: "systemd",
+    runtime: runtimeWays("containerd"),
   });
   assert.ok(pod);
   const all = new StatsCollector({ clock, files, pods: () => [pod], system: async () => [] });

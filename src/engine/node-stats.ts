@@ -9,6 +9,7 @@ import { cgroupPath, kubepodsCgroup } from "../resources/cgroup-names.ts";
 import { StatsCollector } from "../stats/collector.ts";
 import type { Depth } from "../stats/depth.ts";
 import type { NodeSample } from "../stats/node-sample.ts";
+import { runtimeWays } from "../stats/runtime-ways.ts";
 import { type StatsPod, statsPod } from "../stats/stats-pods.ts";
 import type { NodeStorage } from "../stats/storage-types.ts";
 import { StorageStats } from "../stats/storage.ts";
@@ -63,10 +64,11 @@ export class NodeStats {
   ) {
     const { clock, processes, files } = deps;
     const { nodeName, rootDirectory, podLogsRoot, cgroupRoot, cgroupDriver } = node;
+    const runtime = runtimeWays(runtimeName);
     this.#nodeName = nodeName;
     this.#pods = () =>
       deps.node.nodePods().flatMap(({ pod, observed }) => {
-        return statsPod(pod, observed, { cgroupRoot, cgroupDriver }) ?? [];
+        return statsPod(pod, observed, { cgroupRoot, cgroupDriver, runtime }) ?? [];
       });
     const system = new SystemCgroups(
       { clock, files, processes },
@@ -75,7 +77,7 @@ export class NodeStats {
         runtime: settings.runtimeCgroups || undefined,
         misc: settings.systemCgroups || undefined,
         pods: cgroupPath(kubepodsCgroup(cgroupRoot), cgroupDriver),
-        runtimeName,
+        runtimeProgram: runtime.program,
         startedMs: clock.now(),
       },
     );
@@ -85,7 +87,7 @@ export class NodeStats {
       { rootDirectory, periodMs: settings.volumePeriodMs },
       signal,
     );
-    this.#storage = new StorageStats({ ...deps, volumes, rootDirectory, podLogsRoot }, signal);
+    this.#storage = new StorageStats({ ...deps, volumes, rootDirectory, podLogsRoot, runtime }, signal);
   }
 
   async sample(depth: Depth): Promise<NodeSample> {

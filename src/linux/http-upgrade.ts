@@ -1,12 +1,11 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "node:http";
-import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { onAbort } from "../base/abort.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import type { Forward } from "../ports/node-server.ts";
 import { carry } from "./carry.ts";
+import { connectStreaming, streamingFailure } from "./streaming-connection.ts";
 import { type Bridge, bridgeAnswer, bridgeOf, handshakeProblem } from "./websocket-bridge.ts";
 
 /** How long the other server may take to answer the upgrade. */
@@ -44,11 +43,12 @@ export async function forwardUpgrade(
     await answerRaw(client, { ...plain(400, `${problem}\n`), headers: { ...nosniff, "Sec-WebSocket-Version": "13" } });
     return;
   }
+  const url = new URL(forwardTo);
   let answer: Upgraded | ApiResponse;
   try {
-    answer = await askForUpgrade(bridge ? spdyRequest(bridge) : ownRequest(incoming), new URL(forwardTo), signal);
+    answer = await askForUpgrade(bridge ? spdyRequest(bridge) : ownRequest(incoming), url, signal);
   } catch (error) {
-    answer = plain(502, `the container runtime's streaming server did not answer: ${errorMessage(error)}\n`);
+    answer = plain(502, `${streamingFailure(url, error)}\n`);
   }
   if (!("upstream" in answer)) {
     await answerRaw(client, answer);
@@ -100,9 +100,9 @@ interface Upgraded {
 /** @throws when the other server can't be reached or does not answer in time */
 async function askForUpgrade(asked: UpgradeRequest, url: URL, signal: AbortSignal): Promise<Upgraded | ApiResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<Upgraded | ApiResponse>();
-  const connection = connect({ host: url.hostname, port: Number(url.port), allowHalfOpen: true });
-  const outgoing = httpRequest(url, {
-    ...asked,
+  const connection = connectStreaming(url);
+  const outgoing = httpRequest({
+    ...{ ...asked, hostname: url.hostname, port: url.port, path: `${url.pathname}${url.search}` },
     createConnection: () => connection,
     signal,
     timeout: answerLimitMs,

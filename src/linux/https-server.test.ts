@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect as connectHttp2, type IncomingHttpHeaders, type Settings } from "node:http2";
-import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import { Agent, createServer as createTlsServer, request as httpsRequest, type RequestOptions } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { describe, test } from "node:test";
+import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
-import { CertificateAuthority, selfSignedCertificate } from "./certificates.ts";
+import { CertificateAuthority, type Credentials, selfSignedCertificate } from "./certificates.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "./https-server.ts";
+import { testDirectory } from "./testing.ts";
 
 const now = new Date();
 const serving = selfSignedCertificate(["localhost", "127.0.0.1"], now);
@@ -225,13 +228,16 @@ describe("the HTTPS server", () => {
 });
 
 /** A server that streams, as a runtime has one. */
-async function streamingServer(answer: (socket: Socket, request: IncomingMessage) => void) {
-  const server = createServer((_request, response) => response.writeHead(404).end("no such exec"));
+async function streamingServer(answer: (socket: Socket, request: IncomingMessage) => void, tls?: Credentials) {
+  const missing = (_request: IncomingMessage, response: ServerResponse) => response.writeHead(404).end("no such exec");
+  const server =
+    tls === undefined ? createServer(missing) : createTlsServer({ cert: tls.certificate, key: tls.key }, missing);
   server.on("upgrade", (request, socket) => answer(socket as Socket, request));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/exec/token`, [Symbol.dispose]: () => void server.close() };
+  const scheme = tls === undefined ? "http" : "https";
+  return { url: `${scheme}://127.0.0.1:${port}/exec/token`, [Symbol.dispose]: () => void server.close() };
 }
 
 const agree = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Answer: yes\r\n\r\n";
@@ -282,6 +288,35 @@ describe("an upgrade", () => {
     const answer = await askForUpgrade(second, "/exec");
     assert.ok("status" in answer);
     assert.equal(answer.status, 502);
+  });
+
+  test("is forwarded over TLS to a server that the machine trusts, and to no other", async () => {
+    using directory = testDirectory();
+    const root = new CertificateAuthority("runtimes", now);
+    writeFileSync(directory.join("ca.pem"), root.certificate);
+    // As the machine's own trusted certificates.
+    process.env["SSL_CERT_FILE"] = directory.join("ca.pem");
+    const names = ["localhost", "127.0.0.1"];
+    const issued = root.issue({ subject: { commonName: "streams" }, names, usages: ["server"], ...validity });
+    const echo = (socket: Socket): void => {
+      socket.write(agree);
+      socket.on("data", (chunk) => socket.write(chunk));
+      socket.on("end", () => socket.end("bye"));
+    };
+    using trusted = await streamingServer(echo, issued);
+    await using first = await start(forwardTo(trusted.url));
+    const stream = await askForUpgrade(first, "/exec/a/b/c");
+    assert.ok(!("status" in stream), JSON.stringify(stream));
+    stream.end("hello, ");
+    assert.equal(await text(stream), "hello, bye");
+    using stranger = await streamingServer(echo, serving);
+    await using second = await start(forwardTo(stranger.url));
+    const refused = await askForUpgrade(second, "/exec/a/b/c");
+    assert.ok("status" in refused && refused.status === 502);
+    assert.match(
+      refused.text,
+      /certificate that this machine does not trust \(self-signed certificate[^]*stream_enable_tls/u,
+    );
   });
 
   test("of which nobody answers the other end is 502, and one that a handler refuses its answer", async () => {

@@ -8,7 +8,7 @@ import {
   StatusResponseSchema,
   VersionResponseSchema,
 } from "../ports/gen/runtime/v1/api_pb.js";
-import { discoverRuntime } from "./features.ts";
+import { discoverRuntime, statedFeatures } from "./features.ts";
 
 interface Answers {
   readonly version?: MessageInitShape<typeof VersionResponseSchema> | CriError;
@@ -79,6 +79,17 @@ test("a new runtime tells its cgroup driver, handlers and features", async () =>
     supplementalGroupsPolicy: true,
     userNamespacesHostNetwork: false,
   });
+});
+
+test("handlers come by name, in whatever order the runtime lists them", () => {
+  const handlers = ["runc", "", "crun"].map((name) => ({ name }));
+  for (const listed of [handlers, handlers.toReversed()]) {
+    const { handlers: stated } = statedFeatures(create(StatusResponseSchema, { runtimeHandlers: listed }));
+    assert.deepEqual(
+      stated.map(({ name }) => name),
+      ["", "crun", "runc"],
+    );
+  }
 });
 
 test("an old runtime without RuntimeConfig, handlers and features is no error", async () => {

@@ -72,14 +72,18 @@ export async function discoverRuntime(cri: Cri, signal?: AbortSignal): Promise<R
   };
 }
 
-/** What a Status answer says of handlers and features. Pure. */
+/**
+ * What a Status answer says of handlers and features; handlers by name, as a runtime may list them in any order. Pure.
+ */
 export function statedFeatures(status: StatusResponse): Pick<RuntimeInfo, "handlers" | "supplementalGroupsPolicy"> {
   return {
-    handlers: status.runtimeHandlers.map(({ name, features }) => ({
-      name,
-      recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
-      userNamespaces: features?.userNamespaces ?? false,
-    })),
+    handlers: status.runtimeHandlers
+      .map(({ name, features }) => ({
+        name,
+        recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+        userNamespaces: features?.userNamespaces ?? false,
+      }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     supplementalGroupsPolicy: status.features?.supplementalGroupsPolicy ?? false,
   };
 }

@@ -80,12 +80,17 @@ async function podViews(
     views.push({ ...none, labels: labelsOf(pod.cgroup, owner), sample, startedMs: pod.createdMs });
   }
   if (sandbox !== undefined) {
-    const own = labelsOf(sandbox.cgroup, { ...owner, name: pod.sandboxId });
+    const own = labelsOf(sandbox.cgroup, { ...owner, name: pod.sandboxAlias, container: pod.sandboxContainer });
     const processes = await processFigures(files, sandbox.sample);
     views.push({ labels: own, sample: sandbox.sample, network, processes, startedMs: pod.createdMs, devices });
   }
   for (const { container, cgroup, sample: used } of containers) {
-    const own = labelsOf(cgroup, { ...owner, name: container.id, image: container.image, container: container.name });
+    const own = labelsOf(cgroup, {
+      ...owner,
+      name: container.alias,
+      image: container.image,
+      container: container.name,
+    });
     const processes = await processFigures(files, used);
     views.push({ ...none, labels: own, sample: used, processes, startedMs: container.createdMs });
   }

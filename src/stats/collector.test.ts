@@ -5,10 +5,11 @@ import { testContainer, testPod, testSandbox, testStatus } from "../../test/supp
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
 import { StatsCollector } from "./collector.ts";
+import { runtimeWays } from "./runtime-ways.ts";
 import { statsPod, type StatsPod } from "./stats-pods.ts";
 import { summaryOf } from "./summary.ts";
 
-const naming = { cgroupRoot: "/", cgroupDriver: "systemd" } as const;
+const naming = { cgroupRoot: "/", cgroupDriver: "systemd", runtime: runtimeWays("containerd") } as const;
 const podCgroup = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_1.slice";
 
 function runningPod(): StatsPod {

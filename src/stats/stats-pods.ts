@@ -2,12 +2,15 @@ import type { Pod } from "../api/pod.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { type CgroupDriver, cgroupPath, podCgroup } from "../resources/cgroup-names.ts";
 import { qosClass } from "../resources/qos.ts";
+import type { RuntimeWays } from "./runtime-ways.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
 
 /** A running container as statistics need it. */
 export interface StatsContainer {
   readonly name: string;
   readonly id: string;
+  /** The runtime's name for it; cAdvisor's label `name`. */
+  readonly alias: string;
   readonly image: string;
   /** Wall clock ms. */
   readonly createdMs: number;
@@ -21,31 +24,40 @@ export interface StatsPod {
   /** Below the root of the hierarchies. */
   readonly cgroup: string;
   readonly sandboxId: string;
+  readonly sandboxAlias: string;
+  /** As what container the sandbox counts; empty: as none. */
+  readonly sandboxContainer: string;
   /** When its sandbox was made, wall clock ms. */
   readonly createdMs: number;
   readonly containers: readonly StatsContainer[];
 }
 
-export interface CgroupNaming {
+export interface StatsNaming {
   readonly cgroupRoot: string;
   readonly cgroupDriver: CgroupDriver;
+  readonly runtime: RuntimeWays;
 }
 
 /** What of a pod is measured: what runs of its newest sandbox. Undefined while nothing does, as upstream. Pure. */
-export function statsPod(pod: Pod, observed: PodStatus, naming: CgroupNaming): StatsPod | undefined {
+export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): StatsPod | undefined {
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
   const running = observed.containers.filter(({ state }) => state === "running");
   if (sandbox === undefined || running.length === 0) return undefined;
   const { namespace, name, uid } = pod.metadata;
+  const ref = { namespace, name, uid };
+  const { sandboxContainer, nameOf } = naming.runtime;
   return {
-    ref: { namespace, name, uid },
+    ref,
     pod,
     cgroup: cgroupPath(podCgroup(naming.cgroupRoot, qosClass(pod), uid), naming.cgroupDriver),
     sandboxId: sandbox.id,
+    sandboxAlias: nameOf(sandbox.id, sandboxContainer, ref, sandbox.attempt),
+    sandboxContainer,
     createdMs: milliseconds(sandbox.createdAt),
     containers: running.map((container) => ({
       name: container.name,
       id: container.id,
+      alias: nameOf(container.id, container.name, ref, container.restartCount),
       image: container.image,
       createdMs: milliseconds(container.createdAt),
       startedMs: milliseconds(container.startedAt),

@@ -6,6 +6,7 @@ import type { FilesystemUsage } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
 import type { FileSystemUsage, StatsFiles, TreeUsage } from "../ports/stats-files.ts";
 import { podLogDirectory } from "../runtime/log-paths.ts";
+import type { RuntimeWays } from "./runtime-ways.ts";
 import type { StatsPod } from "./stats-pods.ts";
 import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.ts";
 import { fsStats } from "./summary.ts";
@@ -20,6 +21,7 @@ export interface StorageDependencies {
   readonly volumes: VolumeUsage;
   readonly rootDirectory: string;
   readonly podLogsRoot: string;
+  readonly runtime: Pick<RuntimeWays, "measuresImages">;
 }
 
 /** Runtimes measure writable layers this often, and answer from that in between. */
@@ -146,7 +148,7 @@ export class StorageStats {
 
   /** Never rejects: a runtime that does not tell leaves its figures out. */
   async #askRuntime(): Promise<RuntimeUsage> {
-    const { cri, clock, files, log } = this.#deps;
+    const { cri, clock, files, log, runtime } = this.#deps;
     const options = { timeoutMs: runtimeLimitMs, signal: this.#signal };
     const problems: string[] = [];
     const attempt = async <T>(call: Promise<T>): Promise<T | undefined> => {
@@ -155,9 +157,10 @@ export class StorageStats {
         return undefined;
       });
     };
-    const [containers, images] = await Promise.all([
+    const [containers, images, listed] = await Promise.all([
       attempt(cri.runtime.listContainerStats({}, options)),
       attempt(cri.images.imageFsInfo({}, options)),
+      runtime.measuresImages ? undefined : attempt(cri.images.listImages({}, options)),
     ]);
     const problem = problems.join("; ");
     if (problem !== this.#problem && problem !== "") {
@@ -170,9 +173,15 @@ export class StorageStats {
     }
     const whole = async (usage: FilesystemUsage | undefined): Promise<FsStats | undefined> =>
       usage && usageStats(usage, await files.fileSystem(usage.fsId?.mountpoint ?? ""), clock);
-    const imageFs = await whole(images?.imageFilesystems[0]);
+    const measured = await whole(images?.imageFilesystems[0]);
+    const imageFs = measured && listed ? { ...measured, usedBytes: totalSize(listed.images) } : measured;
     return { layers, imageFs, containerFs: (await whole(images?.containerFilesystems[0])) ?? imageFs };
   }
+}
+
+/** Layers that images share count for each. */
+function totalSize(images: readonly { readonly size: bigint }[]): number {
+  return Number(images.reduce((sum, { size }) => sum + size, 0n));
 }
 
 function usageStats(usage: FilesystemUsage, fileSystem: FileSystemUsage | undefined, clock: Clock): FsStats {

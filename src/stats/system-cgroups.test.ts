@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { RecordedStatsFiles } from "../../test/support/stats.ts";
 import type { CgroupLayout } from "../ports/stats-files.ts";
+import { runtimeWays } from "./runtime-ways.ts";
 import { SystemCgroups } from "./system-cgroups.ts";
 
 const processes = { ownPid: 7, list: async () => [] };
@@ -20,7 +21,7 @@ test("cgroups begin when they were made, which what is made in them later does n
     files.texts.set("/proc/stat", "btime 100\n").set("/proc/7/cgroup", "0::/own\n1:memory:/own\n");
     const system = new SystemCgroups(
       { clock: new ManualClock(0), files, processes },
-      { ...settings, runtimeName: "containerd", startedMs: 4000 },
+      { ...settings, runtimeProgram: "containerd", startedMs: 4000 },
     );
     const started = (await system.find()).map(({ name, startedMs }) => [name, startedMs]);
     assert.deepEqual(started, [
@@ -28,5 +29,26 @@ test("cgroups begin when they were made, which what is made in them later does n
       ["kubelet", 4000],
       ["misc", 3000],
     ]);
+  }
+});
+
+test("the runtime is found by its process, which is not always called as the runtime is", async () => {
+  for (const [runtime, program] of [
+    ["containerd", "containerd"],
+    ["cri-o", "crio"],
+    ["docker", "dockerd"],
+  ] as const) {
+    const files = new RecordedStatsFiles({ version: 2, root: "/cg" });
+    files.texts.set("/proc/9/cgroup", "0::/system.slice/runtime.service\n").set("/proc/stat", "btime 100\n");
+    const list = async () => [
+      { pid: 8, name: "conmon", arguments: [] },
+      { pid: 9, name: program, arguments: [] },
+    ];
+    const system = new SystemCgroups(
+      { clock: new ManualClock(0), files, processes: { ownPid: 7, list } },
+      { ...settings, runtimeProgram: runtimeWays(runtime).program, startedMs: 4000 },
+    );
+    const found = (await system.find()).find(({ name }) => name === "runtime");
+    assert.deepEqual([found?.pid, found?.cgroup], [9, "/system.slice/runtime.service"], runtime);
   }
 });

@@ -22,7 +22,7 @@ export interface SystemCgroupSettings {
   readonly misc: string | undefined;
   readonly pods: string;
   /** `containerd`: the program's name. */
-  readonly runtimeName: string;
+  readonly runtimeProgram: string;
   /** When podwright started, wall clock ms. */
   readonly startedMs: number;
 }
@@ -79,7 +79,7 @@ export class SystemCgroups {
   /** Undefined as well where several runtimes run: nobody can say which is ours. */
   async #runtimePid(): Promise<number | undefined> {
     const [first, ...others] = (await this.#deps.processes.list()).filter(
-      ({ name }) => name === this.#settings.runtimeName,
+      ({ name }) => name === this.#settings.runtimeProgram,
     );
     return others.length === 0 ? first?.pid : undefined;
   }
