@@ -1,22 +1,41 @@
 import { ExitCode } from "../base/errors.ts";
 import { printable } from "../journal/text.ts";
 import type { Check } from "../private-runtime/preflight/check.ts";
-import { preflight } from "../private-runtime/preflight/preflight.ts";
+import { preflight, preflightBesideRuntime } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/engine.ts";
+import { connectCri } from "../cri/client.ts";
 import type { CommandContext } from "./context.ts";
 import { findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
+import { checkRuntime } from "./runtime-check.ts";
 import type { Painter } from "./terminal.ts";
 
-/** `podwright doctor`: whether this machine can run pods, and how the engine is. Exit code 3 when something is not. */
-export async function doctorCommand(context: CommandContext, options: { readonly json?: true }): Promise<ExitCode> {
-  const { files, mounts, processes, layout, terminal } = context;
-  const { checks } = await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) });
+export interface DoctorOptions {
+  readonly json?: true;
+  readonly runtimeEndpoint?: string;
+}
+
+/**
+ * `podwright doctor`: whether this machine can run pods, in the runtime that is named, else in that of the engine, else
+ * in podwright's own; and how the engine is. Exit code 3 when something is not as it must be.
+ */
+export async function doctorCommand(context: CommandContext, options: DoctorOptions): Promise<ExitCode> {
+  const { layout, terminal } = context;
   const health = await findEngine(context);
+  const endpoint = options.runtimeEndpoint ?? health?.runtimeEndpoint ?? layout.containerd.endpoint;
+  const checks = await machineChecks(context, endpoint);
   const all = [...checks, ...(health === undefined ? [] : engineChecks(health))];
   if (options.json === true) terminal.print(JSON.stringify({ checks: all, engine: health ?? null }, undefined, 2));
   else terminal.print(doctorLines(all, health, layout.stateDirectory, terminal.paint).join("\n"));
   return all.some((check) => check.ok === "failed") ? ExitCode.environment : ExitCode.done;
+}
+
+async function machineChecks(context: CommandContext, endpoint: string): Promise<readonly Check[]> {
+  const { clock, files, mounts, processes, layout } = context;
+  const checked = { files, mounts, processes, layout, searchPath: searchPath(context) };
+  if (endpoint === layout.containerd.endpoint) return (await preflight(checked)).checks;
+  using cri = connectCri(endpoint);
+  return [...(await preflightBesideRuntime(checked)), ...(await checkRuntime(cri, clock, endpoint))];
 }
 
 function engineChecks(health: Health): Check[] {

@@ -3,6 +3,7 @@ import { Argument, Command, Option } from "commander";
 import type { CommandContext, StateOptions } from "./context.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { DebugOptions } from "./debug.ts";
+import type { DoctorOptions } from "./doctor.ts";
 import type { LogsOptions } from "./logs.ts";
 import { parseDuration, parseEndpoint, parsePort, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
@@ -90,12 +91,10 @@ const stateOption = (): Option => {
   );
 };
 const jsonOption = (): Option => new Option("--json", "print JSON for programs");
-const endpointOption = (): Option => {
-  return new Option(
-    "--runtime-endpoint <endpoint>",
-    "use this CRI runtime (unix://…) instead of a containerd of podwright's own",
-  ).argParser(parseEndpoint);
+const endpointOption = (what: string): Option => {
+  return new Option("--runtime-endpoint <endpoint>", what).argParser(parseEndpoint);
 };
+const otherRuntime = "use this CRI runtime (unix://…) instead of a containerd of podwright's own";
 const recordOption = (): Option => {
   return new Option("--record <file>", "record what is decided and from what, for 'podwright replay'");
 };
@@ -120,7 +119,7 @@ function addRun(define: Define): void {
     )
     .option("--keep", "leave the pods running on Ctrl-C, and keep those that have ended")
     .addOption(recordOption())
-    .addOption(endpointOption())
+    .addOption(endpointOption(otherRuntime))
     .addOption(stateOption())
     .addOption(jsonOption().implies({ detach: true }))
     .addHelpText(
@@ -342,9 +341,10 @@ function addDoctor(define: Define): void {
       "Checks this machine and the running engine, and names the remedy of what is wrong. Exit code 3 if any is.",
     )
     .addOption(jsonOption())
+    .addOption(endpointOption("judge this CRI runtime (unix://…)"))
     .addOption(stateOption())
     .action(
-      withContext<JsonOptions>(define, async (context, options) => {
+      withContext<DoctorOptions & StateOptions>(define, async (context, options) => {
         return (await import("./doctor.ts")).doctorCommand(context, options);
       }),
     );
@@ -374,7 +374,7 @@ function addEngine(define: Define): void {
     .requiredOption("--state-dir <dir>", "where podwright keeps its state")
     .option("--stay", "go on when the last pod is gone: for developing podwright")
     .addOption(recordOption())
-    .addOption(endpointOption())
+    .addOption(endpointOption(otherRuntime))
     .action(async (options: EngineOptions) => {
       define.setExitCode(await (await import("./engine.ts")).runEngine(options));
     });

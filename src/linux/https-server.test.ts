@@ -8,7 +8,7 @@ import { Agent, createServer as createTlsServer, request as httpsRequest, type R
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { describe, test } from "node:test";
-import { text } from "node:stream/consumers";
+import { text as textOf } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { CertificateAuthority, type Credentials, selfSignedCertificate } from "./certificates.ts";
@@ -308,7 +308,7 @@ describe("an upgrade", () => {
     const stream = await askForUpgrade(first, "/exec/a/b/c");
     assert.ok(!("status" in stream), JSON.stringify(stream));
     stream.end("hello, ");
-    assert.equal(await text(stream), "hello, bye");
+    assert.equal(await textOf(stream), "hello, bye");
     using stranger = await streamingServer(echo, serving);
     await using second = await start(forwardTo(stranger.url));
     const refused = await askForUpgrade(second, "/exec/a/b/c");

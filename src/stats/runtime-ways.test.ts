@@ -20,7 +20,7 @@ async function labels(runtimeName: string): Promise<Record<string, string>[]> {
   );
   const naming = { cgroupRoot: "/", cgroupDriver: "systemd", runtime: runtimeWays(runtimeName) } as const;
   const pod = statsPod(testPod(), status, naming);
-  assert.ok(pod !== undefined && pod.containers[0] !== undefined);
+  assert.ok(pod?.containers[0]);
   const sample = { timeMs: 0, pids: [] };
   const machine = { sample, bootedMs: 0, swapTotalBytes: 0, swapFreeBytes: 0, network: undefined };
   const node = {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Blame } from "../../src/journal/blame.ts";
 import type { Plan } from "../../src/server/engine.ts";
 import { CommandBench, withEngine } from "../support/command.ts";
+import { CriServer } from "../support/cri-server.ts";
 import { containerView, podView } from "../support/pod-views.ts";
 
 test("ps lists pods as a table and as JSON", async () => {
@@ -183,6 +184,29 @@ test("logs -f goes on while an engine that was started again may list less than 
     await command.prints(/two/);
     engine.knowsAllPods = true;
     assert.deepEqual(await command.ended, { exitCode: 0, stdout: "one\ntwo\n", stderr: "" });
+  });
+});
+
+test("doctor judges the runtime that is named, else that of the engine", async () => {
+  const version = { runtimeName: "cri-o", runtimeVersion: "1.37.0", runtimeApiVersion: "v1" };
+  const conditions = [
+    { type: "RuntimeReady", status: true },
+    { type: "NetworkReady", status: true },
+  ];
+  await using runtime = await new CriServer({
+    runtime: { version: () => version, status: () => ({ status: { conditions } }) },
+  }).start();
+  await withEngine({}, async (bench, engine) => {
+    engine.runtimeEndpoint = runtime.endpoint;
+    const named = `runtime +cri-o 1\\.37\\.0 at ${runtime.endpoint}`;
+    const beside = await bench.run(["doctor"]);
+    assert.match(beside.stdout, new RegExp(named));
+    assert.doesNotMatch(beside.stdout, /programs|iptables|overlayfs/);
+    const gone = await bench.run(["doctor", "--json", "--runtime-endpoint", "unix:///run/podwright-none.sock"]);
+    assert.equal(gone.exitCode, 3);
+    const { checks } = JSON.parse(gone.stdout) as { checks: { name: string; ok: string; detail: string }[] };
+    const found = checks.find(({ name }) => name === "runtime");
+    assert.match(`${found?.ok} ${found?.detail}`, /^failed nothing to use at unix:\/\/\/run\/podwright-none\.sock: /);
   });
 });
 

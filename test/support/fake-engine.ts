@@ -34,6 +34,7 @@ export class FakeEngine implements Engine {
   readonly debugs: DebugRequest[] = [];
   readonly journal: JournalEntry[] = [];
   knowsAllPods = true;
+  runtimeEndpoint = "unix:///fake.sock";
   /** When a pod shows a debug container that was added to it, and how. */
   debugged: { readonly afterMs: number; readonly view: Partial<ContainerView> } = { afterMs: 0, view: {} };
   readonly #followers = new Set<() => void>();
@@ -50,7 +51,7 @@ export class FakeEngine implements Engine {
       version: "0.0.0",
       pid: process.pid,
       runtime: "fake 1.0",
-      runtimeEndpoint: "unix:///fake.sock",
+      runtimeEndpoint: this.runtimeEndpoint,
       startedAt: 0,
       journalSeq: this.journal.length,
       knowsAllPods: this.knowsAllPods,

@@ -7,7 +7,7 @@ import type { CommandResult } from "../../ports/processes.ts";
 import { runtimeLayout } from "../layout.ts";
 import { FakeFiles, FakeMounts, FakeProcesses } from "../testing.ts";
 import type { Check, CheckContext } from "./check.ts";
-import { preflight, requireReady } from "./preflight.ts";
+import { preflight, preflightBesideRuntime, requireReady } from "./preflight.ts";
 
 const allCapabilities = "000001ffffffffff";
 const withoutSysResource = "000001fffeffffff";
@@ -86,6 +86,16 @@ test("a fit machine passes every check in order and tells its facts", async () =
   assert.equal(facts?.mayLowerOomScore, true);
   assert.equal(facts?.openForwarding, false);
   assert.equal(facts?.programs.runc, "/usr/sbin/runc");
+});
+
+test("beside somebody else's runtime nothing is looked for that only a containerd of podwright's own needs", async () => {
+  const { files, context } = machine();
+  for (const name of ["containerd", "ctr", "catatonit", "busybox"]) await files.remove(`/usr/bin/${name}`);
+  assert.deepEqual(
+    (await preflightBesideRuntime(context())).map(({ name, ok }) => `${name}: ${ok}`),
+    ["platform: ok", "user: ok", "capabilities: ok", "control groups: ok", "state directory: ok", "disk space: ok"],
+  );
+  assert.equal((await outcome(context(), "programs"))?.ok, "failed");
 });
 
 test("what is not Linux is told so and nothing else", async () => {

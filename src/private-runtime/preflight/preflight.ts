@@ -18,17 +18,40 @@ export interface Preflight {
   readonly facts: MachineFacts | undefined;
 }
 
+/** Makes a check and takes its finding; false when it has failed. */
+type Add = (name: string, check: () => Check | Promise<Check>) => Promise<boolean>;
+
+function into(checks: Check[]): Add {
+  return async (name, check) => {
+    const result = await settle(name, check);
+    checks.push(result);
+    return result.ok !== "failed";
+  };
+}
+
+/** What podwright needs of the machine where the pods run in somebody else's runtime. As {@link preflight}. */
+export async function preflightBesideRuntime(context: CheckContext): Promise<readonly Check[]> {
+  const checks: Check[] = [];
+  const add = into(checks);
+  const status = await readOwnStatus(context);
+  await add("platform", () => checkPlatform(status));
+  if (status === undefined) return checks;
+  const isRoot = await add("user", () => checkRoot(status));
+  const isAble = isRoot && (await add("capabilities", () => checkCapabilities(status)));
+  await add("control groups", () => checkCgroups(context));
+  if (isAble && (await add("state directory", () => checkStateDirectory(context)))) {
+    await add("disk space", () => checkDisk(context));
+  }
+  return checks;
+}
+
 /**
  * Looks whether this machine can run pods, before anything is started. Changes nothing but for creating the state
  * directory. A check whose outcome follows from an earlier failure is left out, so that each cause is told once.
  */
 export async function preflight(context: CheckContext): Promise<Preflight> {
   const checks: Check[] = [];
-  const add = async (name: string, check: () => Check | Promise<Check>): Promise<boolean> => {
-    const result = await settle(name, check);
-    checks.push(result);
-    return result.ok !== "failed";
-  };
+  const add = into(checks);
   const status = await readOwnStatus(context);
   await add("platform", () => checkPlatform(status));
   if (status === undefined) return { checks, facts: undefined };

@@ -1,0 +1,40 @@
+import { withDeadline } from "../base/deadline.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Cri } from "../ports/cri.ts";
+import { type Check, failed, oneLine, passed } from "../private-runtime/preflight/check.ts";
+import { discoverRuntime, type RuntimeInfo } from "../runtime-service/features.ts";
+
+const answerLimitMs = 5000;
+
+/** Whether somebody else's container runtime answers, and says of itself that it can run pods. */
+export async function checkRuntime(cri: Cri, clock: Clock, endpoint: string): Promise<Check[]> {
+  let runtime: RuntimeInfo;
+  try {
+    runtime = await withDeadline(clock, "the runtime's answer", answerLimitMs, undefined, (signal) => {
+      return discoverRuntime(cri, signal);
+    });
+  } catch (error) {
+    const remedy = "start it, and see that --runtime-endpoint names its socket";
+    return [failed("runtime", `nothing to use at ${endpoint}: ${oneLine(errorMessage(error))}`, remedy)];
+  }
+  const name = `${runtime.name} ${runtime.version}`;
+  return [
+    runtime.runtimeReady
+      ? passed("runtime", `${name} at ${endpoint}`)
+      : failed("runtime", `${name} is not ready: ${reason(runtime, "RuntimeReady")}`, "see the runtime's log"),
+    runtime.networkReady
+      ? passed("pod network", "ready")
+      : failed(
+          "pod network",
+          `not ready: ${reason(runtime, "NetworkReady")}`,
+          "install the cluster's network plugin, or put a CNI configuration where the runtime looks (/etc/cni/net.d)",
+        ),
+  ];
+}
+
+function reason({ conditions }: RuntimeInfo, type: string): string {
+  const condition = conditions.find((each) => each.type === type);
+  const words = [condition?.reason, condition?.message].filter(Boolean).join(": ");
+  return words === "" ? "it says nothing of why" : oneLine(words);
+}
