@@ -49,6 +49,12 @@ export class Quantity {
     return clampInt64(divideAwayFromZero(this.nanos, nanosPerUnit / 1000n));
   }
 
+  /** This, or where it is finer the next thousandth away from zero: as fine as the API has it. */
+  inThousandths(): Quantity {
+    const step = nanosPerUnit / 1000n;
+    return this.nanos % step === 0n ? this : new Quantity(divideAwayFromZero(this.nanos, step) * step, this.format);
+  }
+
   get isZero(): boolean {
     return this.nanos === 0n;
   }

@@ -128,3 +128,22 @@ test("a negative grace is the shortest", () => {
   assert.equal(defaulted("{terminationGracePeriodSeconds: -1, containers: []}").terminationGracePeriodSeconds, 1);
   assert.equal(defaulted("{terminationGracePeriodSeconds: 0, containers: []}").terminationGracePeriodSeconds, 0);
 });
+
+test("amounts are as fine as the API has them: thousandths, rounded up", () => {
+  // Recorded from Kubernetes 1.36.2's own defaulting.
+  const recorded = {
+    "0.1m": "1m",
+    "1.0005": "1001m",
+    "100u": "1m",
+    "1n": "1m",
+    "1e-7": "1e-3",
+    "1500u": "2m",
+  };
+  for (const [written, amount] of Object.entries(recorded)) {
+    const resources = `resources: {limits: {memory: '${written}'}}`;
+    const spec = defaulted(`{${resources}, overhead: {cpu: '${written}'}, containers: [{name: c, ${resources}}]}`);
+    const both = { limits: { memory: amount }, requests: { memory: amount } };
+    assert.deepEqual(spec.containers[0]?.resources, both);
+    assert.deepEqual([spec.resources?.limits, spec.overhead], [{ memory: amount }, { cpu: amount }]);
+  }
+});

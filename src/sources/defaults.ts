@@ -2,7 +2,7 @@ import type { Container, EphemeralContainer, ResourceRequirements } from "../api
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import type { EnvVarSource, HttpGetAction, Volume } from "../api/volume.ts";
 import { containerLimits, containerRequests, isSupportedPodResource } from "../resources/pod-totals.ts";
-import { QuantityError } from "../resources/quantity.ts";
+import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 
 type ContainerFields = Partial<Container>;
 type Probe = NonNullable<Container["livenessProbe"]>;
@@ -18,7 +18,43 @@ export function withDefaults(pod: PodManifest): PodManifest {
 }
 
 function defaultSpec(spec: PodSpec): PodSpec {
-  return withPodResources(defaultFields(spec));
+  return withPodResources(defaultFields(inThousandths(spec)));
+}
+
+type Amounts = NonNullable<ResourceRequirements["limits"]>;
+
+/** Quantities that are finer than thousandths rounded up, wherever they are amounts of a resource. */
+function inThousandths(spec: PodSpec): PodSpec {
+  const whole = <C extends { resources?: ResourceRequirements | undefined }>(part: C): C => {
+    const { limits, requests } = part.resources ?? {};
+    if (limits === undefined && requests === undefined) return part;
+    const rounded = {
+      ...(limits && { limits: roundedUp(limits) }),
+      ...(requests && { requests: roundedUp(requests) }),
+    };
+    return { ...part, resources: { ...part.resources, ...rounded } };
+  };
+  return {
+    ...whole(spec),
+    ...(spec.overhead && { overhead: roundedUp(spec.overhead) }),
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(whole) }),
+    containers: spec.containers.map(whole),
+  };
+}
+
+function roundedUp(amounts: Amounts): Amounts {
+  const entries = Object.entries(amounts).map(([name, written]): [string, string | number] => {
+    try {
+      const amount = parseQuantity(written);
+      const rounded = amount.inThousandths();
+      return [name, rounded === amount ? written : rounded.toString()];
+    } catch (error) {
+      // Validation says which quantity is none.
+      if (error instanceof QuantityError) return [name, written];
+      throw error;
+    }
+  });
+  return Object.fromEntries(entries);
 }
 
 function defaultFields(spec: PodSpec): PodSpec {
