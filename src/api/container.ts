@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { IntOrString, optionalChoice, OptionalText, Quantity } from "./meta.ts";
+import { Int32, IntOrString, optionalChoice, OptionalText, Quantity } from "./meta.ts";
 import { EnvVarSource, HttpGetAction, VolumeMount } from "./volume.ts";
 
 export const ResourceRequirements = z.strictObject({
@@ -10,8 +10,8 @@ export const ResourceRequirements = z.strictObject({
 
 export const ContainerPort = z.strictObject({
   name: OptionalText,
-  hostPort: z.int().optional(),
-  containerPort: z.int(),
+  hostPort: Int32.optional(),
+  containerPort: Int32,
   protocol: optionalChoice(["TCP", "UDP", "SCTP"]),
   hostIP: OptionalText,
 });
@@ -49,12 +49,12 @@ const Probe = z.strictObject({
   exec: ExecAction.optional(),
   httpGet: HttpGetAction.optional(),
   tcpSocket: TcpSocketAction.optional(),
-  grpc: z.strictObject({ port: z.int(), service: z.string().optional() }).optional(),
-  initialDelaySeconds: z.int().optional(),
-  timeoutSeconds: z.int().optional(),
-  periodSeconds: z.int().optional(),
-  successThreshold: z.int().optional(),
-  failureThreshold: z.int().optional(),
+  grpc: z.strictObject({ port: Int32, service: z.string().optional() }).optional(),
+  initialDelaySeconds: Int32.optional(),
+  timeoutSeconds: Int32.optional(),
+  periodSeconds: Int32.optional(),
+  successThreshold: Int32.optional(),
+  failureThreshold: Int32.optional(),
   terminationGracePeriodSeconds: z.int().optional(),
 });
 
@@ -91,7 +91,7 @@ const SecurityContext = z.strictObject({
 
 const ContainerRestartRule = z.strictObject({
   action: z.string(),
-  exitCodes: z.strictObject({ operator: z.string(), values: z.array(z.int()).optional() }).optional(),
+  exitCodes: z.strictObject({ operator: z.string(), values: z.array(Int32).optional() }).optional(),
 });
 
 /** corev1.Container. */

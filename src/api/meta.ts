@@ -14,8 +14,13 @@ export function optionalChoice<const T extends string>(texts: readonly T[]): z.Z
   return z.preprocess(orNothing, z.enum(texts).optional()).optional();
 }
 
+const mostInt32 = 2 ** 31 - 1;
+/** A whole number of 32 bits. */
+export const Int32 = z.int().refine((value) => value >= -mostInt32 - 1 && value <= mostInt32, {
+  error: `the number does not fit int32: ${-mostInt32 - 1} to ${mostInt32}`,
+});
 /** Kubernetes' IntOrString. */
-export const IntOrString = z.union([z.int(), z.string()]);
+export const IntOrString = z.union([Int32, z.string()]);
 /** Space that Go's JSON leaves as it is and its TrimSpace takes off. */
 const space = "[ \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]+";
 const surroundingSpace = new RegExp(`^${space}|${space}$`, "gu");

@@ -7,7 +7,7 @@ import {
   SELinuxOptions,
   WindowsOptions,
 } from "./container.ts";
-import { ObjectMeta, optionalChoice, OptionalText, Quantity, StringMap } from "./meta.ts";
+import { Int32, ObjectMeta, optionalChoice, OptionalText, Quantity, StringMap } from "./meta.ts";
 import { Affinity, SchedulingGate, SchedulingGroup, TopologySpreadConstraint } from "./scheduling.ts";
 import { Volume } from "./volume.ts";
 
@@ -76,7 +76,7 @@ export const PodSpec = z.strictObject({
   tolerations: z.array(Toleration).optional(),
   hostAliases: z.array(z.strictObject({ ip: z.string(), hostnames: z.array(z.string()).optional() })).optional(),
   priorityClassName: OptionalText,
-  priority: z.int().optional(),
+  priority: Int32.optional(),
   preemptionPolicy: z.string().optional(),
   readinessGates: z.array(z.strictObject({ conditionType: z.string() })).optional(),
   runtimeClassName: z.string().optional(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LabelSelector, OptionalText } from "./meta.ts";
+import { Int32, LabelSelector, OptionalText } from "./meta.ts";
 
 /** What of a pod's spec only a scheduler decides by; of it the node reads the required node affinity. */
 
@@ -19,7 +19,7 @@ const NodeAffinity = z.strictObject({
     .strictObject({ nodeSelectorTerms: z.array(NodeSelectorTerm).optional() })
     .optional(),
   preferredDuringSchedulingIgnoredDuringExecution: z
-    .array(z.strictObject({ weight: z.int().default(0), preference: NodeSelectorTerm.default({}) }))
+    .array(z.strictObject({ weight: Int32.default(0), preference: NodeSelectorTerm.default({}) }))
     .optional(),
 });
 
@@ -35,7 +35,7 @@ const PodAffinityTerm = z.strictObject({
 const PodAffinity = z.strictObject({
   requiredDuringSchedulingIgnoredDuringExecution: z.array(PodAffinityTerm).optional(),
   preferredDuringSchedulingIgnoredDuringExecution: z
-    .array(z.strictObject({ weight: z.int().default(0), podAffinityTerm: PodAffinityTerm.default({}) }))
+    .array(z.strictObject({ weight: Int32.default(0), podAffinityTerm: PodAffinityTerm.default({}) }))
     .optional(),
 });
 
@@ -46,11 +46,11 @@ export const Affinity = z.strictObject({
 });
 
 export const TopologySpreadConstraint = z.strictObject({
-  maxSkew: z.int().default(0),
+  maxSkew: Int32.default(0),
   topologyKey: OptionalText,
   whenUnsatisfiable: OptionalText,
   labelSelector: LabelSelector.optional(),
-  minDomains: z.int().optional(),
+  minDomains: Int32.optional(),
   nodeAffinityPolicy: z.string().optional(),
   nodeTaintsPolicy: z.string().optional(),
   matchLabelKeys: z.array(z.string()).optional(),

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { IntOrString, LabelSelector, ObjectMeta, OptionalText, Quantity, StringMap } from "./meta.ts";
+import { Int32, IntOrString, LabelSelector, ObjectMeta, OptionalText, Quantity, StringMap } from "./meta.ts";
 
 const LocalObjectReference = z.strictObject({ name: OptionalText });
-const KeyToPath = z.strictObject({ key: z.string(), path: z.string(), mode: z.int().optional() });
+const KeyToPath = z.strictObject({ key: z.string(), path: z.string(), mode: Int32.optional() });
 
 const ObjectFieldSelector = z.strictObject({ apiVersion: OptionalText, fieldPath: z.string() });
 export const ResourceFieldSelector = z.strictObject({
@@ -15,7 +15,7 @@ const DownwardAPIFile = z.strictObject({
   path: z.string(),
   fieldRef: ObjectFieldSelector.optional(),
   resourceFieldRef: ResourceFieldSelector.optional(),
-  mode: z.int().optional(),
+  mode: Int32.optional(),
 });
 
 const ConfigMapSource = {
@@ -44,7 +44,7 @@ const VolumeProjection = z.strictObject({
     .strictObject({
       signerName: z.string(),
       keyType: z.string(),
-      maxExpirationSeconds: z.int().optional(),
+      maxExpirationSeconds: Int32.optional(),
       credentialBundlePath: OptionalText,
       keyPath: OptionalText,
       certificateChainPath: OptionalText,
@@ -66,20 +66,18 @@ export const Volume = z.strictObject({
   name: z.string(),
   emptyDir: z.strictObject({ medium: OptionalText, sizeLimit: Quantity.optional() }).optional(),
   hostPath: z.strictObject({ path: z.string(), type: OptionalText }).optional(),
-  configMap: z.strictObject({ ...ConfigMapSource, defaultMode: z.int().optional() }).optional(),
+  configMap: z.strictObject({ ...ConfigMapSource, defaultMode: Int32.optional() }).optional(),
   secret: z
     .strictObject({
       secretName: OptionalText,
       items: z.array(KeyToPath).optional(),
-      defaultMode: z.int().optional(),
+      defaultMode: Int32.optional(),
       optional: z.boolean().optional(),
     })
     .optional(),
-  downwardAPI: z
-    .strictObject({ items: z.array(DownwardAPIFile).optional(), defaultMode: z.int().optional() })
-    .optional(),
+  downwardAPI: z.strictObject({ items: z.array(DownwardAPIFile).optional(), defaultMode: Int32.optional() }).optional(),
   projected: z
-    .strictObject({ sources: z.array(VolumeProjection).optional(), defaultMode: z.int().optional() })
+    .strictObject({ sources: z.array(VolumeProjection).optional(), defaultMode: Int32.optional() })
     .optional(),
   image: z.strictObject({ reference: OptionalText, pullPolicy: OptionalText }).optional(),
   persistentVolumeClaim: z.strictObject({ claimName: z.string(), readOnly: z.boolean().optional() }).optional(),

@@ -33,6 +33,7 @@ export function kubeconfigText(address: ClusterAddress, pairPath: string): strin
       kind: "Config",
       users: [{ name: "default-auth", user: { "client-certificate": pairPath, "client-key": pairPath } }],
     },
-    { lineWidth: 0, indentSeq: false },
+    // What reads it takes YAML 1.1: `yes` and `0o7` need quotes.
+    { version: "1.1", lineWidth: 0, indentSeq: false },
   );
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { type CredentialProvider, providerApi } from "../images/credential-provider.ts";
 import { qualifiedNameProblem } from "../sources/formats.ts";
+import { goValues } from "../sources/go-values.ts";
 import { parseDocuments } from "../sources/yaml-documents.ts";
 import { parseGoDuration } from "./go-duration.ts";
 
@@ -65,7 +66,7 @@ function decodeFile({ path, bytes }: ProviderFile): Provider[] {
   if (error !== undefined) throw failed(error.message);
   const [document] = documents;
   if (document === undefined || documents.length > 1) throw failed("it is not one CredentialProviderConfig");
-  const result = Config.safeParse(document.value);
+  const result = Config.safeParse(goValues(Config, document.value));
   if (!result.success) {
     // What is wrong is named by its field: values of env may be secrets.
     const issues = result.error.issues.map((issue) => {

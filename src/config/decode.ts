@@ -1,9 +1,10 @@
 import { ZodError } from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { goValues } from "../sources/go-values.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../sources/manifest-error.ts";
 import { describeSchemaErrors, typeName } from "../sources/schema-errors.ts";
 import { parseDocuments } from "../sources/yaml-documents.ts";
-import { isJsonMap, withoutNulls, withoutPath, type JsonMap } from "./json.ts";
+import { isJsonMap, withoutPath, type JsonMap } from "./json.ts";
 import { kubeletConfigurationSchema, type PartialConfiguration } from "./schema.ts";
 
 const apiVersion = "kubelet.config.k8s.io/v1beta1";
@@ -27,8 +28,9 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const warnings: string[] = [];
   const { value, origin } = onlyDocument(bytes, file, warnings);
   checkType(value, origin);
-  const patch = withoutType(value);
-  const stripped = withoutNulls(patch);
+  const given = withoutType(value);
+  const stripped = goValues(kubeletConfigurationSchema, given);
+  const patch = goValues(kubeletConfigurationSchema, given, { keepNulls: true }) as JsonMap;
   const result = kubeletConfigurationSchema.safeParse(stripped);
   if (result.success) return { configuration: result.data, patch, warnings };
 
@@ -44,7 +46,7 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
   // Unknown fields of items of lists stay; whoever reads the items does not look at them.
   const known = paths.reduce(withoutPath, patch);
-  return { configuration: lenient(withoutNulls(known)), patch: known, warnings };
+  return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings };
 }
 
 /** A value that fits the schema but for unknown fields. */
@@ -64,7 +66,7 @@ function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { va
     throw new PodwrightError(ExitCode.badInput, `${file}: is not UTF-8 text`, { cause: error });
   }
   const onRepeatedKey = (problem: ManifestError): void => void warnings.push(problem.message);
-  const { documents, errors } = parseDocuments(text, file, { keepNulls: true, onRepeatedKey });
+  const { documents, errors } = parseDocuments(text, file, { onRepeatedKey });
   if (errors.length > 0) throw badInput(errors);
   const [document, ...others] = documents;
   // No configuration is an error: a file that was cut off must not mean the defaults.

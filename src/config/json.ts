@@ -6,14 +6,6 @@ export function isJsonMap(value: unknown): value is JsonMap {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value without the nulls of its maps: in Go's JSON they leave a field unset. */
-export function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isJsonMap(value)) return value;
-  const entries = Object.entries(value).filter(([, field]) => field !== null);
-  return Object.fromEntries(entries.map(([name, field]) => [name, withoutNulls(field)]));
-}
-
 /** JSON merge patch (RFC 7386): maps merge, null removes, anything else replaces. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonMap(patch)) return patch;

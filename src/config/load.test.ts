@@ -199,17 +199,25 @@ test("unknown and repeated fields are warnings with their place, wrong types are
   });
 });
 
+test("null in a list is an empty text, and what is no number stays a text", async () => {
+  const { configuration } = await loadText(
+    "tlsCipherSuites: [null, ~]\nproviderID: e2\nfailSwapOn: off\nmaxPods: 0o17",
+  );
+  const { tlsCipherSuites, providerID, failSwapOn, maxPods } = configuration;
+  assert.deepEqual([tlsCipherSuites, providerID, failSwapOn, maxPods], [["", ""], "e2", false, 15]);
+});
+
 test("numbers have to fit their type; of 64 bits every one is taken", async () => {
   const { configuration } = await loadText("podPidsLimit: 9223372036854775807\nmaxOpenFiles: 9223372036854775807");
-  assert.equal(configuration.podPidsLimit, 2 ** 63);
+  assert.equal(configuration.podPidsLimit, Number.MAX_SAFE_INTEGER);
   assert.equal(kubeletSettings(configuration).podPidsLimit, 4_194_304, "the kernel takes no more");
   await assert.rejects(loadText("maxPods: 3000000000\nport: -2147483649\npodPidsLimit: 1.5\nmaxOpenFiles: 1e40"), {
     exitCode: 2,
     message: [
       "/etc/kubelet.yaml:3:1: maxPods: the number does not fit int32: -2147483648 to 2147483647",
       "/etc/kubelet.yaml:4:1: port: the number does not fit int32: -2147483648 to 2147483647",
-      "/etc/kubelet.yaml:5:1: podPidsLimit: expected a whole number of 64 bits",
-      "/etc/kubelet.yaml:6:1: maxOpenFiles: expected a whole number of 64 bits",
+      "/etc/kubelet.yaml:5:1: podPidsLimit: expected a whole number, got a number with a fraction",
+      "/etc/kubelet.yaml:6:1: maxOpenFiles: the number does not fit 64 bits",
     ].join("\n"),
   });
 });

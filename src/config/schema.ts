@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Int32 } from "../api/meta.ts";
 import { parseGoDuration } from "./go-duration.ts";
 
 /**
@@ -8,15 +9,6 @@ import { parseGoDuration } from "./go-duration.ts";
 
 const text = z.string();
 const flag = z.boolean();
-const mostInt32 = 2 ** 31 - 1;
-/** Of 32 bits. */
-const whole = z.int().refine((value) => value >= -mostInt32 - 1 && value <= mostInt32, {
-  error: `the number does not fit int32: ${-mostInt32 - 1} to ${mostInt32}`,
-});
-/** Of 64 bits; beyond what a number says exactly, the nearest that it can. */
-const long = z.number().refine((value) => Number.isInteger(value) && Math.abs(value) <= 2 ** 63, {
-  error: "expected a whole number of 64 bits",
-});
 const texts = z.array(text);
 const textMap = z.record(text, text);
 const isDuration = (value: string): boolean => parseGoDuration(value) !== undefined;
@@ -49,8 +41,8 @@ const logging = z.strictObject({
     .union([text, z.number()])
     .refine((value) => value !== "", noDuration)
     .optional(),
-  verbosity: whole.optional(),
-  vmodule: z.array(z.strictObject({ filePattern: text, verbosity: whole })).optional(),
+  verbosity: Int32.optional(),
+  vmodule: z.array(z.strictObject({ filePattern: text, verbosity: Int32 })).optional(),
   options: z.strictObject({ text: outputRouting.optional(), json: outputRouting.optional() }).optional(),
 });
 
@@ -71,38 +63,38 @@ export const kubeletConfigurationSchema = z.strictObject({
   staticPodURL: text.optional(),
   staticPodURLHeader: z.record(text, texts).optional(),
   address: text.optional(),
-  port: whole.optional(),
-  readOnlyPort: whole.optional(),
+  port: Int32.optional(),
+  readOnlyPort: Int32.optional(),
   tlsCertFile: text.optional(),
   tlsPrivateKeyFile: text.optional(),
   tlsCipherSuites: texts.optional(),
-  tlsCurvePreferences: z.array(whole).optional(),
+  tlsCurvePreferences: z.array(Int32).optional(),
   tlsMinVersion: text.optional(),
   rotateCertificates: flag.optional(),
   serverTLSBootstrap: flag.optional(),
   authentication: authentication.optional(),
   authorization: authorization.optional(),
-  registryPullQPS: whole.optional(),
-  registryBurst: whole.optional(),
+  registryPullQPS: Int32.optional(),
+  registryBurst: Int32.optional(),
   imagePullCredentialsVerificationPolicy: text.optional(),
   preloadedImagesVerificationAllowlist: texts.optional(),
-  eventRecordQPS: whole.optional(),
-  eventBurst: whole.optional(),
+  eventRecordQPS: Int32.optional(),
+  eventBurst: Int32.optional(),
   enableDebuggingHandlers: flag.optional(),
   enableContentionProfiling: flag.optional(),
-  healthzPort: whole.optional(),
+  healthzPort: Int32.optional(),
   healthzBindAddress: text.optional(),
-  oomScoreAdj: whole.optional(),
+  oomScoreAdj: Int32.optional(),
   clusterDomain: text.optional(),
   clusterDNS: texts.optional(),
   streamingConnectionIdleTimeout: duration.optional(),
   nodeStatusUpdateFrequency: duration.optional(),
   nodeStatusReportFrequency: duration.optional(),
-  nodeLeaseDurationSeconds: whole.optional(),
+  nodeLeaseDurationSeconds: Int32.optional(),
   imageMinimumGCAge: duration.optional(),
   imageMaximumGCAge: duration.optional(),
-  imageGCHighThresholdPercent: whole.optional(),
-  imageGCLowThresholdPercent: whole.optional(),
+  imageGCHighThresholdPercent: Int32.optional(),
+  imageGCLowThresholdPercent: Int32.optional(),
   volumeStatsAggPeriod: duration.optional(),
   kubeletCgroups: text.optional(),
   systemCgroups: text.optional(),
@@ -120,39 +112,39 @@ export const kubeletConfigurationSchema = z.strictObject({
   qosReserved: textMap.optional(),
   runtimeRequestTimeout: duration.optional(),
   hairpinMode: text.optional(),
-  maxPods: whole.optional(),
+  maxPods: Int32.optional(),
   podCIDR: text.optional(),
-  podPidsLimit: long.optional(),
+  podPidsLimit: z.int().optional(),
   resolvConf: text.optional(),
   runOnce: flag.optional(),
   cpuCFSQuota: flag.optional(),
   cpuCFSQuotaPeriod: duration.optional(),
-  nodeStatusMaxImages: whole.optional(),
-  maxOpenFiles: long.optional(),
+  nodeStatusMaxImages: Int32.optional(),
+  maxOpenFiles: z.int().optional(),
   contentType: text.optional(),
-  kubeAPIQPS: whole.optional(),
-  kubeAPIBurst: whole.optional(),
+  kubeAPIQPS: Int32.optional(),
+  kubeAPIBurst: Int32.optional(),
   serializeImagePulls: flag.optional(),
-  maxParallelImagePulls: whole.optional(),
+  maxParallelImagePulls: Int32.optional(),
   evictionHard: textMap.optional(),
   evictionSoft: textMap.optional(),
   evictionSoftGracePeriod: textMap.optional(),
   evictionPressureTransitionPeriod: duration.optional(),
-  evictionMaxPodGracePeriod: whole.optional(),
+  evictionMaxPodGracePeriod: Int32.optional(),
   evictionMinimumReclaim: textMap.optional(),
   mergeDefaultEvictionSettings: flag.optional(),
-  podsPerCore: whole.optional(),
+  podsPerCore: Int32.optional(),
   enableControllerAttachDetach: flag.optional(),
   protectKernelDefaults: flag.optional(),
   makeIPTablesUtilChains: flag.optional(),
-  iptablesMasqueradeBit: whole.optional(),
-  iptablesDropBit: whole.optional(),
+  iptablesMasqueradeBit: Int32.optional(),
+  iptablesDropBit: Int32.optional(),
   featureGates: z.record(text, flag).optional(),
   failSwapOn: flag.optional(),
   memorySwap: z.strictObject({ swapBehavior: text.optional() }).optional(),
   containerLogMaxSize: text.optional(),
-  containerLogMaxFiles: whole.optional(),
-  containerLogMaxWorkers: whole.optional(),
+  containerLogMaxFiles: Int32.optional(),
+  containerLogMaxWorkers: Int32.optional(),
   containerLogMonitorInterval: duration.optional(),
   configMapAndSecretChangeDetectionStrategy: text.optional(),
   systemReserved: textMap.optional(),
@@ -172,10 +164,10 @@ export const kubeletConfigurationSchema = z.strictObject({
   shutdownGracePeriod: duration.optional(),
   shutdownGracePeriodCriticalPods: duration.optional(),
   shutdownGracePeriodByPodPriority: z
-    .array(z.strictObject({ priority: whole, shutdownGracePeriodSeconds: long }))
+    .array(z.strictObject({ priority: Int32, shutdownGracePeriodSeconds: z.int() }))
     .optional(),
   crashLoopBackOff: z.strictObject({ maxContainerRestartPeriod: duration.optional() }).optional(),
-  reservedMemory: z.array(z.strictObject({ numaNode: whole, limits: quantities })).optional(),
+  reservedMemory: z.array(z.strictObject({ numaNode: Int32, limits: quantities })).optional(),
   enableProfilingHandler: flag.optional(),
   enableDebugFlagsHandler: flag.optional(),
   seccompDefault: flag.optional(),
@@ -183,12 +175,12 @@ export const kubeletConfigurationSchema = z.strictObject({
   memoryReservationPolicy: text.optional(),
   registerWithTaints: z.array(taint).optional(),
   registerNode: flag.optional(),
-  tracing: z.strictObject({ endpoint: text.optional(), samplingRatePerMillion: whole.optional() }).optional(),
+  tracing: z.strictObject({ endpoint: text.optional(), samplingRatePerMillion: Int32.optional() }).optional(),
   localStorageCapacityIsolation: flag.optional(),
   containerRuntimeEndpoint: text.optional(),
   imageServiceEndpoint: text.optional(),
   failCgroupV1: flag.optional(),
-  userNamespaces: z.strictObject({ idsPerPod: long.optional() }).optional(),
+  userNamespaces: z.strictObject({ idsPerPod: z.int().optional() }).optional(),
 });
 
 /** What a file, a drop-in or the command line says: any part of a configuration. */

@@ -90,6 +90,13 @@ describe("decodeKubeconfig", () => {
     assert.ok(!("proxyUrl" in (decodeKubeconfig(kubeconfig(`{ ${server}, proxy-url: "" }`), "/conf") ?? {})));
   });
 
+  test("it is read as client-go reads it: YAML 1.1, its first document, the last of two keys", () => {
+    const text = `\ufeffcurrent-context: yes\ncurrent-context: "on"\ncontexts: [{ name: "on", context: { cluster: e1 } }]
+clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify: yes } }]\n---\nkind: Other\n`;
+    const access = decodeKubeconfig(text, "/conf");
+    assert.deepEqual([access?.server, access?.insecure], ["https://h", true]);
+  });
+
   test("a token may end with a line break", () => {
     const access = decodeKubeconfig(kubeconfig(`{ ${server} }`, '{ token: "t\\n" }'), "/conf");
     assert.deepEqual(access?.user, { token: { kind: "inline", text: "t" } });
@@ -150,7 +157,8 @@ describe("decodeKubeconfig", () => {
   });
 
   const bad: readonly (readonly [what: string, text: string, error: RegExp])[] = [
-    ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML: /],
+    ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML at line 1: /],
+    ["YAML 1.2", "%YAML 1.2\n---\na: 1", /is not YAML at line 1: found incompatible YAML document/],
     ["another version", "apiVersion: v2\nkind: Config", /conf: apiVersion: expected v1/],
     ["another kind", "apiVersion: v1\nkind: Pod", /conf: kind: expected Config/],
     [

@@ -1,7 +1,8 @@
 import { dirname, isAbsolute, resolve } from "node:path/posix";
-import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { goValues } from "../sources/go-values.ts";
+import { parseDocuments } from "../sources/yaml-documents.ts";
 import { ExecConfig, execPlugin, type ExecPlugin } from "./exec-plugin.ts";
 import { parseProxy } from "./proxy.ts";
 import { tokenProblem } from "./token.ts";
@@ -120,22 +121,18 @@ function refuseTwins(list: string, items: readonly { readonly name: string }[], 
   if (twin !== undefined) refuse(`${list}[${twin}]`, "the name is there twice");
 }
 
-/** The first document, read as Kubernetes reads YAML; of a key that is there twice the last counts, as there. */
+/** As client-go: the first document counts, and of a repeated key the last. */
 function parsedYaml(text: string, refuse: Refuse): unknown {
-  const [document] = parseAllDocuments(text, { version: "1.1", uniqueKeys: false });
-  const [error] = document?.errors ?? [];
-  // The parser shows the line, which may be a secret: only what is wrong and where.
-  if (error !== undefined) refuse("", `is not YAML: ${error.message.split("\n")[0]?.replace(/:$/u, "") ?? ""}`);
-  try {
-    return document?.toJS({ maxAliasCount: 100 }) ?? {};
-  } catch (problem) {
-    return refuse("", `is not YAML: ${errorMessage(problem)}`);
-  }
+  const { documents, errors } = parseDocuments(text, "", { onRepeatedKey: () => undefined });
+  const [error] = errors;
+  const line = error?.position === undefined ? "" : ` at line ${error.position.line}`;
+  if (error !== undefined) refuse("", `is not YAML${line}: ${error.detail}`);
+  return documents[0]?.value ?? {};
 }
 
 function decoded<T>(schema: z.ZodType<T>, value: unknown, field: string, refuse: Refuse): T {
   if (value === undefined) return refuse(field, "not found");
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(goValues(schema, value));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const parts = [...(field === "" ? [] : [field]), ...(issue?.path.map(String) ?? [])];

@@ -1,6 +1,6 @@
-import { parse } from "yaml";
 import type { Files } from "../ports/files.ts";
 import type { ProcessInfo } from "../ports/processes.ts";
+import { parseDocuments } from "../sources/yaml-documents.ts";
 
 /** A live process that drives pods on a runtime. */
 export interface RuntimeUser {
@@ -110,7 +110,8 @@ const MAX_CONFIG_BYTES = 1024 * 1024;
 
 async function endpointInFile(files: Files, path: string): Promise<string | undefined> {
   try {
-    const document: unknown = parse(Buffer.from(await files.read(path, MAX_CONFIG_BYTES)).toString("utf8"));
+    const text = new TextDecoder().decode(await files.read(path, MAX_CONFIG_BYTES));
+    const document = parseDocuments(text, path, { onRepeatedKey: () => undefined }).documents[0]?.value;
     if (typeof document !== "object" || document === null) return undefined;
     const value = "containerRuntimeEndpoint" in document ? document.containerRuntimeEndpoint : undefined;
     return typeof value === "string" && value !== "" ? value : undefined;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import { decodeManifests, maxManifestBytes, type DecodeResult } from "./decode.ts";
@@ -32,6 +33,78 @@ ${container}`),
   assert.equal(manifest.spec.terminationGracePeriodSeconds, 10);
   assert.equal(manifest.spec.volumes?.[0]?.configMap?.defaultMode, 0o644);
   assert.deepEqual(manifest.spec.nodeSelector, { date: "2020-01-01", time: "1:30" });
+});
+
+const caseText = (name: string): string =>
+  readFileSync(new URL(`../../test/fixtures/cases/${name}.yaml`, import.meta.url), "utf8");
+
+test("texts that are nearly numbers stay texts, and keys are as they were written", () => {
+  const { objects, errors } = decode(caseText("text-like-a-number"));
+  assert.deepEqual(errors, []);
+  const [members, machine] = objects;
+  assert.ok(members?.kind === "ConfigMap" && machine?.kind === "Pod");
+  assert.deepEqual(members.manifest.data, { e1: "first" });
+  assert.deepEqual(machine.manifest.metadata, { name: "yaml-e2", labels: { commit: "e1234567" } });
+  const [container1] = machine.manifest.spec.containers;
+  assert.deepEqual(
+    [container1?.name, container1?.command, container1?.env],
+    ["e1", ["find", ".", "-maxdepth", "1"], [{ name: "MACHINE_FAMILY", value: "e2" }]],
+  );
+  const keys = decode(caseText("number-like-keys")).objects[0];
+  assert.ok(keys?.kind === "ConfigMap");
+  assert.deepEqual(keys.manifest.data, { e1: "first" });
+});
+
+test("YAML 1.2 is refused: its numbers and words mean other things", () => {
+  assert.deepEqual(messages(caseText("yaml-1.2-directive")), [
+    'pod.yaml:1:1: found incompatible YAML document: "%YAML 1.2"; Kubernetes reads 1.1: leave it out',
+  ]);
+});
+
+test("null in a list is the empty value of its type, and a whole float is an integer", () => {
+  const { manifest } = onlyPod(caseText("null-in-a-list"));
+  const [container1] = manifest.spec.containers;
+  assert.deepEqual([container1?.args, container1?.securityContext?.runAsUser], [["a", "", ""], 1001]);
+  const lists = onlyPod(
+    pod(`  securityContext: {supplementalGroups: [null, 5]}
+  tolerations: [~]
+  overhead: {cpu: null}
+${container}`),
+  );
+  assert.deepEqual(lists.manifest.spec.securityContext?.supplementalGroups, [0, 5]);
+  assert.deepEqual(lists.manifest.spec.tolerations, [{}]);
+  assert.deepEqual(lists.manifest.spec.overhead, { cpu: "0" });
+  assert.deepEqual(messages(pod("  containers: [null]\n")), ["pod.yaml:5:16: spec.containers[0].name: Required value"]);
+});
+
+test("numbers have to fit their field, and quantities keep all their digits", () => {
+  const { manifest } = onlyPod(
+    pod(`  terminationGracePeriodSeconds: 9223372036854775807
+  overhead: {memory: 9007199254740993, cpu: 1.50}
+${container}status: {count: 9223372036854775807}
+`),
+  );
+  assert.equal(manifest.spec.terminationGracePeriodSeconds, Number.MAX_SAFE_INTEGER);
+  assert.deepEqual(manifest.spec.overhead, { memory: "9007199254740993", cpu: 1.5 });
+  assert.ok(JSON.stringify(manifest).includes("9007199254740991"), "what nobody here reads can be sent on");
+  assert.deepEqual(
+    messages(
+      pod(`  priority: 2147483648
+  terminationGracePeriodSeconds: 9223372036854775808
+  activeDeadlineSeconds: 1e21
+  hostname: 9223372036854775808
+  containers:
+  - {name: c, image: i, livenessProbe: {httpGet: {port: 3000000000}}}
+`),
+    ),
+    [
+      "pod.yaml:5:3: spec.priority: the number does not fit int32: -2147483648 to 2147483647",
+      "pod.yaml:6:3: spec.terminationGracePeriodSeconds: the number does not fit 64 bits",
+      "pod.yaml:7:3: spec.activeDeadlineSeconds: the number does not fit 64 bits",
+      "pod.yaml:8:3: spec.hostname: expected a text, got a number; put it in quotes",
+      "pod.yaml:10:51: spec.containers[0].livenessProbe.httpGet.port: the number does not fit int32: -2147483648 to 2147483647",
+    ],
+  );
 });
 
 test("null is a field that is not there, and an empty text in a map of texts", () => {

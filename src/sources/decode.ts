@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
+import { goValues } from "./go-values.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "./manifest-error.ts";
 import { describeSchemaErrors, typeName } from "./schema-errors.ts";
 import { didYouMean } from "./suggest.ts";
@@ -146,9 +147,10 @@ function parseAs<M>(
   origin: Origin,
   wrap: (manifest: M) => DecodedManifest,
 ): DecodedManifest | ManifestError[] {
-  const result = schema.safeParse(value);
+  const decoded = goValues(schema, value);
+  const result = schema.safeParse(decoded);
   if (result.success) return wrap(result.data);
-  return describeSchemaErrors(schema, value, result.error).map(({ path, detail }) =>
+  return describeSchemaErrors(schema, decoded, result.error).map(({ path, detail }) =>
     ManifestError.at(origin, path, detail),
   );
 }
@@ -160,7 +162,7 @@ function decodeList(
   objects: DecodedManifest[],
   errors: ManifestError[],
 ): void {
-  if (items !== undefined && !Array.isArray(items)) {
+  if (items !== undefined && items !== null && !Array.isArray(items)) {
     errors.push(ManifestError.at(origin, ["items"], `expected a list, got ${typeName(items)}`));
     return;
   }
@@ -176,12 +178,14 @@ function decodeList(
 /** What is wrong with apiVersion and kind. */
 function typeProblem(value: { apiVersion?: unknown; kind?: unknown }): { path: FieldPath; detail: string } | undefined {
   const { apiVersion, kind } = value;
-  if (kind === undefined) return { path: ["kind"], detail: 'Required value: for example "Pod"' };
+  if (kind === undefined || kind === null) return { path: ["kind"], detail: 'Required value: for example "Pod"' };
   if (typeof kind !== "string") return { path: ["kind"], detail: `expected a text, got ${typeName(kind)}` };
   if (!objectKinds.includes(kind) && !Object.hasOwn(itemKinds, kind)) {
     return { path: ["kind"], detail: unknownKind(kind) };
   }
-  if (apiVersion === undefined) return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
+  if (apiVersion === undefined || apiVersion === null) {
+    return { path: ["apiVersion"], detail: `Required value: "v1" for kind ${kind}` };
+  }
   if (typeof apiVersion !== "string") {
     return { path: ["apiVersion"], detail: `expected a text, got ${typeName(apiVersion)}` };
   }

@@ -35,7 +35,7 @@ function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue
       return [{ path, detail: wrongType(expectedName(issue.expected), value) }];
     case "too_big":
     case "too_small":
-      return [{ path, detail: "the number is too large to be exact" }];
+      return [{ path, detail: "the number does not fit 64 bits" }];
     case "invalid_union":
       if (value === undefined) return [{ path, detail: "Required value" }];
       return [{ path, detail: wrongType("a text or a number", value) }];
@@ -55,7 +55,7 @@ function quotingHint(expected: string, value: unknown): string {
   if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : "";
   if (expected !== "a text") return "";
   if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
-  return typeof value === "number" ? "; put it in quotes" : "";
+  return typeof value === "number" || typeof value === "bigint" ? "; put it in quotes" : "";
 }
 
 /** Whether the text would be what is expected, were it not a text. */
@@ -129,6 +129,8 @@ export function typeName(value: unknown): string {
       return "a text";
     case "boolean":
       return "true or false";
+    case "bigint":
+      return "a number";
     case "number":
       return Number.isInteger(value) ? "a number" : "a number with a fraction";
     default:

@@ -1,89 +1,144 @@
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  Lexer,
-  LineCounter,
-  parseAllDocuments,
-  type Document,
-  type ErrorCode,
-  type Node,
-  type Tags,
-  type YAMLMap,
-} from "yaml";
-import {
-  formatPath,
-  ManifestError,
-  printable,
-  quote,
-  type FieldPath,
-  type Origin,
-  type Position,
-} from "./manifest-error.ts";
+import { Lexer, parseAllDocuments, type Document, type ErrorCode } from "yaml";
+import { formatPath, ManifestError, quote, type Origin, type Position } from "./manifest-error.ts";
+import { fullBudget, Reader, type Budget, type SourceText } from "./yaml-reader.ts";
 
-/** One document of a file as plain JSON values, without the nulls of its maps, and where each value stands. */
+/**
+ * One document of a file as plain values, and where each stands. Integers that a number does not hold exactly are
+ * bigints, and nulls are where they were written: what both mean depends on the field (go-values.ts).
+ */
 export interface TextDocument {
   readonly value: unknown;
   readonly origin: Origin;
 }
 
-/** Values of a file once its aliases are written out, and levels of nesting. */
-const maxValues = 250_000;
-const maxDepth = 64;
 /** The YAML parser needs a microsecond and more by the token, so their number is bounded as well as the file's size. */
 const maxTokens = 500_000;
 
 export interface DocumentOptions {
-  /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */
-  readonly keepNulls?: boolean;
   /** Told of a repeated key, of which then the last counts; otherwise that is an error. */
   readonly onRepeatedKey?: (problem: ManifestError) => void;
 }
 
+/** Where a text came from and what becomes of what is wrong with it. */
+interface Reading {
+  readonly file: string;
+  readonly options: DocumentOptions;
+  readonly budget: Budget;
+  readonly place: (offset: number) => Position;
+  readonly documents: TextDocument[];
+  readonly errors: ManifestError[];
+}
+
 /**
- * Splits a text into its YAML documents (JSON is YAML). Scalars are read as Kubernetes does: YAML 1.1 without
- * timestamps and sexagesimal numbers, so that `yes`, `on` and `0644` mean true, true and 420. A repeated key is an
- * error. Empty documents are left out. A document with an error gives no value and does not hurt the others.
+ * Splits a text into its documents: YAML ones and JSON values, which may follow one another without a separator.
+ * Scalars are read as Kubernetes does (yaml-scalars.ts), so that `yes`, `on` and `0644` mean true, true and 420. A
+ * repeated key is an error. Empty documents are left out. A document with an error gives no value and does not hurt the
+ * others.
  */
 export function parseDocuments(
   text: string,
   file: string,
   options: DocumentOptions = {},
 ): { documents: TextDocument[]; errors: ManifestError[] } {
-  const lines = new LineCounter();
-  const errors: ManifestError[] = [];
-  const documents: TextDocument[] = [];
+  const reading: Reading = { file, options, budget: fullBudget(), place: places(text), documents: [], errors: [] };
+  const { documents, errors, budget } = reading;
   if (hasTooManyTokens(text)) {
     errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
     return { documents, errors };
   }
-  const budget = { values: maxValues };
-  for (const document of parse(text, lines, file, errors)) {
-    const problem = document.errors[0] ?? document.warnings[0];
-    if (problem !== undefined) {
-      // One slip makes a parser report several things: the first is the one to mend.
-      errors.push(new ManifestError({ file, position: position(lines, problem.pos[0]) }, describe(problem.code)));
-      continue;
-    }
-    if (document.contents === null) continue;
-    const reader = new Reader(budget, options);
-    const value = reader.read(document.contents, []);
-    for (const { offset, path, detail, repeatedKey } of reader.problems) {
-      const field = path.length === 0 ? undefined : formatPath(path);
-      const error = new ManifestError({ file, position: position(lines, offset), field }, detail);
-      if (repeatedKey && options.onRepeatedKey !== undefined) options.onRepeatedKey(error);
-      else errors.push(error);
-    }
-    if (budget.values < 0) break;
-    if (reader.failed || value === null) continue;
-    const start = document.contents.range[0];
-    documents.push({
-      value,
-      origin: { file, locate: (path) => position(lines, reader.offsetOf(value, path) ?? start) },
-    });
+  for (const part of partsOf(text)) {
+    if (budget.values >= 0) readPart(part, reading);
   }
   return { documents, errors };
+}
+
+interface Part extends SourceText {
+  /** Where it starts in the whole text. */
+  readonly start: number;
+}
+
+/** A byte order mark where a document starts, as texts have them that were put together of several files. */
+const innerMark = /(?<=^(?:---|\.\.\.)[ \t]*(?:#.*)?\r?\n)\ufeff|^\ufeff(?=---|[ \t]*\{)/gmu;
+
+/** The JSON values that a text begins with, and what follows them cut where byte order marks stand. */
+function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  let start = 0;
+  for (let value = jsonValueAt(text, 0); value !== undefined; value = jsonValueAt(text, start)) {
+    parts.push(value);
+    start = value.start + value.text.length;
+  }
+  if (text.includes("\ufeff", start)) {
+    for (const { index } of text.matchAll(innerMark)) {
+      if (index < start) continue;
+      parts.push({ start, text: text.slice(start, index), isJson: false });
+      start = index + 1;
+    }
+  }
+  return [...parts, { start, text: text.slice(start), isJson: false }];
+}
+
+/** The JSON map that starts there; undefined when there is none. */
+function jsonValueAt(text: string, offset: number): Part | undefined {
+  const opening = /[ \t\r\n\ufeff]*(?=\{)/uy;
+  opening.lastIndex = offset;
+  if (!opening.test(text)) return undefined;
+  const start = opening.lastIndex;
+  const mark = /"(?:[^"\\]|\\.)*"|[{}]/gsu;
+  mark.lastIndex = start;
+  let depth = 0;
+  for (let match = mark.exec(text); match !== null; match = mark.exec(text)) {
+    if (match[0] === "{") depth++;
+    else if (match[0] === "}") depth--;
+    if (depth > 0) continue;
+    const value = text.slice(start, mark.lastIndex);
+    return isJson(value) ? { start, text: value, isJson: true } : undefined;
+  }
+  return undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readPart(part: Part, reading: Reading): void {
+  const { file, errors, place, budget } = reading;
+  for (const document of parse(part.text, reading)) {
+    const problem = problemOf(document, part.text);
+    if (problem !== undefined) {
+      // One slip makes a parser report several things: the first is the one to mend.
+      errors.push(new ManifestError({ file, position: place(part.start + problem.offset) }, problem.detail));
+      continue;
+    }
+    readDocument(document, part, reading);
+    if (budget.values < 0) return;
+  }
+}
+
+function readDocument(document: Document.Parsed, part: Part, reading: Reading): void {
+  const { file, options, place } = reading;
+  const reader = new Reader(reading.budget, part);
+  const value = reader.read(document.contents, []);
+  let failed = false;
+  for (const { offset, path, detail, repeatedKey } of reader.problems) {
+    const field = path.length === 0 ? undefined : formatPath(path);
+    const error = new ManifestError({ file, position: place(part.start + offset), field }, detail);
+    if (repeatedKey && options.onRepeatedKey !== undefined) {
+      options.onRepeatedKey(error);
+    } else {
+      reading.errors.push(error);
+      failed = true;
+    }
+  }
+  if (failed || value === null) return;
+  const start = document.contents?.range[0] ?? 0;
+  const locate: Origin["locate"] = (path) => place(part.start + (reader.offsetOf(value, path) ?? start));
+  reading.documents.push({ value, origin: { file, locate } });
 }
 
 function hasTooManyTokens(text: string): boolean {
@@ -92,15 +147,14 @@ function hasTooManyTokens(text: string): boolean {
   return false;
 }
 
-function parse(text: string, lineCounter: LineCounter, file: string, errors: ManifestError[]): Document.Parsed[] {
+function parse(text: string, { file, errors }: Reading): Document.Parsed[] {
   try {
     const documents = parseAllDocuments(text, {
-      version: "1.1",
-      lineCounter,
       prettyErrors: false,
-      // Reader finds repeated keys, in linear time.
+      // Reader finds repeated keys, in linear time, and what scalars and their tags mean.
       uniqueKeys: false,
-      customTags: kubernetesTags,
+      schema: "failsafe",
+      resolveKnownTags: false,
     });
     return Array.isArray(documents) ? documents : [];
   } catch (error) {
@@ -110,182 +164,41 @@ function parse(text: string, lineCounter: LineCounter, file: string, errors: Man
   }
 }
 
-const unwantedTags = new Set(["timestamp", "binary", "omap", "pairs", "set"]);
+/** Escapes and tags are left to Reader: the parser has those of YAML 1.2. */
 
-/** YAML 1.1's tags as Kubernetes has them: JSON's types and merge keys, no sexagesimal numbers. */
-function kubernetesTags(tags: Tags): Tags {
-  return tags.filter((tag) => {
-    if (typeof tag === "string") return true;
-    if ("format" in tag && tag.format === "TIME") return false;
-    return !unwantedTags.has(tag.tag.replace("tag:yaml.org,2002:", ""));
-  });
+function problemOf(document: Document.Parsed, text: string): { offset: number; detail: string } | undefined {
+  const { explicit, version } = document.directives.yaml;
+  if (explicit === true && version !== "1.1") {
+    const offset = Math.max(0, text.lastIndexOf("%YAML", document.range[0]));
+    const line = /.*/u.exec(text.slice(offset, offset + 40))?.[0].trim() ?? "";
+    return { offset, detail: `found incompatible YAML document: ${quote(line)}; Kubernetes reads 1.1: leave it out` };
+  }
+  const problem =
+    document.errors.find(({ code }) => code !== "BAD_DQ_ESCAPE") ??
+    document.warnings.find(({ code }) => code !== "TAG_RESOLVE_FAILED");
+  return problem && { offset: problem.pos[0], detail: describe(problem.code) };
 }
 
-function position(lines: LineCounter, offset: number): Position {
-  const { line, col } = lines.linePos(offset);
-  return { line: Math.max(1, line), column: Math.max(1, col) };
+/** Looks the place of an offset up. Most texts are never asked: their lines are counted at the first question. */
+function places(text: string): (offset: number) => Position {
+  let starts: number[] | undefined;
+  return (offset) => {
+    starts ??= [0, ...Array.from(text.matchAll(/\n/gu), (match) => match.index + 1)];
+    let low = 0;
+    let high = starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
 }
-
-interface Problem {
-  readonly offset: number;
-  readonly path: FieldPath;
-  readonly detail: string;
-  readonly repeatedKey: boolean;
-}
-
-/** Turns the nodes of one document into values and remembers where each stood. */
-class Reader {
-  readonly problems: Problem[] = [];
-  readonly #budget: { values: number };
-  readonly #options: DocumentOptions;
-  readonly #anchors = new Map<string, Node>();
-  /** Of every map and list made: where its fields or items stand. */
-  readonly #offsets = new WeakMap<object, Map<string | number, number>>();
-  /** Aliases being written out around the node in hand. */
-  #expanding = 0;
-
-  constructor(budget: { values: number }, options: DocumentOptions) {
-    this.#budget = budget;
-    this.#options = options;
-  }
-
-  /** True when the value can't be used. */
-  get failed(): boolean {
-    return this.problems.some((problem) => !problem.repeatedKey || this.#options.onRepeatedKey === undefined);
-  }
-
-  read(node: Node | null, path: FieldPath): unknown {
-    if (node === null || this.#budget.values < 0) return null;
-    const offset = node.range?.[0] ?? 0;
-    if (this.#budget.values-- === 0) {
-      this.#fail(offset, path, `holds more than ${maxValues} values once its aliases are written out`);
-      return null;
-    }
-    if (path.length > maxDepth) {
-      this.#budget.values = -1;
-      this.#fail(offset, path.slice(0, 4), `nests deeper than ${maxDepth} levels`);
-      return null;
-    }
-    if (isAlias(node)) return this.#readAlias(node.source, offset, path);
-    if ("anchor" in node && node.anchor !== undefined && this.#expanding === 0) this.#anchors.set(node.anchor, node);
-    if (isMap<Node, Node | null>(node)) return this.#readMap(node, path);
-    if (isSeq<Node>(node)) {
-      const offsets = new Map<string | number, number>();
-      const list: unknown[] = [];
-      this.#offsets.set(list, offsets);
-      for (const [index, item] of node.items.entries()) {
-        offsets.set(index, item.range?.[0] ?? offset);
-        list.push(this.read(item, [...path, index]));
-      }
-      return list;
-    }
-    return isScalar(node) ? node.value : null;
-  }
-
-  /** Where the field stands, or the nearest existing field around it; undefined for the root. */
-  offsetOf(root: unknown, path: FieldPath): number | undefined {
-    let value = root;
-    let offset: number | undefined;
-    for (const part of path) {
-      if (typeof value !== "object" || value === null) break;
-      const found = this.#offsets.get(value)?.get(part);
-      if (found === undefined) break;
-      offset = found;
-      value = Reflect.get(value, part);
-    }
-    return offset;
-  }
-
-  #readAlias(name: string, offset: number, path: FieldPath): unknown {
-    const target = this.#anchors.get(name);
-    if (target === undefined) {
-      this.#fail(offset, path, `the alias *${printable(name)} names no anchor above it`);
-      return null;
-    }
-    this.#expanding++;
-    try {
-      return this.read(target, path);
-    } finally {
-      this.#expanding--;
-    }
-  }
-
-  #readMap(node: YAMLMap<Node, Node | null>, path: FieldPath): object {
-    const map = {};
-    const offsets = new Map<string | number, number>();
-    this.#offsets.set(map, offsets);
-    const merged: unknown[] = [];
-    for (const { key: keyNode, value: valueNode } of node.items) {
-      const offset = keyNode.range?.[0] ?? node.range?.[0] ?? 0;
-      const key = isScalar(keyNode) ? keyNode.value : this.#keyOfAlias(keyNode);
-      if (typeof key === "symbol") {
-        merged.push(this.read(valueNode, path));
-        continue;
-      }
-      if (typeof key === "object" && key !== null) {
-        this.#fail(offset, path, "a key must be a text, not a map or list");
-        continue;
-      }
-      const name = String(key);
-      const field = [...path, name];
-      if (offsets.has(name)) this.#fail(offset, field, "is given twice", true);
-      // It would change the object that holds it instead of becoming a field.
-      if (name === "__proto__") this.#fail(offset, field, "is not an allowed name");
-      offsets.set(name, offset);
-      const value = this.read(valueNode, field);
-      const inMap = String(path.at(-1));
-      if (value === null && stringMaps.has(inMap)) Reflect.set(map, name, "");
-      else if (value === null && quantityMaps.has(inMap) && path.length > 1) Reflect.set(map, name, "0");
-      else if (value !== null || this.#options.keepNulls === true) Reflect.set(map, name, value);
-    }
-    for (const source of merged.flat()) this.#merge(map, offsets, source, path);
-    return map;
-  }
-
-  #keyOfAlias(node: Node): unknown {
-    if (!isAlias(node)) return node;
-    const target = this.#anchors.get(node.source);
-    return isScalar(target) ? target.value : node;
-  }
-
-  /** `<<: *other`: fields that the map does not give itself; the first of several wins. */
-  #merge(map: object, offsets: Map<string | number, number>, source: unknown, path: FieldPath): void {
-    if (typeof source !== "object" || source === null) {
-      const offset = offsets.values().next().value ?? 0;
-      this.#fail(offset, path, "<< takes a map or a list of maps");
-      return;
-    }
-    for (const [name, value] of Object.entries(source)) {
-      if (offsets.has(name)) continue;
-      offsets.set(name, this.#offsets.get(source)?.get(name) ?? 0);
-      Reflect.set(map, name, value);
-    }
-  }
-
-  #fail(offset: number, path: FieldPath, detail: string, repeatedKey = false): void {
-    this.problems.push({ offset, path, detail, repeatedKey });
-  }
-}
-
-/** Maps from text to text: in them Kubernetes reads null as an empty text, elsewhere as a field that is not there. */
-const stringMaps = new Set([
-  "labels",
-  "annotations",
-  "data",
-  "stringData",
-  "binaryData",
-  "nodeSelector",
-  "matchLabels",
-]);
-
-/** Maps of quantities: in them Kubernetes reads null as zero. */
-const quantityMaps = new Set(["limits", "requests", "overhead"]);
 
 const unclear = "is not valid YAML here";
 const descriptions: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: "an alias is not well formed; a text that starts with * needs quotes",
   BAD_DIRECTIVE: "a line that starts with % is a YAML directive, and this is none that exists",
-  BAD_DQ_ESCAPE: "unknown escape sequence in a double-quoted text; use single quotes for a literal backslash",
   BAD_INDENT: "broken YAML: the indentation does not fit the lines above it, or a bracket there is not closed",
   BAD_SCALAR_START: `a text that starts with ${quote("@")}, ${quote("`")} or another reserved character needs quotes`,
   BLOCK_AS_IMPLICIT_KEY: `broken YAML: a second ": " in one line; put the text in quotes, or mind the indentation`,

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { scalarInputs } from "../../test/support/scalar-inputs.ts";
+import { seedOfTest } from "../../test/support/seed.ts";
+import { parseDocuments } from "./yaml-documents.ts";
+
+const values = (text: string): unknown[] => {
+  const { documents, errors } = parseDocuments(text, "f");
+  assert.deepEqual(errors, []);
+  return documents.map(({ value }) => value);
+};
+const messages = (text: string): string[] => parseDocuments(text, "f").errors.map((error) => error.message);
+
+test("a document of another YAML than 1.1 is refused, and the others are read", () => {
+  for (const version of ["1.2", "1.3", "2.0"]) {
+    const { documents, errors } = parseDocuments(`a: 1\n...\n%YAML ${version}\n---\nmode: 0400\n---\nb: yes\n`, "f");
+    assert.deepEqual(
+      documents.map(({ value }) => value),
+      [{ a: 1 }, { b: true }],
+    );
+    assert.deepEqual(
+      errors.map((error) => error.message),
+      [`f:3:1: found incompatible YAML document: "%YAML ${version}"; Kubernetes reads 1.1: leave it out`],
+    );
+  }
+  assert.deepEqual(values("%YAML 1.1\n---\nmode: 0400\n"), [{ mode: 0o400 }]);
+  assert.match(messages("%FOO\n---\na: 1\n")[0] ?? "", /f:1:1: a line that starts with % is a YAML directive/);
+});
+
+test("a byte order mark may stand before any document, and what stands behind it keeps its place", () => {
+  const mark = "\ufeff";
+  assert.deepEqual(values(`${mark}a: 1\nb: 2\n---\n${mark}c: 3\nd: 4\n${mark}---\ne: 5\n`), [
+    { a: 1, b: 2 },
+    { c: 3, d: 4 },
+    { e: 5 },
+  ]);
+  assert.deepEqual(values(`${mark}{"a": 1}\n${mark}{"b": 2}\n---\r\n${mark}c: 3\n`), [{ a: 1 }, { b: 2 }, { c: 3 }]);
+  assert.deepEqual(values(`a: |\n  ${mark}---\n`), [{ a: `${mark}---\n` }], "inside of a text it is a character");
+  const { documents } = parseDocuments(`a: 1\n---\n${mark}b: 2\nc: 3\n`, "f");
+  assert.deepEqual(documents[1]?.origin.locate(["c"]), { line: 4, column: 1 });
+});
+
+test("JSON values follow one another with and without separators", () => {
+  const text = '{"a": "}{"}{"b": [1,\n{"c": "\\/\\ud83d\\ude00\\ud800"}]}\n\n{"d": 1}\n---\n{"e": 1}\n---\nf: 1\n';
+  assert.deepEqual(values(text), [{ a: "}{" }, { b: [1, { c: "/😀\ufffd" }] }, { d: 1 }, { e: 1 }, { f: 1 }]);
+  const { documents } = parseDocuments(text, "f");
+  assert.deepEqual(documents[1]?.origin.locate(["b", 1, "c"]), { line: 2, column: 2 });
+  assert.deepEqual(documents[2]?.origin.locate(["d"]), { line: 4, column: 2 });
+  assert.match(messages('{"a": 1}\n{"b": }}\n')[0] ?? "", /^f:2:\d+: /);
+  assert.deepEqual(messages('{"a": 1e400}'), ["f:1:7: a: the number is too large"]);
+});
+
+test("a merge key wins over what stands above it and gives way to what stands below, as with Kubernetes", () => {
+  assert.deepEqual(values("a: 1\n<<: {a: 2, b: 2, c: 2}\nc: 3\n"), [{ a: 2, b: 2, c: 3 }]);
+  assert.deepEqual(values("<<: [{a: 1}, {a: 2, b: 2}]\n"), [{ a: 1, b: 2 }]);
+  assert.deepEqual(values('"<<": 1\n'), [{ "<<": 1 }]);
+  assert.deepEqual(messages("<<: 5\na: 1\n"), ["f:1:1: << takes a map or a list of maps"]);
+});
+
+test("keys that are no text in JSON are refused, and those that print alike are one key", () => {
+  assert.deepEqual(messages("a: {~: 1, : 2}\n"), [
+    'f:1:5: a: a key must be a text, not nothing; an empty one is ""',
+    'f:1:11: a: a key must be a text, not nothing; an empty one is ""',
+  ]);
+  assert.deepEqual(messages("9223372036854775808: 1\n"), [
+    "f:1:1: a key that is a number must fit 64 bits; put it in quotes",
+  ]);
+  assert.deepEqual(messages("0x10: 1\n16: 2\n"), ["f:2:1: [16]: is given twice"]);
+  assert.deepEqual(values("e1: 1\ne2: 2\n.: 3\n"), [{ e1: 1, e2: 2, ".": 3 }]);
+});
+
+test("what a value can't be is said with its place", () => {
+  const infinite = "infinities and .nan are no values here; a text needs quotes";
+  assert.deepEqual(messages("a: .inf\nb: [!!float -.INF]\n"), [`f:1:4: a: ${infinite}`, `f:2:13: b[0]: ${infinite}`]);
+  assert.deepEqual(messages('a: !!int "x"\n'), ["f:1:10: a: this is not what its tag !!int says"]);
+  assert.deepEqual(messages("a: !!binary x\n"), ["f:1:13: a: the tag !!binary wants base64"]);
+  const escape = "unknown escape sequence in a double-quoted text; use single quotes for a literal backslash";
+  assert.deepEqual(messages('a: "\\d"\nb: "\\/"\nc: "\\ud83d\\ude00"\n'), [
+    `f:1:4: a: ${escape}`,
+    `f:2:4: b: ${escape}`,
+    `f:3:4: c: ${escape}`,
+  ]);
+  assert.match(messages("a: &b.c\n")[0] ?? "", /a text that starts with & needs quotes/);
+});
+
+test("escapes and folds of double-quoted texts are those of YAML 1.1", () => {
+  assert.deepEqual(values('a: "it\\\'s \\x41\\u00e9\\U0001F600\\_\\N\\\t\\\\n"\n'), [
+    { a: "it's Aé😀\u00a0\u0085\t\\n" },
+  ]);
+  assert.deepEqual(values('a: "b \\n\n  c\n\n\n  d  \\\n  \\ e"\n'), [{ a: "b \n c\n\nd   e" }]);
+});
+
+test("integers are exact beyond what a number holds", () => {
+  assert.deepEqual(values("[9007199254740991, 9007199254740993, 0xFFFFFFFFFFFFFFFF, -9223372036854775808]"), [
+    [Number.MAX_SAFE_INTEGER, 9007199254740993n, 2n ** 64n - 1n, -(2n ** 63n)],
+  ]);
+});
+
+test("a scalar means the same in a map, in a list and as an alias", () => {
+  const seed = seedOfTest();
+  for (const scalar of scalarInputs(seed, 400)) {
+    const [map, list] = [`a: ${scalar}\n`, `- ${scalar}\n`].map((text) => parseDocuments(text, "f"));
+    const value = map?.documents[0]?.value;
+    // A dash at its start makes a list of it there.
+    if (map?.errors.length !== 0 || /^-\s/u.test(scalar)) continue;
+    assert.deepEqual([(value as { a: unknown }).a], list?.documents[0]?.value, scalar);
+  }
+});
+
+test("many marks, opening braces and keys of floats end soon", () => {
+  for (const text of ["\ufeff{\n".repeat(10_000), "{".repeat(20_000), '{"a":1}'.repeat(5000)]) {
+    parseDocuments(text, "f");
+  }
+  const keys = Array.from({ length: 5000 }, (_, index) => `${index}.5e-20: x`).join("\n");
+  assert.deepEqual(messages(keys), []);
+});
