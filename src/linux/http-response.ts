@@ -1,6 +1,6 @@
 /**
  * Reads an HTTP/1 response (RFC 9112) as far as a probe needs it: the status, where it redirects to, and where the body
- * ends. Bodies are counted, not kept.
+ * ends. Bodies are counted, and kept of redirects alone.
  *
  * Written by hand rather than with node:http: a client request with its streams costs three times the CPU time of the
  * connection itself, and a node makes hundreds of probes a second. What it reads comes from pods, so that every length
@@ -13,8 +13,20 @@ export class HttpResponseReader {
   isComplete = false;
   /** Of the body, so far. */
   bodyBytes = 0;
+  readonly #keptBytes: number;
+  readonly #kept: Uint8Array[] = [];
   #text = "";
   #body: Body | undefined;
+
+  /** @param keptBytes how much of a redirect's body is kept */
+  constructor(keptBytes = 0) {
+    this.#keptBytes = keptBytes;
+  }
+
+  /** Of a redirect, as far as it is kept; of others undefined. */
+  get body(): Uint8Array | undefined {
+    return this.#isRedirect ? Buffer.concat(this.#kept) : undefined;
+  }
 
   /** @throws HttpSyntaxError when this is no HTTP/1 response */
   push(chunk: Buffer): void {
@@ -45,6 +57,11 @@ export class HttpResponseReader {
     if (!this.isComplete) throw new HttpSyntaxError("the connection closed early");
   }
 
+  get #isRedirect(): boolean {
+    const { status = 0 } = this.head ?? {};
+    return status >= 300 && status < 400;
+  }
+
   #begin(head: ParsedHead, rest: string): void {
     this.head = { status: head.status, location: head.location };
     this.#text = "";
@@ -54,7 +71,12 @@ export class HttpResponseReader {
 
   #pushBody(body: Body, chunk: Buffer): void {
     if (this.isComplete) return;
-    this.bodyBytes += body.push(chunk);
+    for (const content of body.push(chunk)) {
+      const left = this.#isRedirect ? Math.max(0, this.#keptBytes - this.bodyBytes) : 0;
+      // What it stands in is written over.
+      if (left > 0) this.#kept.push(Uint8Array.from(content.subarray(0, left)));
+      this.bodyBytes += content.length;
+    }
     this.isComplete = body.isComplete;
   }
 }
@@ -78,8 +100,8 @@ interface ParsedHead extends ResponseHead {
 interface Body {
   readonly isComplete: boolean;
   readonly endsWithConnection: boolean;
-  /** How many of these bytes are content. */
-  push(chunk: Buffer): number;
+  /** The pieces of these bytes that are content. */
+  push(chunk: Buffer): readonly Buffer[];
 }
 
 const maxHeadBytes = 256 * 1024;
@@ -137,10 +159,10 @@ class SizedBody implements Body {
     return this.#left === 0;
   }
 
-  push(chunk: Buffer): number {
-    const taken = Math.min(chunk.length, this.#left);
-    this.#left -= taken;
-    return taken;
+  push(chunk: Buffer): readonly Buffer[] {
+    const taken = chunk.subarray(0, this.#left);
+    this.#left -= taken.length;
+    return [taken];
   }
 }
 
@@ -148,8 +170,8 @@ class OpenBody implements Body {
   readonly endsWithConnection = true;
   readonly isComplete = false;
 
-  push(chunk: Buffer): number {
-    return chunk.length;
+  push(chunk: Buffer): readonly Buffer[] {
+    return [chunk];
   }
 }
 
@@ -163,12 +185,12 @@ class ChunkedBody implements Body {
   #line = "";
   #left = 0;
 
-  push(chunk: Buffer): number {
-    let content = 0;
+  push(chunk: Buffer): readonly Buffer[] {
+    const content: Buffer[] = [];
     for (let at = 0; at < chunk.length && !this.isComplete;) {
       if (this.#part === "content") {
         const taken = Math.min(chunk.length - at, this.#left);
-        content += taken;
+        content.push(chunk.subarray(at, at + taken));
         at += taken;
         this.#left -= taken;
         if (this.#left === 0) this.#part = "contentEnd";

@@ -9,10 +9,30 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type HttpProbeRequest, ProbeTargetError } from "../ports/network-probes.ts";
+import { httpGetRequest } from "../runtime/http-get-action.ts";
 import { systemNetworkProbes as probes } from "./network-probes.ts";
 import { decodeStatus, encodeRequest } from "./probe-grpc.ts";
 
 const { signal: never } = new AbortController();
+
+/** What Kubernetes sends for an httpGet action: recorded from Kubernetes 1.36.2's own requests, by Go 1.26's client. */
+interface RecordedRequest {
+  readonly action: Parameters<typeof httpGetRequest>[0];
+  /** Of the pod; unset: 10.0.0.2. */
+  readonly podIP?: string;
+  /** The connection that was opened, and every byte on it; unset: it was not asked. */
+  readonly dialled?: string;
+  readonly sent?: string;
+  /** Why no request could be made, or made but not sent. */
+  readonly refused?: string;
+  readonly failed?: string;
+}
+
+const requestsFile = new URL("../../test/fixtures/http-get/requests.jsonl", import.meta.url);
+const recordedRequests = readFileSync(requestsFile, "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line) as RecordedRequest);
 
 /** Listens on a free port of the loopback until disposed of; what is still connected is cut. */
 async function listen(server: Server | http2.Http2Server): Promise<{ readonly port: number } & AsyncDisposable> {
@@ -69,19 +89,80 @@ describe("an HTTP probe", () => {
 
   test("follows redirects on the same host and tells of one to another host", async () => {
     const server = http.createServer((request, response) => {
-      const target = { "/a": "/b?c", "/away": "http://elsewhere.example/", "/loop": "/loop", "/odd": "gopher://x/" };
+      const target = {
+        "/a": "/b?c",
+        "/away": "http://elsewhere.example/",
+        "/nowhere": "mailto:x",
+        "/loop": "/loop",
+        "/odd": "gopher://127.0.0.1/",
+        "/port": "http://127.0.0.1:99999/",
+        "/broken": "/%zz",
+      };
       const location = Object.entries(target).find(([path]) => path === request.url)?.[1];
       if (location === undefined) response.end();
-      else response.writeHead(302, { location }).end();
+      else response.writeHead(302, { location }).end(`see <${location}>`);
     });
     await using running = await listen(server);
     assert.deepEqual(await probes.httpGet(get(running.port, "/a"), never), { status: 200 });
     assert.deepEqual(await probes.httpGet(get(running.port, "/away"), never), {
       status: 302,
+      body: Buffer.from("see <http://elsewhere.example/>"),
       redirectedTo: "elsewhere.example",
     });
+    assert.equal((await probes.httpGet(get(running.port, "/nowhere"), never)).redirectedTo, "");
     await assert.rejects(probes.httpGet(get(running.port, "/loop"), never), isTargetError(/10 redirects/));
     await assert.rejects(probes.httpGet(get(running.port, "/odd"), never), isTargetError(/scheme gopher/));
+    await assert.rejects(probes.httpGet(get(running.port, "/port"), never), isTargetError(/port 99999/));
+    await assert.rejects(probes.httpGet(get(running.port, "/broken"), never), isTargetError(/no URL/));
+  });
+
+  test("keeps 10 KiB of a redirect's body, in pieces or not, and nothing of another answer's", async () => {
+    const server = http.createServer((request, response) => {
+      const [, status = "", length = ""] = request.url?.split("/") ?? [];
+      const head = length === "" ? {} : { "content-length": length };
+      response.writeHead(Number(status), head);
+      for (let piece = 0; piece < 30; piece++) response.write(String(piece % 10).repeat(1000));
+      response.end();
+    });
+    await using running = await listen(server);
+    const said = Array.from({ length: 30 }, (_, piece) => String(piece % 10).repeat(1000)).join("");
+    for (const path of ["/302", "/300/30000", "/399"]) {
+      const { body } = await probes.httpGet(get(running.port, path), never);
+      assert.equal(Buffer.from(body ?? []).toString(), said.slice(0, 10 * 1024), path);
+    }
+    for (const path of ["/200", "/404", "/500/30000"]) {
+      assert.equal((await probes.httpGet(get(running.port, path), never)).body, undefined, path);
+    }
+  });
+
+  test("sends byte by byte what Kubernetes sends for an httpGet action", async () => {
+    let seen = "";
+    const server = createServer((socket) => {
+      socket.on("data", (chunk) => (seen += chunk.toString()));
+      socket.on("data", () => seen.endsWith("\r\n\r\n") && socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
+    });
+    await using running = await listen(server);
+    const ports = [{ name: "web", containerPort: 8080 }, { containerPort: 9090 }];
+    for (const { action, podIP = "10.0.0.2", dialled, sent, refused, failed } of recordedRequests) {
+      const what = JSON.stringify(action);
+      seen = "";
+      const ask = async (): Promise<string> => {
+        const request = httpGetRequest(action, ports, podIP, "kube-probe/1.36");
+        await probes.httpGet({ ...request, scheme: "http", host: "127.0.0.1", port: running.port }, never);
+        return request.host.includes(":") ? `[${request.host}]:${request.port}` : `${request.host}:${request.port}`;
+      };
+      if (sent === undefined) {
+        // What Go's client refuses to send is the container's failure; a request that can't be made says nothing of it.
+        const isRight = (error: unknown): boolean =>
+          error instanceof Error && error instanceof ProbeTargetError === (refused === undefined);
+        await assert.rejects(ask, isRight, `${what} ${refused ?? failed}`);
+        assert.equal(seen, "", what);
+      } else {
+        assert.equal(await ask(), dialled, what);
+        assert.equal(seen, sent, what);
+      }
+    }
+    assert.equal(recordedRequests.length, 153);
   });
 
   test("reads no more than 10 KiB of an endless body", async () => {

@@ -1,9 +1,8 @@
-import { validateHeaderName, validateHeaderValue } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import * as tls from "node:tls";
-import { hostOf } from "../base/host.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
+import { authorityOf, hostAndPort, parseGoUrl, requestTarget, resolveGoUrl } from "../base/go-url.ts";
 import {
   type HttpProbeAnswer,
   type HttpProbeRequest,
@@ -35,7 +34,7 @@ export const systemNetworkProbes: NetworkProbes = {
   },
 
   async grpcHealth(host, port, service, signal) {
-    const request = healthRequest(authority(host, port), service);
+    const request = healthRequest(authorityOf(host, port), service);
     const address = await probeAddress(host, signal);
     signal.throwIfAborted();
     return await ask((onBytes) => dial(address, port, onBytes), request, new HealthAnswerReader(), signal);
@@ -61,23 +60,30 @@ async function open(host: string, port: number, signal: AbortSignal): Promise<So
 async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<HttpProbeAnswer> {
   let current = request;
   for (let sent = 1; ; sent++) {
-    const { status, location } = await getOnce(current, signal);
-    if (location === undefined || !redirects.has(status)) return { status };
+    const { head, body } = await getOnce(current, signal);
+    const { status, location = "" } = head;
+    const answer = { status, ...(body && { body }) };
+    if (location === "" || !redirects.has(status)) return answer;
     const next = redirected(current, location);
-    if (next.host.toLowerCase() !== request.host.toLowerCase()) return { status, redirectedTo: next.host };
+    if (next.host !== request.host) return { ...answer, redirectedTo: next.host };
     if (sent >= longestChain) throw new ProbeTargetError(`stopped after ${longestChain} redirects`);
-    current = next;
+    current = askable(next);
   }
 }
 
 /** One request over a connection of its own, no proxy whatever the environment says. */
-async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<ResponseHead> {
+async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<HttpAnswer> {
   const bytes = Buffer.from(requestText(request), "latin1");
   const address = await probeAddress(request.host, signal);
   signal.throwIfAborted();
   const { scheme, host, port } = request;
   const dialled = scheme === "https" ? dialTls : dial;
   return await ask((onBytes) => dialled(address, port, onBytes, host), bytes, new HttpAnswerReader(), signal);
+}
+
+interface HttpAnswer {
+  readonly head: ResponseHead;
+  readonly body: Uint8Array | undefined;
 }
 
 /** Takes a server's bytes until they make an answer. */
@@ -133,14 +139,14 @@ async function ask<T>(
   }
 }
 
-class HttpAnswerReader implements AnswerReader<ResponseHead> {
-  readonly #response = new HttpResponseReader();
+class HttpAnswerReader implements AnswerReader<HttpAnswer> {
+  readonly #response = new HttpResponseReader(maxBodyBytes);
 
-  push(bytes: Buffer): ResponseHead | undefined {
+  push(bytes: Buffer): HttpAnswer | undefined {
     return this.#take(() => this.#response.push(bytes));
   }
 
-  end(): ResponseHead | undefined {
+  end(): HttpAnswer | undefined {
     return this.#take(() => this.#response.end());
   }
 
@@ -148,14 +154,15 @@ class HttpAnswerReader implements AnswerReader<ResponseHead> {
     return this.#response.head === undefined ? targetError(error) : brokenAnswer(this.#response, error.message);
   }
 
-  #take(step: () => void): ResponseHead | undefined {
+  #take(step: () => void): HttpAnswer | undefined {
     try {
       step();
     } catch (error) {
       throw brokenAnswer(this.#response, errorMessage(error));
     }
     const { head, isComplete, bodyBytes } = this.#response;
-    return isComplete || bodyBytes >= maxBodyBytes ? head : undefined;
+    if (head === undefined || !(isComplete || bodyBytes >= maxBodyBytes)) return undefined;
+    return { head, body: this.#response.body };
   }
 }
 
@@ -175,15 +182,26 @@ function dialTls(address: string, port: number, onBytes: (bytes: Buffer) => void
 }
 
 function requestText({ path, headers }: HttpProbeRequest): string {
-  if (!/^[!-~\u0080-\u00ff]+$/.test(path)) throw new TypeError("the path holds characters that a request line can't");
+  if (controlCharacter.test(path)) throw new TypeError("the path holds characters that a request line can't");
   let text = `GET ${path} HTTP/1.1\r\n`;
   for (const [name, value] of headers) {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    text += `${name}: ${value}\r\n`;
+    if (!headerName.test(name)) throw new ProbeTargetError(`invalid header field name ${JSON.stringify(name)}`);
+    if (controlCharacter.test(value.replaceAll("\t", ""))) {
+      throw new ProbeTargetError(`invalid header field value for ${JSON.stringify(name)}`);
+    }
+    text += `${name}: ${value.replaceAll(/^[ \t]+|[ \t]+$/g, "")}\r\n`;
   }
-  const closes = headers.some(([name]) => name.toLowerCase() === "connection");
-  return `${text}${closes ? "" : "Connection: close\r\n"}\r\n`;
+  return `${text}${isLast(headers) ? "" : "Connection: close\r\n"}\r\n`;
+}
+
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+const headerName = /^[\w!#$%&'*+\-.^`|~]+$/;
+
+/** True for headers that say of themselves that no request follows, or ask for another protocol. */
+function isLast(headers: HttpProbeRequest["headers"]): boolean {
+  const connection = headers.filter(([name]) => name === "Connection").flatMap(([, value]) => value.split(","));
+  const says = (token: string): boolean => connection.some((given) => given.trim().toLowerCase() === token);
+  return says("close") || (says("upgrade") && headers.some(([name]) => name === "Upgrade"));
 }
 
 /** Before its head has come it is the target's fault; after that it says nothing about the status. */
@@ -199,27 +217,28 @@ function release(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** The request that a redirect asks for. A Host header of the pod's own stays while the redirect names no host. */
-function redirected(from: HttpProbeRequest, location: string): HttpProbeRequest {
-  let url: URL;
-  try {
-    url = new URL(location, `${from.scheme}://${authority(from.host, from.port)}${from.path}`);
-  } catch (error) {
-    throw new ProbeTargetError("redirected to something that is no URL", { cause: error });
+type Redirected = Omit<HttpProbeRequest, "scheme"> & { readonly scheme: string };
+
+/** The request that a redirect asks for. A Host header of the pod's own stays while the redirect names no scheme. */
+function redirected(from: HttpProbeRequest, location: string): Redirected {
+  const base = parseGoUrl(`${from.scheme}://${authorityOf(from.host, from.port)}${from.path}`);
+  const reference = parseGoUrl(location);
+  if (base === undefined || reference === undefined) {
+    throw new ProbeTargetError("redirected to something that is no URL");
   }
-  const scheme = url.protocol.slice(0, -1);
-  if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
-  const host = hostOf(url);
-  const port = Number(url.port || (scheme === "https" ? 443 : 80));
-  const namesHost = /^([a-z][a-z0-9+.-]*:)?\/\//i.test(location);
+  const url = resolveGoUrl(base, reference);
   const headers = from.headers.map(([name, value]) =>
-    namesHost && name.toLowerCase() === "host" ? ([name, url.host] as const) : ([name, value] as const),
+    name === "Host" && reference.scheme !== "" ? ([name, url.host] as const) : ([name, value] as const),
   );
-  return { scheme, host, port, path: url.pathname + url.search, headers };
+  return { scheme: url.scheme, ...hostAndPort(url), path: requestTarget(url), headers };
 }
 
-function authority(host: string, port: number): string {
-  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+/** @throws ProbeTargetError when nothing can be asked there */
+function askable(request: Redirected): HttpProbeRequest {
+  const { scheme, port } = request;
+  if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
+  if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to port ${port}, which is none`);
+  return { ...request, scheme };
 }
 
 const explained: Readonly<Record<string, string>> = {

@@ -6,14 +6,16 @@ export interface HttpProbeRequest {
   /** IP address or DNS name. */
   readonly host: string;
   readonly port: number;
-  /** With the query; begins with a slash and holds no characters that a request line can't. */
+  /** With the query, as bytes, a character for each; begins with a slash and holds no control characters. */
   readonly path: string;
-  /** Sent as they are, in this order; `Host` among them. */
+  /** As bytes too; sent in this order, without space around them; names with capitals (`X-A`), `Host` among them. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
 export interface HttpProbeAnswer {
   readonly status: number;
+  /** Its first 10 KiB where the status is 300 to 399, unset for others. The container chose them. */
+  readonly body?: Uint8Array;
   /** Set when the last answer was a redirect that was not followed because it leads to another host: which. */
   readonly redirectedTo?: string;
 }

@@ -39,13 +39,14 @@ export function probeAction(container: Container, probe: Probe, address: string)
 
 /**
  * The probe as a person would name it: `GET :8080/healthz`, `TCP :5432`, `gRPC :9000 liveness`, `exec cat`. Queries,
- * headers and arguments are left out: they may hold secrets.
+ * users, headers and arguments are left out: they may hold secrets.
  */
 export function describeProbe(probe: Probe): string {
   if (probe.exec !== undefined) return `exec ${probe.exec.command?.[0] ?? ""}`.trimEnd();
   if (probe.httpGet !== undefined) {
     const { host = "", port, path = "" } = probe.httpGet;
-    const [plain = ""] = path.split(/[?#]/, 1);
+    const [shown = ""] = path.split(/[?#]/, 1);
+    const plain = shown.replace(/^((?:[a-z][a-z0-9+.-]*:)?\/\/)[^/]*@/i, "$1");
     return `GET ${host}:${port}${plain.startsWith("/") ? plain : `/${plain}`}`;
   }
   if (probe.tcpSocket !== undefined) return `TCP ${probe.tcpSocket.host ?? ""}:${probe.tcpSocket.port}`;

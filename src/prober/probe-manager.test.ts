@@ -5,7 +5,8 @@ import { testContainer, testPod, testSandbox, testStatus } from "../../test/supp
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
-import type { Cause } from "../journal/entry.ts";
+import { eventsOf } from "../events/entry-events.ts";
+import type { Cause, JournalEntry } from "../journal/entry.ts";
 
 function chain(cause: Cause | undefined): string[] {
   return cause === undefined ? [] : [cause.message, ...chain(cause.because)];
@@ -74,14 +75,26 @@ describe("a readiness probe", () => {
 describe("a probe that is led to another host", () => {
   test("has succeeded, with a warning", async () => {
     const world = new World();
-    world.network.httpGet = async () => ({ status: 302, redirectedTo: "elsewhere.example" });
+    const body = Buffer.from('<a href="http://0.0.0.0/">Found</a>.\n\n');
+    world.network.httpGet = async () => ({ status: 302, redirectedTo: "0.0.0.0", body });
     const container = { readinessProbe: { httpGet: { port: 80 } } };
     world.see(container);
     await world.clock.advance(1);
     assert.equal(world.state(container).ready, true);
     const [warning] = world.entries;
     assert.equal(warning?.what, "ProbeWarning");
-    assert.match(warning.message, /Probe terminated redirects to elsewhere\.example \(HTTP status 302\)$/);
+    assert.match(warning.message, /Probe terminated redirects to 0\.0\.0\.0 \(HTTP status 302\): <a .*Found<\/a>\.$/);
+    const events = eventsOf(warning as JournalEntry);
+    assert.deepEqual(
+      events.map(({ type, reason, message }) => [type, reason, message]),
+      [
+        [
+          "Warning",
+          "ProbeWarning",
+          'Readiness probe warning: Probe terminated redirects, Response body: <a href="http://0.0.0.0/">Found</a>.',
+        ],
+      ],
+    );
   });
 });
 

@@ -6,7 +6,7 @@ import { containerId } from "../base/ids.ts";
 import { TimerQueue } from "../base/timer-queue.ts";
 import { CriError } from "../ports/cri.ts";
 import { ExecSyncResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
-import { type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
+import { type GrpcHealthAnswer, type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
 import type { ProbeAction } from "./probe-action.ts";
 import { type CommandService, type ProbeOutcome, ProbeRunner } from "./probe-runner.ts";
 
@@ -75,6 +75,53 @@ describe("an HTTP answer", () => {
       assert.equal(await outcomeOf(http, { httpGet }), expected);
     });
   }
+});
+
+describe("an Event", () => {
+  const said = async (action: ProbeAction, answers: Answers): Promise<string | undefined> =>
+    (await world(answers).start(action)).eventText;
+
+  test("says in upstream's words that a status is a failure, and nothing of the body", async () => {
+    const httpGet = async () => ({ status: 503, body: Buffer.from("stack trace") });
+    assert.equal(await said(http, { httpGet }), "HTTP probe failed with statuscode: 503");
+  });
+
+  test("holds the body of a redirect that is not followed: harmless, bounded, and without secrets", async () => {
+    const answer = (body: string): Answers => ({
+      httpGet: async () => ({ status: 302, redirectedTo: "0.0.0.0", body: Buffer.from(body) }),
+    });
+    const begin = "Probe terminated redirects, Response body: ";
+    const link = '<a href="http://0.0.0.0/">Found</a>.';
+    assert.equal(await said(http, answer(`${link}\n\n`)), begin + link);
+    assert.equal(
+      await outcomeOf(http, answer(link)),
+      `warning: Probe terminated redirects to 0.0.0.0 (HTTP status 302): ${link}`,
+    );
+    assert.equal(
+      await said(http, answer("\u001b[2J is swordfish\r\n!")),
+      `${begin}${String.raw`\u001b[2J`} is <secret> !`,
+    );
+    const long = (await said(http, answer("x".repeat(10_240)))) ?? "";
+    assert.ok(long.length > 850 && long.length <= 901 && long.endsWith("x…"));
+    assert.ok((await outcomeOf(http, answer("x".repeat(10_240)))).length < 320);
+  });
+
+  test("holds more of what a command printed than the journal does", async () => {
+    assert.equal((await said(exec, exits(1, "x".repeat(5000))))?.length, 901);
+    assert.equal(await said(exec, exits(1, "short")), undefined);
+  });
+
+  test("says in upstream's words what a health check said", async () => {
+    const grpc: ProbeAction = { kind: "grpc", host: "10.0.0.2", port: 9000, service: "" };
+    const words = async (answer: GrpcHealthAnswer): Promise<string | undefined> =>
+      await said(grpc, { grpcHealth: async () => answer });
+    assert.equal(await words({ code: 0, status: "NOT_SERVING" }), 'service unhealthy (responded with "NOT_SERVING")');
+    assert.equal(
+      await words({ code: 12, message: "unknown service" }),
+      "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): unknown service",
+    );
+    assert.match((await words({ code: 5, message: "nothing" })) ?? "", /^error: health rpc probe failed: .*nothing$/);
+  });
 });
 
 describe("a health check", () => {
@@ -158,6 +205,14 @@ describe("a command", () => {
     await clock.advance(1100);
     assert.equal(begun, 20);
   });
+});
+
+test("a probe whose path leaves nobody to ask has failed", async () => {
+  const action = (): never => {
+    throw new ProbeTargetError("no Host in request URL");
+  };
+  const { kind, text } = await world({}).start(action);
+  assert.deepEqual([kind, text], ["failure", "no Host in request URL"]);
 });
 
 describe("a probe that can't be made", () => {

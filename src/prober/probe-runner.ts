@@ -6,17 +6,25 @@ import type { TimerQueue } from "../base/timer-queue.ts";
 import { printable } from "../journal/text.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type CriRuntimeService, isCriError } from "../ports/cri.ts";
-import { type GrpcHealthAnswer, type NetworkProbes, ProbeTargetError } from "../ports/network-probes.ts";
+import {
+  type GrpcHealthAnswer,
+  type HttpProbeAnswer,
+  type NetworkProbes,
+  ProbeTargetError,
+} from "../ports/network-probes.ts";
 import type { HideSecrets } from "../runtime/hidden-secrets.ts";
 import type { ProbeAction } from "./probe-action.ts";
 
-/**
- * How one probe ended. error: it could not be made, which says nothing about the container. `text` is one clause for
- * people, safe to print.
- */
+/** How one probe ended. error: it could not be made, which says nothing about the container. */
 export interface ProbeOutcome {
   readonly kind: "success" | "warning" | "failure" | "error";
+  /** One clause for people, safe to print and short. */
   readonly text: string;
+  /**
+   * For Events, likewise safe and bounded, where that differs: upstream's words, which tools look for, and more of what the
+   * container said.
+   */
+  readonly eventText?: string;
   /** How much later than due it was sent, or its answer looked at, because podwright was busy: no fault of the target. */
   readonly lateMs: number;
 }
@@ -35,7 +43,8 @@ export interface ProbeOrder {
 /** What runs commands in containers. */
 export type CommandService = Pick<CriRuntimeService, "execSync">;
 
-type Verdict = Pick<ProbeOutcome, "kind" | "text">;
+/** In words as they are: what is told of them is made safe and short in one place. */
+type Verdict = Pick<ProbeOutcome, "kind" | "text" | "eventText">;
 
 /** Tries in a row when a probe could not be made (maxProbeRetries). */
 const maxTries = 3;
@@ -47,9 +56,11 @@ const slowCommandMs = 500;
 const runtimeSlackMs = 10_000;
 /** A deadline that is seen later than this was seen late because podwright was busy. */
 const punctualMs = 20;
-/** Most that is read of a command's output (maxReadLength), and most that is told of it. */
+/** Most that is read of a command's output (maxReadLength), and most that is told of it and of answers. */
 const maxOutputBytes = 10 * 1024;
 const maxToldCharacters = 300;
+/** In Events; with what stands before it, no more than the API takes in a note (NoteLengthLimit). */
+const maxEventCharacters = 900;
 
 class ProbeTimeoutError extends Error {}
 
@@ -74,20 +85,19 @@ export class ProbeRunner {
     let problem = "";
     for (let tries = 0; tries < maxTries; tries++) {
       try {
-        const { kind, text } = await this.#try(order, lateness, signal);
-        return { kind, text: kind === "success" ? text : told(order.hide(text)), lateMs: lateness.ms };
+        return outcomeOf(await this.#try(order, lateness, signal), order.hide, lateness.ms);
       } catch (error) {
         signal.throwIfAborted();
         problem = errorMessage(error);
       }
     }
-    return { kind: "error", text: told(order.hide(problem)), lateMs: lateness.ms };
+    return outcomeOf({ kind: "error", text: problem }, order.hide, lateness.ms);
   }
 
   async #try(order: ProbeOrder, lateness: Lateness, signal: AbortSignal): Promise<Verdict> {
-    const action = order.action();
-    if (action.kind === "exec") return await this.#exec(action.command, order, lateness, signal);
     try {
+      const action = order.action();
+      if (action.kind === "exec") return await this.#exec(action.command, order, lateness, signal);
       return await this.#within(order.timeoutMs, lateness, signal, (inTime) => this.#look(action, inTime));
     } catch (error) {
       if (error instanceof ProbeTimeoutError) return failure(`no answer in ${order.timeoutMs / 1000} s`);
@@ -98,10 +108,8 @@ export class ProbeRunner {
 
   async #look(action: Exclude<ProbeAction, { kind: "exec" }>, signal: AbortSignal): Promise<Verdict> {
     switch (action.kind) {
-      case "http": {
-        const { status, redirectedTo } = await this.#network.httpGet(action.request, signal);
-        return judgeHttp(status, redirectedTo);
-      }
+      case "http":
+        return judgeHttp(await this.#network.httpGet(action.request, signal));
       case "tcp":
         await this.#network.tcpConnect(action.host, action.port, signal);
         return { kind: "success", text: "connected" };
@@ -189,11 +197,20 @@ function failure(text: string): Verdict {
   return { kind: "failure", text };
 }
 
-function judgeHttp(status: number, redirectedTo: string | undefined): Verdict {
-  if (status < 200 || status >= 400) return failure(`HTTP status ${status}`);
-  if (status < 300) return { kind: "success", text: `HTTP status ${status}` };
+function judgeHttp({ status, redirectedTo, body }: HttpProbeAnswer): Verdict {
+  const text = `HTTP status ${status}`;
+  if (status < 200 || status >= 400) {
+    // Without the body: it may hold what readers of Events are not to know (https://issue.k8s.io/99425).
+    return { kind: "failure", text, eventText: `HTTP probe failed with statuscode: ${status}` };
+  }
+  if (status < 300) return { kind: "success", text };
   const where = redirectedTo === undefined ? "" : ` to ${redirectedTo}`;
-  return { kind: "warning", text: `Probe terminated redirects${where} (HTTP status ${status})` };
+  const said = Buffer.from(body ?? []).toString();
+  return {
+    kind: "warning",
+    text: `Probe terminated redirects${where} (${text})${quoted(said)}`,
+    eventText: `Probe terminated redirects, Response body: ${said}`,
+  };
 }
 
 /** gRPC's codes that say something of their own about a health check. */
@@ -202,23 +219,41 @@ const deadlineExceeded = 4;
 
 function judgeHealth(answer: GrpcHealthAnswer): Verdict {
   if ("status" in answer) {
-    return answer.status === "SERVING" ? { kind: "success", text: "SERVING" } : failure(`status ${answer.status}`);
+    const { status } = answer;
+    if (status === "SERVING") return { kind: "success", text: status };
+    const eventText = `service unhealthy (responded with ${JSON.stringify(status)})`;
+    return { kind: "failure", text: `status ${status}`, eventText };
   }
   const { code, message } = answer;
-  if (code === unimplemented) return failure(`the server has no grpc.health.v1.Health: ${message}`);
+  if (code === unimplemented) {
+    const eventText = `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${message}`;
+    return { kind: "failure", text: `the server has no grpc.health.v1.Health: ${message}`, eventText };
+  }
   if (code === deadlineExceeded) return failure(`the server gave up in time: ${message}`);
-  return failure(`gRPC code ${code}: ${message}`);
+  return {
+    ...failure(`gRPC code ${code}: ${message}`),
+    eventText: `error: health rpc probe failed: code ${code}: ${message}`,
+  };
 }
 
-/** What a command printed, from its begin, as it is: what is told of it is made safe and short in one place. */
+/** What a command printed, from its begin. */
 function outputText(outputs: readonly Uint8Array[]): string {
-  const bytes = Buffer.concat(outputs).subarray(0, maxOutputBytes);
-  const text = bytes.toString().trim();
-  return text === "" ? "" : `: ${text}`;
+  return quoted(Buffer.concat(outputs).subarray(0, maxOutputBytes).toString());
 }
 
-/** One line that a terminal may be shown, and not a long one. */
-function told(text: string): string {
-  const clean = printable(text);
-  return clean.length <= maxToldCharacters ? clean : `${clean.slice(0, maxToldCharacters)}…`;
+function quoted(text: string): string {
+  return text.trim() === "" ? "" : `: ${text.trim()}`;
+}
+
+function outcomeOf(verdict: Verdict, hide: HideSecrets, lateMs: number): ProbeOutcome {
+  const { kind, eventText = verdict.text } = verdict;
+  if (kind === "success") return { kind, text: verdict.text, lateMs };
+  const told = (words: string, most: number): string => shortened(printable(hide(words)), most);
+  const text = told(verdict.text, maxToldCharacters);
+  const ofEvent = told(eventText, maxEventCharacters);
+  return { kind, text, ...(ofEvent !== text && { eventText: ofEvent }), lateMs };
+}
+
+function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most)}…`;
 }

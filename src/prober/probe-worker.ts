@@ -178,12 +178,16 @@ export class ProbeWorker {
     const { clock, results } = this.#deps;
     results.saw(target.id, this.type, { kind: outcome.kind, text: outcome.text, at: clock.now() });
     const what = describeProbe(probe);
+    const eventText = outcome.eventText ?? outcome.text;
     if (outcome.kind === "error") {
-      const eventMessage = `${capitalised(this.type)} probe errored and resulted in unknown state: ${what}: ${outcome.text}`;
+      const eventMessage = `${capitalised(this.type)} probe errored and resulted in unknown state: ${what}: ${eventText}`;
       this.#note("Unhealthy", `${this.type} probe errored: ${what}: ${outcome.text}`, outcome, eventMessage);
       return;
     }
-    if (outcome.kind === "warning") this.#note("ProbeWarning", `${this.type} probe warning: ${outcome.text}`, outcome);
+    if (outcome.kind === "warning") {
+      const eventMessage = `${capitalised(this.type)} probe warning: ${eventText}`;
+      this.#note("ProbeWarning", `${this.type} probe warning: ${outcome.text}`, outcome, eventMessage);
+    }
     const result = outcome.kind === "failure" ? "failure" : "success";
     const { streak, verdict } = judge(this.#streak, result, this.#times);
     this.#streak = streak;
@@ -193,12 +197,7 @@ export class ProbeWorker {
       const message = this.#failures.message(streak.length, detail);
       cause = this.#failures.add(message, {
         detail,
-        entry: this.#note(
-          "Unhealthy",
-          message,
-          outcome,
-          this.#failures.eventMessage(streak.length, outcome.text, what),
-        ),
+        entry: this.#note("Unhealthy", message, outcome, this.#failures.eventMessage(streak.length, eventText, what)),
         lateMs: outcome.lateMs,
       });
     } else {

@@ -137,6 +137,18 @@ describe("an httpGet hook", () => {
     await assert.rejects(missing, /no address/);
   });
 
+  test("reads its path as a URL", async () => {
+    const scene = new Scene();
+    await scene.run({ httpGet: { path: "//status", port: 80 } });
+    await scene.run({ httpGet: { path: "http://user:word@elsewhere/x y?z#w", port: 80 } });
+    assert.deepEqual(
+      scene.requests.map(({ host, path }) => `${host} ${path}`),
+      ["10.0.0.2 /", "10.0.0.2 /x%20y?z"],
+    );
+    assert.doesNotMatch(JSON.stringify(scene.entries), /word/);
+    await assert.rejects(scene.run({ httpGet: { path: "mailto:x", port: 80 } }), ProbeTargetError);
+  });
+
   test("over TLS that meets plain HTTP asks again without TLS and without its credentials, and says so", async () => {
     const scene = new Scene();
     scene.answer = ({ scheme }) => {
