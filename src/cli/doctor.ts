@@ -39,7 +39,12 @@ async function machineChecks(context: CommandContext, endpoint: string): Promise
 }
 
 function engineChecks(health: Health): Check[] {
-  return health.checks.map(({ name, ok, detail }) => ({ name: `engine: ${name}`, ok: ok ? "ok" : "failed", detail }));
+  return health.checks.map(({ name, ok, warning = false, detail, remedy }) => ({
+    name: `engine: ${name}`,
+    ok: ok ? (warning ? "warning" : "ok") : "failed",
+    detail,
+    ...(remedy !== undefined && { remedy }),
+  }));
 }
 
 const marks = { ok: "✓", warning: "!", failed: "✗" } as const;

@@ -43,6 +43,7 @@ import { credentialFiles } from "./credential-files.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 import { openCluster } from "./kubelet-cluster.ts";
 import { machineInfo } from "./machine-info.ts";
+import { openToEverybody } from "./node-access.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { architecture, certificateDirectory, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
@@ -85,7 +86,7 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
   }
   const told = terminationSignal();
   const ports = await openPorts();
-  const { configuration, warnings } = await loadConfiguration(
+  const { configuration, warnings, isWritten } = await loadConfiguration(
     { files: ports.files, workingDirectory: process.cwd(), cgroupVersion: ports.cgroups.version },
     flags,
   );
@@ -94,7 +95,7 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
   const setVerbosity = (verbosity: number): void => log.setLevel(levelOf(verbosity));
   for (const warning of warnings) log.warn(warning);
   try {
-    const served = servingSettings(configuration);
+    const served = servingSettings(configuration, isWritten);
     await operate({ ports, log, configuration, flags: flags.node, served, setVerbosity, told });
   } catch (error) {
     if (!told.aborted || error !== told.reason) throw error;
@@ -152,6 +153,7 @@ async function operate(daemon: Daemon): Promise<void> {
     config,
     pressure: settings.pressure,
     sources: sourcesOf(configuration),
+    checks: daemon.served?.everybody === true ? [openToEverybody] : [],
     ...(cluster && { cluster: { ...cluster, certificates: () => managers.map(({ check }) => check) } }),
     // As upstream: whatever of the runtime's pods no source wants is an orphan.
     owns: async () => true,

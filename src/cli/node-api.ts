@@ -1,17 +1,11 @@
-import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import type { Node } from "../engine/node.ts";
-import { systemHashing } from "../linux/hashing.ts";
 import { type HttpsServer, serveHttps, type TlsMaterial } from "../linux/https-server.ts";
 import { pageAssets } from "../linux/page-assets.ts";
 import { serveTcp } from "../linux/tcp-server.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
-import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
-import { anonymous, byCertificate, byToken, parseTokenFile } from "../node-api/authenticators.ts";
-import { allowKnown } from "../node-api/authorizers.ts";
-import { byAccessReview, byTokenReview, type ReviewDependencies } from "../node-api/reviews.ts";
 import { type NodeApiDependencies, nodeApi, readOnlyApi } from "../node-api/routes.ts";
 import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
 import { pageRoutes, withPage } from "../page/routes.ts";
@@ -21,19 +15,16 @@ import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
 import type { Ports } from "../ports/ports.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
+import { type AccessParts, guarded, openToEverybody } from "./node-access.ts";
 import { sameMaterial, type ServingParts, tlsMaterial, warnOfExpired, watchMaterial } from "./serving-certificates.ts";
 
 /** What the API is served from. */
-export interface NodeApiParts extends ApiSubject, ServingParts {
+export interface NodeApiParts extends ApiSubject, ServingParts, Omit<AccessParts, "ports" | "log" | "nodeName"> {
   readonly cri: Cri;
   /** How it is served; undefined: it is not. */
   readonly served: ServingSettings | undefined;
-  /** Tokens of clients, for a node without a cluster; undefined: none. */
-  readonly tokenFile: string | undefined;
   /** Whether the node page is served too. */
   readonly servesPage: boolean;
-  /** The API server, which knows clients and what they may; undefined: there is none. */
-  readonly apiClient: ApiClient | undefined;
   /** What the node shows to monitoring. */
   readonly figures: NodeFigures;
   readonly metrics: NodeMetrics;
@@ -110,6 +101,7 @@ async function servePrivately(
     server = await serveHttps(handler, material, options);
     warnOfExpired(parts, settings, material);
     log.info("the kubelet's API is served", { address: server.address });
+    if (settings.everybody) log.warn(openToEverybody.detail, { remedy: openToEverybody.remedy });
     return server;
   });
 }
@@ -139,31 +131,4 @@ async function keepServing(
   using _end = onAbort(signal, end.resolve);
   await end.promise;
   await server?.close();
-}
-
-/** @throws PodwrightError when nobody can say who clients are or what they may */
-async function guarded(parts: NodeApiParts, settings: ServingSettings, handler: NodeHandler): Promise<NodeHandler> {
-  const { ports, apiClient, tokenFile } = parts;
-  const reviews = apiClient && { client: apiClient, clock: ports.clock, hashing: systemHashing };
-  const authenticators: Authenticator[] = [byCertificate];
-  if (tokenFile !== undefined) {
-    const text = new TextDecoder().decode(await ports.files.read(tokenFile, maxFileBytes));
-    authenticators.push(byToken(systemHashing, parseTokenFile(text, tokenFile), reviews === undefined));
-  }
-  if (settings.tokenReview && reviews) authenticators.push(byTokenReview(reviews, settings.tokenReview.ttlMs));
-  if (settings.anonymous) authenticators.push(anonymous);
-  return withAccess(handler, authenticators, authorizer(parts.nodeName, settings, reviews), parts.log);
-}
-
-function authorizer(
-  nodeName: string,
-  { accessReview }: ServingSettings,
-  reviews: ReviewDependencies | undefined,
-): Authorizer {
-  if (accessReview === undefined) return allowKnown;
-  if (reviews !== undefined) return byAccessReview(reviews, nodeName, accessReview);
-  const files = "authentication.x509.clientCAFile or --token-auth-file";
-  throw new PodwrightError(ExitCode.badInput, "authorization.mode Webhook asks an API server, and there is none", {
-    remedy: `set authorization.mode to AlwaysAllow, and say by ${files} who is known`,
-  });
 }

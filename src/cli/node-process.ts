@@ -44,6 +44,7 @@ import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { pageRoutes, withPage } from "../page/routes.ts";
+import type { Health } from "../server/engine.ts";
 import { engineRoutes } from "../server/routes.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
 import { openFigures } from "./node-figures.ts";
@@ -144,6 +145,8 @@ export interface NodeProcess {
   readonly runtimeEndpoint: string;
   readonly config: KubeletConfig;
   readonly sources: NodeSources;
+  /** What is known of the node before it starts, for `podwright doctor`. */
+  readonly checks?: Health["checks"];
   /** Undefined: the node stands alone. */
   readonly cluster?: ClusterSetup;
   /** Which pods of the runtime may be removed when no source wants them. */

@@ -57,7 +57,7 @@ export const fieldTable: Readonly<Record<string, FieldSupport>> = {
   serverTLSBootstrap: as("a request that nobody decides is waited for, no other one is made beside it"),
   authentication: as("client certificates, `--token-auth-file`, tokens asked of the API server, the anonymous user"),
   authorization: as(
-    "with Webhook and without a cluster the API is not served; AlwaysAllow lets the anonymous user ask for health and metrics only",
+    "with Webhook and without a cluster the API is not served; AlwaysAllow lets the anonymous user ask for health and metrics only, unless both are written",
   ),
   registryPullQPS: honoured,
   registryBurst: honoured,

@@ -23,6 +23,8 @@ export interface LoadedConfiguration {
   readonly configuration: KubeletConfiguration;
   /** What the owner of the node should know: lenient decoding, fields and gates without effect. */
   readonly warnings: readonly string[];
+  /** Whether a file, a drop-in or a flag gives the field (dotted path) a value; otherwise what it has is a default. */
+  readonly isWritten: (field: string) => boolean;
 }
 
 /** As much as anybody writes by hand, many times over. */
@@ -68,7 +70,9 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
     if (kind === "ignored") warnings.push(`${place}: ${field}: not honoured: podwright ${because}`);
   }
   warnings.push(...gates.warnings);
-  return { configuration, warnings };
+  const isWritten = (field: string): boolean =>
+    layers.some(({ values }) => ![undefined, null, ""].includes(valueAt(values, field) as string | null | undefined));
+  return { configuration, warnings, isWritten };
 }
 
 interface DecodedFile extends DecodedConfiguration {

@@ -19,6 +19,8 @@ export interface ServingSettings {
   readonly anonymous: boolean;
   /** Bearer tokens are asked of the API server, whose answers count for so long; undefined: they are not. */
   readonly tokenReview: { readonly ttlMs: number } | undefined;
+  /** Whoever asks may do everything, known or not: somebody has written so. */
+  readonly everybody: boolean;
   /** Access is asked of the API server; undefined: whoever is known may do everything. */
   readonly accessReview: { readonly allowedMs: number; readonly deniedMs: number } | undefined;
   readonly debugging: boolean;
@@ -27,11 +29,16 @@ export interface ServingSettings {
 }
 
 /**
+ * @param isWritten whether somebody gave a field its value (`LoadedConfiguration`): what opens the node to everybody has to
+ * be wanted, and is by default where there are flags alone
  * @returns undefined when the API is turned off (enableServer)
  * @throws PodwrightError (bad input) for an address, an authorization mode, cipher suites and versions that are none, and
  * half a key pair
  */
-export function servingSettings(configuration: KubeletConfiguration): ServingSettings | undefined {
+export function servingSettings(
+  configuration: KubeletConfiguration,
+  isWritten: (field: string) => boolean = () => false,
+): ServingSettings | undefined {
   if (!configuration.enableServer) return undefined;
   const { authentication, authorization, tlsCertFile = "", tlsPrivateKeyFile = "" } = configuration;
   if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
@@ -59,6 +66,10 @@ export function servingSettings(configuration: KubeletConfiguration): ServingSet
     serving: tlsCertFile === "" ? undefined : { certificateFile: tlsCertFile, keyFile: tlsPrivateKeyFile },
     clientAuthoritiesFile: clientAuthoritiesFile === "" ? undefined : clientAuthoritiesFile,
     anonymous: authentication.anonymous.enabled,
+    everybody:
+      authentication.anonymous.enabled &&
+      authorization.mode === "AlwaysAllow" &&
+      ["authentication.anonymous.enabled", "authorization.mode"].every(isWritten),
     tokenReview: authentication.webhook.enabled ? { ttlMs: milliseconds(authentication.webhook.cacheTTL) } : undefined,
     accessReview:
       authorization.mode === "AlwaysAllow"

@@ -40,8 +40,8 @@ export interface NodeEngineDependencies {
   readonly journal: Journal;
   readonly kubelet: Kubelet;
   readonly mux: PodMux;
-  /** Nothing on a node that is in no cluster. */
-  readonly clusterHealth: () => Health["checks"];
+  /** Of what is around its kubelet: its configuration, its pressure, its cluster. */
+  readonly surroundings: () => Health["checks"];
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
@@ -61,7 +61,7 @@ export class NodeEngine implements Engine {
   }
 
   health(): Health {
-    const checks = [...this.#deps.kubelet.health(), ...this.#deps.clusterHealth(), this.#journalCheck()];
+    const checks = [...this.#deps.kubelet.health(), ...this.#deps.surroundings(), this.#journalCheck()];
     const { version, pid, runtime, runtimeEndpoint, record } = this.#identity;
     return {
       healthy: checks.every(({ ok }) => ok),

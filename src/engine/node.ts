@@ -61,6 +61,8 @@ export interface NodeSetup {
   /** The file to which decisions are recorded. */
   readonly record: string | undefined;
   readonly sources: NodeSources;
+  /** What is known of the node before it starts. */
+  readonly checks?: Health["checks"];
   /** Undefined: the node stands alone. */
   readonly cluster?: ClusterSetup;
 }
@@ -113,7 +115,11 @@ export class Node {
     this.engine = new NodeEngine(
       {
         ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#parts.mux, run: this.#run },
-        clusterHealth: () => [...pressureCheck(deps.pressure), ...(this.#parts.cluster?.health() ?? [])],
+        surroundings: () => [
+          ...(setup.checks ?? []),
+          ...pressureCheck(deps.pressure),
+          ...(this.#parts.cluster?.health() ?? []),
+        ],
         exit: () => deps.exit(),
       },
       {

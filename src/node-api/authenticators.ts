@@ -10,11 +10,23 @@ export const byCertificate: Authenticator = async ({ certificate }) => {
   return { name: certificate.commonName, groups: [...certificate.organizations, authenticated] };
 };
 
+const nobody: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+
 /** Who shows nothing is `system:anonymous`. */
 export const anonymous: Authenticator = async ({ headers }) => {
-  if (headers["authorization"] !== undefined) return "invalid";
-  return { name: "system:anonymous", groups: ["system:unauthenticated"] };
+  return headers["authorization"] === undefined ? nobody : "invalid";
 };
+
+/** Whom no other way knows is `system:anonymous`, whatever he shows: where that is no reason to keep anybody out. */
+export function orAnonymous(authenticators: readonly Authenticator[]): Authenticator {
+  return async (request) => {
+    for (const authenticate of authenticators) {
+      const found = await authenticate(request).catch(() => undefined);
+      if (found !== undefined && found !== "invalid") return found;
+    }
+    return nobody;
+  };
+}
 
 /**
  * By a bearer token from a list, the last word on tokens when `alone`. Tokens are compared by their digests, so that the time of an answer tells nothing of

@@ -135,6 +135,15 @@ export interface Plan {
   readonly objects: readonly ObjectPlan[];
 }
 
+export interface HealthCheck {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** It works, and is not as it should be. */
+  readonly warning?: boolean;
+  readonly remedy?: string;
+}
+
 export interface Health {
   readonly healthy: boolean;
   readonly version: string;
@@ -150,7 +159,7 @@ export interface Health {
   /** True once pods that an earlier life left behind are listed too: before that, one that is not may run. */
   readonly knowsAllPods: boolean;
   /** One line for each subsystem: last success and the oldest outstanding call. */
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+  readonly checks: readonly HealthCheck[];
 }
 
 /** A pod named by a person: `name`, `namespace/name` or a UID. */

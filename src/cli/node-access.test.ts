@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { after, describe, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { silentLog } from "../../test/support/sources.ts";
+import type { ApiCall } from "../api-client/client.ts";
+import type { ApiObject } from "../api-client/resource.ts";
+import { parseKubeletFlags } from "../config/flags.ts";
+import { loadConfiguration } from "../config/load.ts";
+import { servingSettings } from "../config/serving.ts";
+import { CertificateAuthority, selfSignedCertificate } from "../linux/certificates.ts";
+import { type HttpsServer, serveHttps } from "../linux/https-server.ts";
+import { plain } from "../node-api/answers.ts";
+import type { NodeHandler } from "../ports/node-server.ts";
+import { MemoryFiles } from "../sim/files.ts";
+import { guarded } from "./node-access.ts";
+
+const now = new Date();
+const serving = selfSignedCertificate(["127.0.0.1"], now);
+const authority = new CertificateAuthority("clients", now);
+const jane = authority.issue({
+  subject: { commonName: "jane", organizations: [] },
+  usages: ["client"],
+  notBefore: new Date(now.getTime() - 60_000),
+  notAfter: new Date(now.getTime() + 3600_000),
+});
+
+/** Knows the token of bob, who may do everything; nobody else may. */
+const apiClient = {
+  create: async <T extends ApiObject>({ resource }: ApiCall<T>, object: object): Promise<T> => {
+    const { spec } = object as { readonly spec: { readonly token?: string; readonly user?: string } };
+    const status =
+      spec.token === undefined
+        ? { allowed: spec.user === "bob" }
+        : { authenticated: spec.token === "t0ken", user: { username: "bob" } };
+    return resource.decode({ metadata: {}, status });
+  },
+};
+
+const servers: HttpsServer[] = [];
+after(() => Promise.all(servers.map((server) => server.close())));
+
+interface Written {
+  /** Of --config; undefined: there is none. */
+  readonly file?: string;
+  /** Of a drop-in; undefined: there is none. */
+  readonly dropIn?: string;
+  readonly flags?: readonly string[];
+}
+
+const kind = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+/** A node whose API answers, configured by this. */
+async function served({
+  file,
+  dropIn,
+  flags = [],
+}: Written): Promise<{ readonly port: number; readonly everybody: boolean }> {
+  const files = new MemoryFiles(new ManualClock());
+  await files.makeDirectory("/etc/drop-ins", 0o755);
+  if (file !== undefined) await files.write("/etc/kubelet.yaml", kind + file, 0o644);
+  if (dropIn !== undefined) await files.write("/etc/drop-ins/one.conf", kind + dropIn, 0o644);
+  const places = [
+    ...(file === undefined ? [] : ["--config", "/etc/kubelet.yaml"]),
+    ...(dropIn === undefined ? [] : ["--config-dir", "/etc/drop-ins"]),
+  ];
+  const { configuration, isWritten } = await loadConfiguration(
+    { files, workingDirectory: "/", cgroupVersion: 2 },
+    parseKubeletFlags([...places, ...flags]),
+  );
+  const settings = servingSettings(configuration, isWritten);
+  assert.ok(settings);
+  const parts = {
+    ports: { clock: new ManualClock(), files },
+    log: silentLog,
+    nodeName: "node1",
+    tokenFile: undefined,
+    apiClient,
+  };
+  const handler: NodeHandler = async () => plain(200, "done");
+  const server = await serveHttps(
+    await guarded(parts, settings, handler),
+    { ...serving, clientAuthorities: authority.certificate },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      minVersion: "TLSv1.2",
+      ciphers: undefined,
+      streamingIdleMs: 1000,
+      maxBodyBytes: 1000,
+    },
+  );
+  servers.push(server);
+  return { port: Number(server.address.split(":").at(-1)), everybody: settings.everybody };
+}
+
+async function status(port: number, path: string, client: object = {}): Promise<number> {
+  const outgoing = httpsRequest({ host: "127.0.0.1", port, path, ca: serving.certificate, agent: false, ...client });
+  outgoing.end();
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode ?? 0;
+}
+
+const token = (text: string): object => ({ headers: { authorization: `Bearer ${text}` } });
+
+/** What nobody in particular gets: of how the node is, of its pods; then jane by her certificate, bob and a stranger by tokens. */
+async function answers(port: number): Promise<readonly number[]> {
+  return [
+    await status(port, "/healthz"),
+    await status(port, "/pods"),
+    await status(port, "/pods", { cert: jane.certificate, key: jane.key }),
+    await status(port, "/pods", token("t0ken")),
+    await status(port, "/pods", token("wrong")),
+  ];
+}
+
+const anonymousYes = "authentication: {anonymous: {enabled: true}}\n";
+const anonymousNo = "authentication: {anonymous: {enabled: false}}\n";
+const webhookNo = "authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\n";
+const allowAll = "authorization: {mode: AlwaysAllow}\n";
+const ask = "authorization: {mode: Webhook}\n";
+const anonymousFlag = "--anonymous-auth=true";
+const allowAllFlag = "--authorization-mode=AlwaysAllow";
+
+const open = [200, 200, 200, 200, 200];
+/** As by flags alone: tokens are asked of nobody. */
+const guardedByDefault = [200, 403, 200, 401, 401];
+
+describe("who may do what, by what is written", () => {
+  const rows: readonly [what: string, written: Written, expected: readonly number[]][] = [
+    ["both in a file", { file: anonymousYes + allowAll }, open],
+    ["both in a file, tokens asked of nobody", { file: webhookNo + allowAll }, open],
+    ["both in a drop-in", { dropIn: anonymousYes + allowAll }, open],
+    ["both by flags", { flags: [anonymousFlag, allowAllFlag] }, open],
+    ["one in a file, one in a drop-in", { file: anonymousYes, dropIn: allowAll }, open],
+    ["one in a file, one by a flag", { file: allowAll, flags: [anonymousFlag] }, open],
+    ["one in a drop-in, one by a flag", { dropIn: anonymousYes, flags: [allowAllFlag] }, open],
+    ["neither", {}, guardedByDefault],
+    ["anonymous alone by a flag", { flags: [anonymousFlag] }, guardedByDefault],
+    ["AlwaysAllow alone by a flag", { flags: [allowAllFlag] }, guardedByDefault],
+    ["anonymous alone in a drop-in", { dropIn: anonymousYes }, guardedByDefault],
+    ["AlwaysAllow alone in a drop-in", { dropIn: allowAll }, guardedByDefault],
+    [
+      "a mode of no text by the side of anonymous",
+      { file: `${anonymousYes}authorization: {mode: ""}\n` },
+      [403, 403, 403, 200, 401],
+    ],
+    ["AlwaysAllow alone in a file, whose default is nobody anonymous", { file: allowAll }, [401, 401, 200, 200, 401]],
+    ["AlwaysAllow and nobody anonymous", { file: anonymousNo + allowAll }, [401, 401, 200, 200, 401]],
+    [
+      "anonymous taken back by a flag",
+      { file: anonymousYes + allowAll, flags: ["--anonymous-auth=false"] },
+      [401, 401, 200, 200, 401],
+    ],
+    ["AlwaysAllow taken back by a drop-in", { file: anonymousYes + allowAll, dropIn: ask }, [403, 403, 403, 200, 401]],
+    ["anonymous and Webhook", { file: anonymousYes + ask }, [403, 403, 403, 200, 401]],
+    ["an empty file", { file: "" }, [401, 401, 403, 200, 401]],
+  ];
+  for (const [what, written, expected] of rows) {
+    test(what, async () => {
+      const { port, everybody } = await served(written);
+      assert.deepEqual(await answers(port), expected);
+      assert.equal(everybody, expected === open);
+    });
+  }
+});
