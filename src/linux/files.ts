@@ -21,7 +21,7 @@ import { unfinishedName } from "../base/unfinished-files.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../ports/files.ts";
 import { errnoOf, onPath } from "./file-error.ts";
 import { removeTree } from "./remove-tree.ts";
-import { watchDirectory } from "./watch.ts";
+import { watchDirectory, watchEntries } from "./watch.ts";
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
@@ -53,6 +53,7 @@ export const systemFiles: Files = {
   chmod: (path, mode) => onPath(path, () => chmod(path, mode)),
   chown: (path, uid, gid) => onPath(path, () => chown(path, uid, gid)),
   watch: watchDirectory,
+  watchEntries,
 };
 
 /** Opens an existing regular file for reading. */

@@ -2,6 +2,7 @@ import { lstatSync, watch, type FSWatcher } from "node:fs";
 import { FileError, type Files } from "../ports/files.ts";
 import { systemClock } from "./clock.ts";
 import { fileError } from "./file-error.ts";
+import { type Removals, watchRemovals } from "./removals.ts";
 
 /** Changes mostly come in bursts (create, write, chmod, rename): one call for all within this time. */
 const burstMs = 20;
@@ -14,24 +15,38 @@ export const watchDirectory: Files["watch"] = (directory, onChange, onError) => 
   return new DirectoryWatch(directory, onChange, onError);
 };
 
+/** The same, and tells which names were taken away meanwhile. */
+export const watchEntries: Files["watchEntries"] = (directory, onChange, onError) => {
+  return new DirectoryWatch(directory, onChange, onError, watchRemovals);
+};
+
+const noNames: ReadonlySet<string> = new Set();
+
 class DirectoryWatch implements Disposable {
   readonly #directory: string;
-  readonly #onChange: () => void;
+  readonly #onChange: (removed: ReadonlySet<string>) => void;
   readonly #onError: (error: Error) => void;
-  readonly #inode: number | undefined;
+  readonly #identity: string | undefined;
   readonly #watcher: FSWatcher | undefined;
+  readonly #removals: Removals | undefined;
   /** The end of the burst that is under way, or the report of a failure. */
   #wait: Disposable | undefined;
   #ended = false;
 
-  constructor(directory: string, onChange: () => void, onError: (error: Error) => void) {
+  constructor(
+    directory: string,
+    onChange: (removed: ReadonlySet<string>) => void,
+    onError: (error: Error) => void,
+    removalsOf?: (directory: string) => Removals,
+  ) {
     this.#directory = directory;
     this.#onChange = onChange;
     this.#onError = onError;
     try {
-      this.#inode = this.#currentInode();
+      this.#identity = this.#currentIdentity();
       this.#watcher = watch(directory);
-      this.#watcher.on("change", () => this.#onEvent());
+      this.#removals = removalsOf?.(directory);
+      this.#watcher.on("change", (event, name) => this.#onEvent(event, name));
       this.#watcher.on("error", (error) => this.#fail(error));
     } catch (error) {
       this.#fail(error);
@@ -42,25 +57,33 @@ class DirectoryWatch implements Disposable {
     this.#ended = true;
     this.#wait?.[Symbol.dispose]();
     this.#watcher?.close();
+    this.#removals?.[Symbol.dispose]();
   }
 
-  #onEvent(): void {
-    if (this.#ended || this.#wait !== undefined) return;
+  #onEvent(event: string, name: string | Buffer | null): void {
+    if (this.#ended) return;
+    this.#removals?.saw(event, name === null ? null : String(name));
+    if (this.#wait !== undefined) return;
     this.#wait = systemClock.timer(`changes of ${this.#directory} to settle`, burstMs, () => {
       this.#wait = undefined;
+      const removed = this.#removals?.take() ?? noNames;
       try {
         // inotify follows the inode: once the path names another one, no change there would be seen.
-        if (this.#currentInode() !== this.#inode) throw gone(this.#directory);
+        if (this.#currentIdentity() !== this.#identity) throw gone(this.#directory);
       } catch (error) {
+        // Names that went before their directory did are gone all the same.
+        if (removed.size > 0) this.#onChange(removed);
         this.#fail(error);
         return;
       }
-      this.#onChange();
+      this.#onChange(removed);
     });
   }
 
-  #currentInode(): number {
-    return lstatSync(this.#directory).ino;
+  /** A number of an inode that is free again is soon given to another one. */
+  #currentIdentity(): string {
+    const { dev, ino, birthtimeNs } = lstatSync(this.#directory, { bigint: true });
+    return `${dev} ${ino} ${birthtimeNs}`;
   }
 
   #fail(error: unknown): void {

@@ -69,4 +69,13 @@ export interface Files {
    * missed, so the caller re-reads now and then. `onError` when watching ended.
    */
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable;
+  /**
+   * As `watch`, and tells which names were taken away since the last call, deleted or moved elsewhere, whether or not they
+   * are there again. One that another file was moved onto was not.
+   */
+  watchEntries(
+    directory: string,
+    onChange: (removed: ReadonlySet<string>) => void,
+    onError: (error: Error) => void,
+  ): Disposable;
 }

@@ -119,6 +119,10 @@ export class FakeFiles implements Files {
     return { [Symbol.dispose]: () => {} };
   }
 
+  watchEntries(): Disposable {
+    return this.watch();
+  }
+
   #resolve(path: string): string {
     for (const [link, target] of this.#links) {
       if (path === link || path.startsWith(`${link}/`)) return this.#resolve(target + path.slice(link.length));

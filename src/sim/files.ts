@@ -25,9 +25,11 @@ interface Place {
 
 interface Watch {
   readonly path: string;
-  readonly onChange: () => void;
+  readonly onChange: (removed: ReadonlySet<string>) => void;
   readonly onError: (error: Error) => void;
   pending: Disposable | undefined;
+  /** Names that were taken away since it was told. */
+  removed: Set<string>;
 }
 
 /** Symbolic links followed on one path, as Linux's. */
@@ -133,7 +135,7 @@ export class MemoryFiles implements Files {
     if (moved === undefined) throw failure("ENOENT", from, "no such file or directory");
     if ((target.node?.children.size ?? 0) > 0) throw failure("ENOTEMPTY", to, "directory not empty");
     source.parent.children.delete(source.name);
-    this.#changed(source.parent);
+    this.#changed(source.parent, source.name);
     this.#put(target, moved);
   }
 
@@ -168,13 +170,21 @@ export class MemoryFiles implements Files {
   }
 
   watch(directory: string, onChange: () => void, onError: (error: Error) => void): Disposable {
+    return this.watchEntries(directory, onChange, onError);
+  }
+
+  watchEntries(
+    directory: string,
+    onChange: (removed: ReadonlySet<string>) => void,
+    onError: (error: Error) => void,
+  ): Disposable {
     const found = this.#find(directory, true);
     const node = found?.node;
     if (node?.type !== "directory") {
       const error = failure("ENOENT", directory, "no such directory");
       return this.#clock.timer(`the end of watching ${directory}`, 0, () => onError(error));
     }
-    const watch: Watch = { path: join(found?.parts ?? []), onChange, onError, pending: undefined };
+    const watch: Watch = { path: join(found?.parts ?? []), onChange, onError, pending: undefined, removed: new Set() };
     this.#watches.set(node, (this.#watches.get(node) ?? new Set()).add(watch));
     return {
       [Symbol.dispose]: () => {
@@ -208,16 +218,22 @@ export class MemoryFiles implements Files {
       this.#clock.timer(`the end of watching ${watch.path}`, 0, () => watch.onError(error));
     }
     this.#watches.delete(node);
-    this.#changed(parent);
+    this.#changed(parent, name);
   }
 
-  /** Tells who watches the directory, once for everything that happens before they get to run. */
-  #changed(directory: Node): void {
+  /**
+   * Tells who watches the directory, once for everything that happens before they get to run.
+   * @param removed the name that was taken away
+   */
+  #changed(directory: Node, removed?: string): void {
     if (this.#watches.size === 0) return;
     for (const watch of this.#watches.get(directory) ?? []) {
+      if (removed !== undefined) watch.removed.add(removed);
       watch.pending ??= this.#clock.timer(`a change of ${watch.path}`, 0, () => {
         watch.pending = undefined;
-        watch.onChange();
+        const names = watch.removed;
+        watch.removed = new Set();
+        watch.onChange(names);
       });
     }
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { podYaml, SourceHarness } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { FileSource } from "./file-source.ts";
@@ -169,4 +169,111 @@ test("changes are seen at once through inotify, and periodically where it fails"
   controller.abort();
   await running;
   assert.deepEqual(fixture.clock.waits, []);
+});
+
+describe("a name that is taken away and comes back at once", () => {
+  /** Two pods run, then something is done within one burst; what was delivered since. */
+  async function delivered(deed: (fixture: Fixture) => Promise<void>): Promise<readonly (readonly string[])[]> {
+    const fixture = new Fixture();
+    const controller = new AbortController();
+    await fixture.write("a.yaml", podYaml("one"));
+    await fixture.write("b.yaml", podYaml("two"));
+    const running = fixture.source.run(controller.signal);
+    await fixture.clock.advance(1);
+    const before = fixture.delivered.length;
+    await deed(fixture);
+    await fixture.clock.advance(100);
+    controller.abort();
+    await running;
+    return fixture.delivered.slice(before).map(({ pods }) => pods.map(({ pod }) => pod.metadata.name));
+  }
+  const [a, b] = ["one-node1", "two-node1"];
+  const path = `${directory}/a.yaml`;
+
+  test("starts its pods anew: they are wanted no longer, and then again", async () => {
+    const rewritten = await delivered(async ({ files }) => {
+      await files.remove(path);
+      await files.write(path, podYaml("one"), 0o600);
+    });
+    assert.deepEqual(rewritten, [[b], [a, b]]);
+    const moved = await delivered(async ({ files }) => {
+      await files.rename(path, "/etc/a.yaml");
+      await files.rename("/etc/a.yaml", path);
+    });
+    assert.deepEqual(moved, [[b], [a, b]]);
+  });
+
+  test("and goes again takes them along", async () => {
+    const gone = await delivered(async ({ files }) => {
+      await files.remove(path);
+      await files.write(path, podYaml("one"), 0o600);
+      await files.remove(path);
+    });
+    assert.deepEqual(gone, [[b]]);
+  });
+
+  test("with something else starts that, and stops what was, however bad it is", async () => {
+    const other = await delivered(async ({ files }) => {
+      await files.remove(path);
+      await files.write(path, podYaml("three"), 0o600);
+    });
+    assert.deepEqual(other, [[b], ["three-node1", b]]);
+    const bad = await delivered(async ({ files }) => {
+      await files.remove(path);
+      await files.write(path, "kind: [", 0o600);
+    });
+    assert.deepEqual(bad.at(-1), [b]);
+  });
+
+  test("is told from one that another file is moved onto, written over, or hidden", async () => {
+    const same = await delivered(async ({ files }) => {
+      await files.write("/etc/new", podYaml("one"), 0o600);
+      await files.rename("/etc/new", path);
+      await files.write(path, podYaml("one"), 0o600);
+      await files.write(`${directory}/.a.yaml.swp`, "", 0o600);
+      await files.remove(`${directory}/.a.yaml.swp`);
+    });
+    assert.deepEqual(same, []);
+    const changed = await delivered(async ({ files }) => {
+      await files.write("/etc/new", podYaml("one", "alpine"), 0o600);
+      await files.rename("/etc/new", path);
+    });
+    assert.deepEqual(changed, [[a, b]]);
+  });
+
+  test("counts for a path of one file, too, and for one that is a link", async () => {
+    const fixture = new Fixture();
+    const controller = new AbortController();
+    await fixture.write("real.yaml", podYaml("one"));
+    await fixture.files.symlink(`${directory}/real.yaml`, "/etc/link.yaml");
+    const source = new FileSource(fixture, { path: "/etc/link.yaml", periodMs });
+    const running = source.run(controller.signal);
+    await fixture.clock.advance(1);
+    await fixture.files.remove(`${directory}/real.yaml`);
+    await fixture.write("real.yaml", podYaml("one"));
+    await fixture.clock.advance(100);
+    controller.abort();
+    await running;
+    assert.deepEqual(
+      fixture.delivered.map(({ pods }) => pods.length),
+      [1, 0, 1],
+    );
+  });
+
+  test("was never there for pods that it did not give", async () => {
+    const fixture = new Fixture();
+    const controller = new AbortController();
+    await fixture.write("a.yaml", "kind: [");
+    const running = fixture.source.run(controller.signal);
+    await fixture.clock.advance(1);
+    await fixture.files.remove(path);
+    await fixture.write("a.yaml", podYaml("one"));
+    await fixture.clock.advance(100);
+    controller.abort();
+    await running;
+    assert.deepEqual(
+      fixture.delivered.map(({ pods }) => pods.length),
+      [0, 1],
+    );
+  });
 });

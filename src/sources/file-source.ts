@@ -21,6 +21,16 @@ interface KnownFile extends StaticManifests {
   readonly bytes: Uint8Array;
 }
 
+interface WatchedDirectory {
+  /** Without symbolic links. */
+  readonly directory: string;
+  /** Which one it is, where it is there. */
+  readonly inode?: number;
+  readonly device?: number;
+  /** The file that a name in it is, as {@link FileSource} knows it. */
+  readonly path: (name: string) => string;
+}
+
 /** What stood at the path the last time. */
 type Listing = { readonly files: readonly string[] } | { readonly problem: string };
 
@@ -28,7 +38,8 @@ type Listing = { readonly files: readonly string[] } | { readonly problem: strin
  * Static pods from staticPodPath: read when inotify tells of a change, and every fileCheckFrequency in any case. Names
  * that start with a dot are passed over, directories in the directory are not entered.
  *
- * A file that is gone takes its pods along. A file that can't be read, has an error or is empty keeps what it gave
+ * A file that is gone takes its pods along, and one whose name was taken away and is there again starts them anew, however
+ * quickly that went: this is how people restart static pods. A file that can't be read, has an error or is empty keeps what it gave
  * last, so that a half-written file never stops a pod; upstream stops it. If it gave nothing yet, those of its documents count that
  * are good.
  */
@@ -37,6 +48,8 @@ export class FileSource {
   readonly #config: FileSourceConfig;
   readonly #reporter: ProblemReporter;
   #known = new Map<string, KnownFile>();
+  /** Files whose names were taken away since the last look, and may be there again. */
+  #removed = new Set<string>();
   #delivered = false;
 
   constructor(deps: SourceDependencies & { readonly files: Files }, config: FileSourceConfig) {
@@ -53,14 +66,14 @@ export class FileSource {
   /** Reads and watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const wait = new WakeableWait(this.#deps.clock, "changes of static pod manifests");
-    let watch: { readonly directory: string; readonly handle: Disposable } | undefined;
+    let watch: { readonly of: WatchedDirectory; readonly handle: Disposable } | undefined;
     try {
       while (!signal.aborted) {
-        const directory = await this.#directoryToWatch();
-        // Watched before it is read, so that no change falls between.
-        if (watch?.directory !== directory) {
+        const of = await this.#directoryToWatch();
+        // Watched before it is read, so that no change falls between; anew where another directory took the place.
+        if (watch?.of.directory !== of.directory || watch.of.inode !== of.inode || watch.of.device !== of.device) {
           watch?.handle[Symbol.dispose]();
-          watch = { directory, handle: this.#watch(directory, wait, () => (watch = undefined)) };
+          watch = { of, handle: this.#watch(of, wait, () => (watch = undefined)) };
         }
         await this.refresh();
         await wait.for(this.#isDisturbed ? Math.min(soonMs, this.#config.periodMs) : this.#config.periodMs, signal);
@@ -78,20 +91,29 @@ export class FileSource {
       this.#reporter.set(path, [listing.problem]);
       return;
     }
+    const removed = this.#removed;
+    this.#removed = new Set();
     const known = new Map<string, KnownFile>();
     let changed = !this.#delivered;
     for (const file of listing.files) {
       const before = this.#known.get(file);
-      const now = await this.#readFile(file, before);
+      const now = await this.#readFile(file, removed.has(file) ? undefined : before);
       if (now !== undefined) known.set(file, now);
       if (now !== before) changed = true;
     }
     if (known.size !== this.#known.size) changed = true;
+    const startedAnew = [...removed].filter((file) => known.has(file) && (this.#known.get(file)?.pods.length ?? 0) > 0);
     this.#known = known;
     this.#reporter.keepOnly(new Set([...listing.files, path]));
     if (!changed) return;
     this.#delivered = true;
-    this.#deps.deliver({ pods: [...known.values()].flatMap((file) => file.pods), complete: true });
+    if (startedAnew.length > 0) this.#deliver(known, new Set(startedAnew));
+    this.#deliver(known);
+  }
+
+  #deliver(known: ReadonlyMap<string, KnownFile>, without: ReadonlySet<string> = new Set()): void {
+    const pods = [...known].flatMap(([file, { pods: own }]) => (without.has(file) ? [] : own));
+    this.#deps.deliver({ pods, complete: true });
   }
 
   /** True while pods are kept of a file that does not say so any more. */
@@ -99,21 +121,30 @@ export class FileSource {
     return [...this.#known.values()].some(({ pods, errors }) => pods.length > 0 && errors.length > 0);
   }
 
-  async #directoryToWatch(): Promise<string> {
+  async #directoryToWatch(): Promise<WatchedDirectory> {
     const { path } = this.#config;
     const { files } = this.#deps;
+    const parent = { directory: dirname(path), path: (name: string) => join(dirname(path), name) };
     try {
       const real = await files.realPath(path);
-      return (await files.stat(real))?.type === "directory" ? real : dirname(real);
+      const found = await files.stat(real);
+      if (found?.type === "directory") return { ...found, directory: real, path: (name) => join(path, name) };
+      const directory = dirname(real);
+      // The path may be a link of another name.
+      const pathOf = (name: string): string => (name === basename(real) ? path : join(directory, name));
+      return { ...(await files.stat(directory)), directory, path: pathOf };
     } catch {
-      return dirname(path);
+      return parent;
     }
   }
 
-  #watch(directory: string, wait: WakeableWait, onEnd: () => void): Disposable {
-    return this.#deps.files.watch(
+  #watch({ directory, path }: WatchedDirectory, wait: WakeableWait, onEnd: () => void): Disposable {
+    return this.#deps.files.watchEntries(
       directory,
-      () => wait.wake(),
+      (removed) => {
+        for (const name of removed) this.#removed.add(path(name));
+        wait.wake();
+      },
       (error) => {
         this.#deps.log.debug("watching manifests ended; the next periodic look starts it again", {
           directory,
