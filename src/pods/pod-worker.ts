@@ -33,6 +33,11 @@ const maxStopsInARow = 5;
 const rivalRetryMs = 1000;
 const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
 
+interface OwnDependencies extends WorkerDependencies {
+  /** Whether a pod is wanted again under a UID whose pod is still to be removed. */
+  readonly comesBack: (uid: PodUid) => boolean;
+}
+
 /**
  * Drives one pod, identified by its UID, from its first sight to its removal. One step at a time: observe, decide, act;
  * what may take long runs beside the steps as an operation, and its end is one more thing to observe. Whatever happens
@@ -41,7 +46,7 @@ const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
 export class PodWorker {
   readonly ref: PodRef;
   readonly uid: PodUid;
-  readonly #deps: WorkerDependencies;
+  readonly #deps: OwnDependencies;
   readonly #restarts: RestartTimes;
   readonly #decisions: DecisionLog;
   readonly #activeDeadline: ActiveDeadline;
@@ -62,7 +67,7 @@ export class PodWorker {
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
 
-  constructor(deps: WorkerDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause, after: Observation = 0) {
+  constructor(deps: OwnDependencies, ref: PodRef, pod: Pod | undefined, cause: Cause, after: Observation = 0) {
     this.#deps = deps;
     this.ref = ref;
     this.uid = podUid(ref.uid);
@@ -345,7 +350,8 @@ export class PodWorker {
     }
     await this.#record.stopping(this.#pod, this.#forgotten);
     try {
-      await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal);
+      const comesBack = this.#deps.comesBack(this.uid);
+      await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal, comesBack);
     } finally {
       this.#sight.acted("requestInspectAfresh");
     }

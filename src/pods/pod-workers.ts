@@ -125,7 +125,7 @@ export class PodWorkers {
    */
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(podUid(ref.uid))) return;
-    const worker = new PodWorker(this.#deps, ref, pod, cause);
+    const worker = this.#newWorker(ref, pod, cause);
     worker.terminate(cause, pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(pod));
     worker.forget(cause);
     // It waits for no pod of its name: the wanted one waits for it.
@@ -209,7 +209,12 @@ export class PodWorkers {
     const uid = podUid(pod.metadata.uid);
     const removed = this.#removed.get(uid);
     if (removed !== undefined) this.#deps.pleg.requestInspect(uid);
-    return new PodWorker(this.#deps, podRef(pod), pod, cause, removed);
+    return this.#newWorker(podRef(pod), pod, cause, removed);
+  }
+
+  #newWorker(ref: PodRef, pod: Pod | undefined, cause: Cause, after?: Observation): PodWorker {
+    const comesBack = (uid: PodUid): boolean => this.#returning.has(uid);
+    return new PodWorker({ ...this.#deps, comesBack }, ref, pod, cause, after);
   }
 
   #noteRemoved(uid: PodUid): void {

@@ -59,12 +59,14 @@ export async function makeTerminationLog(
  * Removes a pod's logs, the links to them, and its directory, which goes last: as long as it is there, a later life knows
  * that the rest is this node's to remove. Mounts below it are unmounted first: what is mounted there belongs to somebody
  * else and must survive. A mount that can't be unmounted leaves the directory in place.
+ * @param keepsLogs of one that comes back under its UID
  */
 export async function removePodDirectories(
   files: Files,
   mounts: Mounts,
   node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
   pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+  keepsLogs = false,
 ): Promise<void> {
   const directory = podDirectory(node, pod.uid);
   const below = (await mounts.list()).filter((mount) => mount.target.startsWith(`${directory}/`));
@@ -72,6 +74,8 @@ export async function removePodDirectories(
   await removeLogLinks(files, node, pod);
   const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;
   // A pod whose logs no directory can be named for has none.
-  if (logs.length <= maxFileName) await files.removeTree(`${node.podLogsRoot}/${logs}`);
+  if (logs.length <= maxFileName && !keepsLogs) await files.removeTree(`${node.podLogsRoot}/${logs}`);
   await files.removeTree(directory);
+  // Should it not come after all, a look at what is left finds this, and so the logs.
+  if (keepsLogs) await files.makeDirectory(directory, 0o750);
 }

@@ -1,7 +1,7 @@
 import { settleAll } from "../base/side-by-side.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
-import { containerLogLinkName, containerLogPath } from "./log-paths.ts";
+import { containerLogLinkName, containerLogPath, restartCountOfLog } from "./log-paths.ts";
 import { ignoreNotFound } from "./kill-pod.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { removePodDirectories } from "./pod-directories.ts";
@@ -12,6 +12,7 @@ import { inTeardown } from "./teardown.ts";
 /**
  * Removes one dead container with its log and the link to that. The container goes last: as long as it is there, a later
  * life finds what has to be removed.
+ * @param keepsLog its log stays, and those of instances before it go: the next count goes on from there
  */
 export async function removeContainer(
   deps: RuntimeDependencies,
@@ -19,6 +20,7 @@ export async function removeContainer(
   container: ContainerStatus,
   cause: Cause,
   signal: AbortSignal,
+  keepsLog = false,
 ): Promise<void> {
   const action = {
     what: "RemoveContainer",
@@ -29,23 +31,31 @@ export async function removeContainer(
     data: { id: container.id },
   };
   await perform(deps.journal, deps.clock, action, async () => {
-    await removeContainerLog(deps, pod, container);
+    await removeContainerLog(deps, pod, container, keepsLog);
     await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: container.id }, { signal }));
   });
   deps.preStops.forget(container.id);
 }
 
-/** The log of one instance, what rotation made of it, and the link. */
-async function removeContainerLog(deps: RuntimeDependencies, pod: PodRef, container: ContainerStatus): Promise<void> {
+/** The log of one instance, what rotation made of it, and the link; or logs of those before it, and the link. */
+async function removeContainerLog(
+  deps: RuntimeDependencies,
+  pod: PodRef,
+  container: ContainerStatus,
+  keepsLog: boolean,
+): Promise<void> {
   const { files, node } = deps;
   const podLogs = `${node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`;
   const path = `${podLogs}/${containerLogPath(container.name, container.restartCount)}`;
   const directory = path.slice(0, path.lastIndexOf("/"));
-  const name = path.slice(directory.length + 1);
+  const goes = (name: string): boolean => {
+    const count = restartCountOfLog(name) ?? Infinity;
+    return keepsLog ? count < container.restartCount : count === container.restartCount;
+  };
   // A pod that may write to the node's logs could have put a link there, to where the same names mean something else.
   const isOwn = (await isDirectory(files, podLogs)) && (await isDirectory(files, directory));
   for (const entry of isOwn ? await files.list(directory) : []) {
-    if (entry.name === name || entry.name.startsWith(`${name}.`)) await files.remove(`${directory}/${entry.name}`);
+    if (goes(entry.name)) await files.remove(`${directory}/${entry.name}`);
   }
   await files.remove(`${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`);
 }
@@ -68,6 +78,7 @@ export async function giveBack(
 /**
  * Removes all that a stopped pod left: containers, sandboxes, cgroup, log links, logs and directory. Each step may be
  * done again, so a failure half-way is mended by the next try.
+ * @param comesBack it is wanted again under its UID: the last log of each container stays, so that restarts are counted on
  */
 export async function removePod(
   deps: RuntimeDependencies,
@@ -75,17 +86,22 @@ export async function removePod(
   status: PodStatus,
   cause: Cause,
   signal: AbortSignal,
+  comesBack: boolean,
 ): Promise<void> {
   await inTeardown(deps, "later", signal, async (queuedMs) => {
+    const isLast = ({ name, restartCount }: ContainerStatus): boolean =>
+      !status.containers.some((other) => other.name === name && other.restartCount > restartCount);
     await settleAll(
       `removing the containers of pod ${pod.name}`,
-      status.containers.map((container) => removeContainer(deps, pod, container, cause, signal)),
+      status.containers.map((container) => {
+        return removeContainer(deps, pod, container, cause, signal, comesBack && isLast(container));
+      }),
     );
     await removeSandboxes(deps, pod, status, { cause, queuedMs }, signal);
   });
   await giveBack(deps, pod, cause, signal);
   await deps.podCgroups.destroy(pod);
-  await removePodDirectories(deps.files, deps.mounts, deps.node, pod);
+  await removePodDirectories(deps.files, deps.mounts, deps.node, pod, comesBack);
 }
 
 async function removeSandboxes(

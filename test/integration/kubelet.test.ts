@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemHashing } from "../../src/linux/hashing.ts";
@@ -127,7 +127,7 @@ spec:
   containers: [{name: c, image: "podwright.local/demo:1", command: [sleep, "${seconds}"]}]
 `;
 
-test("a changed file ends the old pod before the new one starts, and a broken one keeps all as they are", async () => {
+test("a changed file ends the old pod before the new one starts, one that was away starts it anew, and a broken one keeps all as they are", async () => {
   await withKubeletNode(async (node) => {
     const { podwright } = node;
     await node.startContainerd();
@@ -159,6 +159,22 @@ test("a changed file ends the old pod before the new one starts, and a broken on
     assert.ok(finished && started, "the journal tells of both");
     assert.ok(finished.seq < started.seq, "the old pod had ended");
     assert.equal(existsSync(join(podwright.layout.kubeletRoot, "pods", before?.uid ?? "")), false);
+
+    const [here, away] = [podwright.path("manifests.d/one.yaml"), podwright.path("one.yaml")];
+    await rename(here, away);
+    await rename(away, here);
+    await podwright.waitFor("the pod to be started anew, as its manifest was away for a moment", (pods) =>
+      pods.some(({ uid, ready, containers: [only] }) => uid === replaced?.uid && ready && only?.restartCount === 1),
+    );
+    await node.write("../one.yaml", await node.read("one.yaml"));
+    await rename(away, here);
+    await sleep(500);
+    const [kept] = (await podwright.pods()).filter(({ uid }) => uid === replaced?.uid);
+    assert.deepEqual(
+      [kept?.state, kept?.containers[0]?.restartCount],
+      ["syncing", 1],
+      "what was moved onto it is the same",
+    );
   });
 });
 

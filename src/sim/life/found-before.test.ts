@@ -104,6 +104,43 @@ test("a pod that comes back under its UID begins anew, whatever its predecessor 
   assert.equal(scene.status()?.phase, "Running");
 });
 
+test("a pod that comes back under its UID while it is being stopped counts its restarts on, from the log that stays", async () => {
+  const scene = new Scene();
+  const { node, world } = scene;
+  const pod = podOf({ terminationGracePeriodSeconds: 1, containers: [runs("c")] });
+  const logs = "/var/log/pods/default_web_uid-1/c";
+  const names = async (): Promise<string[]> => (await node.files.list(logs)).map(({ name }) => name);
+  const attempt = (): number | undefined => world.running("uid-1", "c")?.config.metadata?.attempt;
+  node.add(pod);
+  await scene.pass(5000);
+  for (const count of [0, 1]) {
+    assert.equal(attempt(), count);
+    for (const name of [`${count}.log`, `${count}.log.20260102-150405`]) {
+      await node.files.append(`${logs}/${name}`, "x", 0o640);
+    }
+    node.remove("uid-1");
+    node.add(pod);
+    await scene.pass(30_000);
+    assert.deepEqual(await names(), [`${count}.log`, `${count}.log.20260102-150405`]);
+  }
+  assert.equal(attempt(), 2);
+  assert.equal(scene.status()?.containerStatuses?.[0]?.restartCount, 2);
+
+  // It does not come after all, as soon as what stays for it was left.
+  node.remove("uid-1");
+  node.add(pod);
+  const left = world.onChange(({ type }) => {
+    if (type !== "sandboxRemoved") return;
+    left[Symbol.dispose]();
+    scene.clock.schedule("the pod to be unwanted again", 1, () => node.remove("uid-1"));
+  });
+  await scene.pass(300_000);
+  assert.equal(world.containers.size, 0);
+  for (const directory of [logs, "/var/log/pods/default_web_uid-1", "/var/lib/kubelet/pods/uid-1"]) {
+    assert.equal(await node.files.stat(directory), undefined, directory);
+  }
+});
+
 test("directories of a pod that runs stay while the runtime can't be asked about it", async () => {
   const scene = new Scene();
   const { node, world } = scene;

@@ -292,7 +292,7 @@ export class SimNode {
     const gate = new Gate({ clock, random: gateRandom, faults: () => faults.current, onStep, onFault });
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
-    const guarded = gate.through(files, "files", ["watch"]);
+    const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
     const surroundings: Surroundings = {
       config,
       record: (entry) => (gate.alive ? this.#record(entry) : 0),
