@@ -43,7 +43,7 @@ import { credentialFiles } from "./credential-files.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 import { openCluster } from "./kubelet-cluster.ts";
 import { machineInfo } from "./machine-info.ts";
-import { openToEverybody } from "./node-access.ts";
+import { accessChecks } from "./node-access.ts";
 import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
 import { architecture, certificateDirectory, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
@@ -144,16 +144,11 @@ async function operate(daemon: Daemon): Promise<void> {
   const serving = await servingCertificates({ ...daemon, ...where }, cluster?.client);
   const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
   await runNode({
-    ports,
-    layout,
-    log,
-    cri,
-    runtime,
+    ...{ ports, layout, log, cri, runtime, config },
     runtimeEndpoint: endpoint,
-    config,
     pressure: settings.pressure,
     sources: sourcesOf(configuration),
-    checks: daemon.served?.everybody === true ? [openToEverybody] : [],
+    checks: accessChecks(daemon.served),
     ...(cluster && { cluster: { ...cluster, certificates: () => managers.map(({ check }) => check) } }),
     // As upstream: whatever of the runtime's pods no source wants is an orphan.
     owns: async () => true,

@@ -96,7 +96,7 @@ async function served({
   return { port: Number(server.address.split(":").at(-1)), everybody: settings.everybody };
 }
 
-async function status(port: number, path: string, client: object = {}): Promise<number> {
+async function statusOf(port: number, path: string, client: object = {}): Promise<number> {
   const outgoing = httpsRequest({ host: "127.0.0.1", port, path, ca: serving.certificate, agent: false, ...client });
   outgoing.end();
   const [response] = (await once(outgoing, "response")) as [IncomingMessage];
@@ -109,11 +109,11 @@ const token = (text: string): object => ({ headers: { authorization: `Bearer ${t
 /** What nobody in particular gets: of how the node is, of its pods; then jane by her certificate, bob and a stranger by tokens. */
 async function answers(port: number): Promise<readonly number[]> {
   return [
-    await status(port, "/healthz"),
-    await status(port, "/pods"),
-    await status(port, "/pods", { cert: jane.certificate, key: jane.key }),
-    await status(port, "/pods", token("t0ken")),
-    await status(port, "/pods", token("wrong")),
+    await statusOf(port, "/healthz"),
+    await statusOf(port, "/pods"),
+    await statusOf(port, "/pods", { cert: jane.certificate, key: jane.key }),
+    await statusOf(port, "/pods", token("t0ken")),
+    await statusOf(port, "/pods", token("wrong")),
   ];
 }
 

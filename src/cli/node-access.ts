@@ -24,7 +24,7 @@ export interface AccessParts {
 
 const maxFileBytes = 1024 * 1024;
 
-/** Told at the start and by `podwright doctor` of a node that somebody has opened so. */
+/** Of a node that somebody has opened so. */
 export const openToEverybody = {
   name: "access",
   ok: true,
@@ -33,6 +33,11 @@ export const openToEverybody = {
     "whoever reaches the kubelet's API may run commands in every pod: anonymous access and AlwaysAllow are both set",
   remedy: "set authorization.mode to Webhook, or authentication.anonymous.enabled to false",
 } as const satisfies Health["checks"][number];
+
+/** What `podwright doctor` tells of who gets in. */
+export function accessChecks(served: ServingSettings | undefined): Health["checks"] {
+  return served?.everybody === true ? [openToEverybody] : [];
+}
 
 /** @throws PodwrightError when nobody can say who clients are or what they may */
 export async function guarded(
