@@ -114,8 +114,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "logs-of-other-instances-removed",
     file: "src/runtime/remove-pod.ts",
-    from: "if (entry.name === name || entry.name.startsWith(`${name}.`)) await",
-    to: "if (name !== undefined) await",
+    from: "if (goes(entry.name)) await",
+    to: 'if (entry.name !== "") await',
   },
   {
     name: "termination-message-not-read",
