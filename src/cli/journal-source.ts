@@ -28,6 +28,26 @@ export async function readJournal(context: JournalContext): Promise<JournalSnaps
   return { entries, engineRuns: false };
 }
 
+/** With more lives than these of one name the whole journal is as good. */
+const maxLives = 16;
+
+/**
+ * Reads what the journal has of the pods that a person means, with the node's own entries: of a node with many pods a small
+ * part of it. As {@link readJournal} without an engine.
+ */
+export async function readPodJournal(context: JournalContext, selector: string): Promise<JournalSnapshot> {
+  try {
+    const refs = await context.engine.podRefs(selector);
+    if (refs.length > maxLives) return await readJournal(context);
+    const lives = await Promise.all(refs.map(({ uid }) => context.engine.entries({ uid })));
+    const bySeq = new Map(lives.flat().map((entry) => [entry.seq, entry]));
+    return { entries: [...bySeq.values()].toSorted((a, b) => a.seq - b.seq), engineRuns: true };
+  } catch (error) {
+    if (!(error instanceof EngineGone)) throw error;
+    return await readJournal(context);
+  }
+}
+
 /** Says on standard error that no engine runs, and how to start one. */
 export function sayNoEngine({ terminal, layout }: JournalContext, consequence: string): void {
   const { stateDirectory } = layout;

@@ -1,13 +1,17 @@
+import { hostname } from "node:os";
 import { ExitCode } from "../base/errors.ts";
+import type { ApplyRequest, Plan } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
+import { EngineGone } from "./engine-client.ts";
 import { printError } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
+import { sayNoEngine } from "./journal-source.ts";
 import { type LoadedInput, loadInput } from "./manifest-input.ts";
 import { planText } from "./plan-text.ts";
 
 /**
  * `podwright plan [FILE…]`: what the engine would do next with each pod and why, and what applying the manifests would
- * change. Nothing is done.
+ * change. Nothing is done. Manifests are planned without an engine too, for a node that has no pods.
  */
 export async function planCommand(
   context: CommandContext,
@@ -18,11 +22,29 @@ export async function planCommand(
   const { request, errors } = inputs.length === 0 ? { request: undefined, errors: [] } : await read(context, inputs);
   for (const error of errors) printError(terminal, error);
   if (errors.length > 0) return ExitCode.badInput;
-  const plan = await engine.plan(request);
+  const plan = await engine.plan(request).catch((error: unknown) => {
+    if (!(error instanceof EngineGone) || request === undefined) throw error;
+    return withoutEngine(context, request);
+  });
   if (options.json === true) terminal.print(JSON.stringify(plan, undefined, 2));
   else if (plan.pods.length === 0 && plan.objects.length === 0) terminal.warn("no pods");
   else terminal.print(planText(plan, clock.now(), terminal.paint).join("\n"));
   return ExitCode.done;
+}
+
+/** Manifests tell what they would do before any engine has run. */
+async function withoutEngine(context: CommandContext, request: ApplyRequest): Promise<Plan> {
+  const [{ freshPlan }, { systemRandom }, { createLogger }] = await Promise.all([
+    import("../engine/fresh-plan.ts"),
+    import("../linux/random.ts"),
+    import("../linux/log-sink.ts"),
+  ]);
+  const plan = freshPlan(
+    { ...context, random: systemRandom, log: createLogger({ level: "warn" }), nodeName: hostname() },
+    request,
+  );
+  sayNoEngine(context, "this is what a node without pods would do");
+  return plan;
 }
 
 /** Ctrl-C ends the reading, which may wait for standard input or a server. */

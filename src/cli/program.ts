@@ -284,7 +284,8 @@ function addPlan(define: Define): void {
     .command("plan")
     .summary("tell what would be done next, without doing it")
     .description(
-      "What the next look at each pod would do, and why. With manifests: what they would add or replace as well.",
+      "What the next look at each pod would do, and why. With manifests: what they would add or replace as " +
+        "well; without an engine, on a node that has no pods.",
     )
     .argument("[file...]", "manifest files, directories, http(s) URLs, or - for standard input")
     .addOption(jsonOption())

@@ -1,24 +1,56 @@
 import { ExitCode } from "../base/errors.ts";
-import { why } from "../journal/explain.ts";
+import type { JournalEntry } from "../journal/entry.ts";
+import { type Explanation, why } from "../journal/explain.ts";
 import { renderWhy } from "../journal/render.ts";
+import type { PodView } from "../server/engine.ts";
+import { verdict } from "../server/verdict.ts";
 import type { CommandContext } from "./context.ts";
-import { readJournal, selectPod } from "./journal-source.ts";
+import { EngineGone } from "./engine-client.ts";
+import { readPodJournal, selectPod } from "./journal-source.ts";
 
-/** `podwright why POD`: the last thing that happened to the pod and to each container, its causes, and what comes next. */
+/**
+ * `podwright why POD`: how it is, in a line; then the last thing that happened to the pod and to each container, its causes,
+ * and what comes next.
+ */
 export async function whyCommand(
   context: CommandContext,
   selector: string,
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const { entries } = await readJournal(context);
+  const [{ entries, engineRuns }, views] = await Promise.all([readPodJournal(context, selector), podViews(context)]);
   const explanation = why(entries, selectPod(entries, selector));
   if (explanation === undefined) return ExitCode.failed;
+  const line = verdictOf(explanation, entries, engineRuns ? views : undefined, clock.now());
   if (options.json === true) {
-    terminal.print(JSON.stringify(explanation, undefined, 2));
+    terminal.print(JSON.stringify({ verdict: line, ...explanation }, undefined, 2));
   } else {
     const width = terminal.interactive ? terminal.columns : 100;
-    terminal.print(renderWhy(explanation, { now: clock.now(), paint: terminal.paint, width }).trimEnd());
+    const text = renderWhy(explanation, { now: clock.now(), paint: terminal.paint, width }).trimEnd();
+    terminal.print(`${terminal.paint.strong(line)}\n${text}`);
   }
   return ExitCode.done;
+}
+
+/** Undefined without an engine. */
+async function podViews({ engine }: CommandContext): Promise<readonly PodView[] | undefined> {
+  try {
+    return await engine.pods();
+  } catch (error) {
+    if (!(error instanceof EngineGone)) throw error;
+    return undefined;
+  }
+}
+
+function verdictOf(
+  { incarnation }: Explanation,
+  entries: readonly JournalEntry[],
+  views: readonly PodView[] | undefined,
+  now: number,
+): string {
+  if (views === undefined) return "Not known: no engine runs; what follows is the last that was recorded";
+  const { uid } = incarnation.pod;
+  const pod = views.find((view) => view.uid === uid);
+  if (pod === undefined) return "Gone: this node has no such pod any more";
+  return verdict({ pod, entries: entries.filter((entry) => entry.pod?.uid === uid), now });
 }

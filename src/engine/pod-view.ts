@@ -21,6 +21,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
   const { pod, state } = view;
   if (pod === undefined || state.kind === "finished") return undefined;
   const { namespace, name, uid, annotations } = pod.metadata;
+  const ready = status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
   const logDirectory = podLogDirectory(context.podLogsRoot, pod);
   return {
     namespace,
@@ -31,7 +32,8 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     phase: status?.phase ?? "Pending",
     reason: status?.reason ?? "",
     message: status?.message ?? "",
-    ready: status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false,
+    ready: ready !== undefined,
+    readySince: millis(ready?.lastTransitionTime),
     ips: status?.podIPs?.map(({ ip }) => ip) ?? [],
     hostNetwork: pod.spec.hostNetwork === true,
     hostPorts: hostPorts(pod),

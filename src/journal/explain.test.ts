@@ -203,6 +203,8 @@ test("why as text", () => {
     renderWhy(explanation, options),
     `default/web  uid uid-2, first seen 2026-11-20 14:01:50.000
 
+  note     the runtime can't be listed: no answer in 120 s                              14:02:02.000
+
 the pod
   last     create the sandbox → done in 225 ms                                          14:01:50.002
   because  the pod has no sandbox
@@ -214,8 +216,6 @@ container app
   because  liveness probe failed 3 times in a row (liveness GET :8080/healthz: no       14:01:59.000
            answer in 1 s)
   next     back-off 10s restarting failed container=app (in 8.1 s)                      14:02:11.070
-
-  note     the runtime can't be listed: no answer in 120 s                              14:02:02.000
 `,
   );
 });

@@ -184,10 +184,15 @@ const tidyingCause = "ContainerGC";
 /** Seen of containers without changing what they are; a process that was killed need not be the one that a container is. */
 const tidied: ReadonlySet<string> = new Set(["ContainerRemoved", "ContainerChanged", "OOMKilling", "SystemOOM"]);
 
+/** What is done again and again for a pod at rest, and anew after each start of podwright; when it fails, it is the answer. */
+const upkeep: ReadonlySet<string> = new Set(["RequestToken", "MountVolume", "UpdateVolume", "PatchPodStatus"]);
+
 /** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
 function isTidying(step: Step): boolean {
   return (
-    step.causes.some(({ code }) => code === tidyingCause) || (step.kind === "observation" && tidied.has(step.what))
+    (upkeep.has(step.what) && step.ending?.result === "done") ||
+    step.causes.some(({ code }) => code === tidyingCause) ||
+    (step.kind === "observation" && tidied.has(step.what))
   );
 }
 

@@ -26,11 +26,12 @@ const timeWidth = 12;
 export function renderWhy(explanation: Explanation, options: RenderOptions): string {
   const style = styleOf(options);
   const lines = [header(explanation.incarnation, style)];
-  for (const subject of explanation.subjects) lines.push("", ...subjectLines(subject, style));
+  // Of podwright itself, so that what is read last is about the pod.
   if (explanation.notes.length > 0) lines.push("");
   for (const note of explanation.notes) {
     lines.push(...row("note", stepText(note), note.time, style, style.paint.caution));
   }
+  for (const subject of explanation.subjects) lines.push("", ...subjectLines(subject, style));
   return joined(lines, explanation.older, style);
 }
 

@@ -71,6 +71,8 @@ export interface PodView extends PodRef {
   readonly reason: string;
   readonly message: string;
   readonly ready: boolean;
+  /** Wall clock ms since which it is ready; left out while it is not. */
+  readonly readySince?: number | undefined;
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
   readonly hostPorts: readonly {

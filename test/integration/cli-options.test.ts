@@ -140,10 +140,18 @@ const rows: readonly Row[] = [
   { shows: "stop --grace", line: "stop --grace 1m gone", check: stoppedWithin(60), out: /gone/ },
   { shows: "stop --grace", line: "stop gone", check: stoppedWithin(undefined), out: /gone/ },
   { shows: "stop --json", line: "stop --json gone", out: /^\{\n {2}"stopped": \[/ },
-  { shows: "why --json", line: "why --json web", out: /^\{\n {2}"incarnation"/ },
+  { shows: "why --json", line: "why --json web", out: /^\{\n {2}"verdict": "Running and Ready/ },
   { shows: "timeline --json", line: "timeline --json web", out: /^\{\n {2}"incarnation"/ },
   { shows: "blame --json", line: "blame --json web", out: /^\{\n/ },
   { shows: "plan --json", line: "plan --json", out: /^\{\n {2}"pods": \[/ },
+  {
+    shows: "plan --state-dir",
+    line: "plan @/web.yaml --state-dir @/none",
+    out: /^default\/web {2}would be added\n[^]*start container app/,
+    error: /no engine runs/,
+  },
+  { shows: "plan --state-dir", line: "plan @/broken.yaml --state-dir @/none", exitCode: 2, error: /broken\.yaml:\d+/ },
+  { shows: "plan --state-dir", line: "plan --state-dir @/none", exitCode: 1, error: /no engine runs/ },
   { shows: "ui --port", line: "ui --port 0", until: /code=/, out: /^http:\/\/127\.0\.0\.1:\d+\/ui\/#code=/ },
   { shows: "ui --port", line: "ui --port 65536", exitCode: 2, error: /Give a port, 0 to 65535/ },
   { shows: "exec --state-dir", line: "exec --state-dir @ web -- true", exitCode: 1, asks: /^\/exec\// },
@@ -280,6 +288,7 @@ test("every option does what it says, through the whole program", async () => {
   await using _server = await serveWorld(bench, world);
   await writeFile(join(stateDirectory, "web.yaml"), webManifest);
   await writeFile(join(stateDirectory, "new.yaml"), webManifest.replace("name: web", "name: new"));
+  await writeFile(join(stateDirectory, "broken.yaml"), webManifest.replace("image:", "imag:"));
   world.engine.record({
     kind: "input",
     what: "PodAdded",

@@ -11,6 +11,7 @@ import type {
   Plan,
   PodView,
 } from "../../src/server/engine.ts";
+import { noSuchPod } from "../../src/server/pod-selector.ts";
 import { containerView, podPlan, podView } from "./pod-views.ts";
 
 /** How pods of the fake engine live. */
@@ -117,7 +118,13 @@ export class FakeEngine implements Engine {
   }
 
   podRefs(selector: string): readonly PodRef[] {
-    return [this.pod(selector)];
+    const known = [...this.pods(), ...this.journal.flatMap(({ pod }) => pod ?? [])];
+    const refs = new Map(known.map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]));
+    const found = [...refs.values()].filter(({ namespace, name, uid }) => {
+      return [uid, name, `${namespace}/${name}`].includes(selector);
+    });
+    if (found.length === 0) throw noSuchPod(selector, [...refs.values()]);
+    return found;
   }
 
   entries(filter: { readonly uid?: string; readonly sinceSeq?: number }): readonly JournalEntry[] {

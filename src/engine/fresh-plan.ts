@@ -1,0 +1,28 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ApplyRequest, Plan } from "../server/engine.ts";
+import { RunSource } from "../sources/run-source.ts";
+import { planPods } from "./plan-pods.ts";
+
+export interface FreshPlanDependencies {
+  readonly clock: Clock;
+  readonly files: Files;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly nodeName: string;
+}
+
+/**
+ * What a node that has no pod would do with the manifests. Nothing is read and nothing is written.
+ * @throws PodwrightError (bad input) for manifests that a node would refuse
+ */
+export function freshPlan(deps: FreshPlanDependencies, request: ApplyRequest): Plan {
+  const source = new RunSource(
+    { ...deps, journal: { record: () => 0 }, deliver: () => {}, objectsChanged: () => {} },
+    { directory: "/nowhere" },
+  );
+  const preview = source.preview(request);
+  return { pods: planPods([], preview, [], 0), objects: preview.objects };
+}

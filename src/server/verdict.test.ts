@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { containerView, podView } from "../../test/support/pod-views.ts";
+import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
+import { verdict } from "./verdict.ts";
+
+const now = 1_000_000;
+
+const app = (change: Partial<ContainerView>): PodView["containers"] => [
+  containerView({ startedAt: now - 60_000, ...change }),
+];
+const waiting = (reason: string, change: Partial<ContainerView> = {}): PodView["containers"] =>
+  app({ state: "waiting", ready: false, reason, ...change });
+const init = (change: Partial<InitContainerView>): PodView["initContainers"] => [
+  {
+    ...containerView({ name: "setup", ready: false, startedAt: now - 3000, ...change }),
+    sidecar: false,
+    done: false,
+    ...change,
+  },
+];
+
+const retry = (inMs: number, container?: string): Partial<JournalInput> => ({
+  kind: "decision",
+  what: "BackOff",
+  message: "waits",
+  until: now + inMs,
+  ...(container !== undefined && { container }),
+});
+const notReady = { ready: false, readySince: undefined };
+const going = { state: "terminating", killAt: now + 24_000 } as const;
+const hook: Partial<JournalInput> = { kind: "action", what: "PreStopHook", message: "run the hook", container: "app" };
+const unhealthy = (probe: string, output: string): Partial<JournalInput> => ({
+  kind: "observation",
+  what: "Unhealthy",
+  message: "",
+  container: "app",
+  data: { probe, output },
+});
+
+/** Expected line, the pod, and its journal. */
+const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInput>[]])[] = [
+  ["Running and Ready for 2 min, no restarts", { readySince: now - 130_000 }],
+  [
+    "Running and Ready for 5 s, restarted once, 1 min ago",
+    { readySince: now - 5000, containers: app({ restartCount: 1 }) },
+  ],
+  [
+    "Running and Ready for 3 h, restarted 4 times, last 1 min ago",
+    { readySince: now - 3 * 3_600_000, containers: app({ restartCount: 4 }) },
+  ],
+  ["Running and Ready, no restarts", { readySince: undefined }],
+  // Restarts.
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
+    retry(14_000, "app"),
+  ],
+  [
+    "Restarting: app ends well, and is to run on, next try is due",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 0 }) },
+    retry(-1, "app"),
+  ],
+  [
+    "Restarting: app exited with 137 (OOMKilled), next try in 9 s",
+    { ...notReady, containers: app({ state: "terminated", ready: false, exitCode: 137, reason: "OOMKilled" }) },
+    retry(9000, "app"),
+  ],
+  [
+    "Restarting: setup exits with 1, next try in 20 s",
+    {
+      ...notReady,
+      phase: "Pending",
+      containers: waiting("PodInitializing"),
+      initContainers: init({ state: "waiting", reason: "CrashLoopBackOff", exitCode: 1 }),
+    },
+    retry(20_000, "setup"),
+  ],
+  // Pending.
+  [
+    "Pending: cannot pull podwright.local/demo:1 for app: not found, next try in 20 s",
+    { ...notReady, phase: "Pending", containers: waiting("ImagePullBackOff", { message: "not found" }) },
+    retry(20_000, "app"),
+  ],
+  [
+    "Pending: cannot pull podwright.local/demo:1 for app: ErrImageNeverPull",
+    { ...notReady, phase: "Pending", containers: waiting("ErrImageNeverPull") },
+  ],
+  [
+    'Pending: app does not start: CreateContainerConfigError: configmap "x" not found, next try in 10 s',
+    {
+      ...notReady,
+      phase: "Pending",
+      containers: waiting("CreateContainerConfigError", { message: 'configmap "x" not found' }),
+    },
+    retry(10_000),
+  ],
+  [
+    'Pending: waits for volume data: secret "s" not found',
+    { ...notReady, phase: "Pending", containers: waiting("ContainerCreating") },
+    { kind: "decision", what: "StartRetry", message: 'waits for volume data: secret "s" not found', until: now + 1000 },
+  ],
+  [
+    "Pending: pull image demo:1, for 12 s",
+    { ...notReady, phase: "Pending", containers: waiting("ContainerCreating") },
+    { kind: "action", what: "PullImage", message: "pull image demo:1", container: "app" },
+  ],
+  [
+    "Pending: waits until pod uid-1 of the same name is gone",
+    { ...notReady, phase: "Pending", containers: waiting("") },
+    { kind: "decision", what: "PodWaits", message: "waits until pod uid-1 of the same name is gone" },
+  ],
+  [
+    "Pending: init container setup runs for 3 s",
+    { ...notReady, phase: "Pending", containers: waiting("PodInitializing"), initContainers: init({}) },
+  ],
+  [
+    "Pending: sidecar setup runs for 3 s and has not passed its startup probe",
+    { ...notReady, phase: "Pending", containers: waiting("PodInitializing"), initContainers: init({ sidecar: true }) },
+  ],
+  ["Pending: nothing is done for it yet", { ...notReady, phase: "Pending", containers: waiting("") }],
+  // Not ready.
+  [
+    "Running, not Ready: app fails its readiness probe: HTTP probe failed with statuscode: 503",
+    { ...notReady, containers: app({ ready: false }) },
+    unhealthy("readiness", "HTTP probe failed with statuscode: 503"),
+  ],
+  [
+    "Running, not Ready: app fails its startup probe: connection refused",
+    { ...notReady, containers: app({ ready: false }) },
+    unhealthy("startup", "connection refused"),
+  ],
+  ["Running, not Ready: app has not passed its probes yet", { ...notReady, containers: app({ ready: false }) }],
+  [
+    "Running, not Ready: app has not passed its probes yet",
+    { ...notReady, containers: app({ ready: false, startedAt: now - 1000 }) },
+    unhealthy("readiness", "of the instance before"),
+  ],
+  [
+    "Running, not Ready: app has not passed its probes yet (side neither)",
+    { ...notReady, containers: [...app({ ready: false }), containerView({ name: "side", ready: false })] },
+  ],
+  ["Running, not Ready: its readiness gates are not met", notReady],
+  [
+    "Running, not Ready: app exited with 0 (Completed)",
+    {
+      ...notReady,
+      containers: [
+        ...app({ state: "terminated", ready: false, exitCode: 0, reason: "Completed" }),
+        containerView({ name: "side" }),
+      ],
+    },
+  ],
+  [
+    "Running, not Ready: cannot pull podwright.local/demo:1 for app: not found",
+    {
+      ...notReady,
+      containers: [...waiting("ErrImagePull", { message: "not found" }), containerView({ name: "side" })],
+    },
+  ],
+  // Ends.
+  ["Terminating: app runs its preStop hook, SIGKILL in 24 s", { ...going, ready: false }, hook],
+  [
+    "Terminating: app has not ended yet, SIGKILL in 24 s",
+    { ...going, ready: false },
+    hook,
+    { kind: "outcome", what: "PreStopHook", message: "done", of: 1, result: "done" },
+  ],
+  ["Terminating: app has not ended yet, SIGKILL is due", { ...going, killAt: now - 1, ready: false }],
+  [
+    "Terminating: app, side have not ended yet, SIGKILL in 24 s",
+    { ...going, ready: false, containers: [...app({}), containerView({ name: "side" })] },
+  ],
+  [
+    "Terminating: its containers have ended, what it had is being removed",
+    { ...going, ready: false, containers: app({ state: "terminated", exitCode: 0 }) },
+  ],
+  [
+    "Completed 30 s ago",
+    {
+      phase: "Succeeded",
+      state: "terminated",
+      ready: false,
+      containers: app({ state: "terminated", exitCode: 0, finishedAt: now - 30_000 }),
+    },
+  ],
+  [
+    "Failed: app exited with 3 (Error) 2 min ago",
+    {
+      phase: "Failed",
+      state: "terminated",
+      ready: false,
+      containers: app({ state: "terminated", exitCode: 3, reason: "Error", finishedAt: now - 150_000 }),
+    },
+  ],
+  [
+    "Evicted: The node was low on resource: memory.",
+    { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory.", ready: false },
+  ],
+  [
+    "Failed: OutOfcpu: Node didn't have enough resource: cpu",
+    {
+      phase: "Failed",
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu",
+      ready: false,
+      containers: waiting(""),
+    },
+  ],
+  [
+    "Failed: DeadlineExceeded: too long",
+    { phase: "Failed", reason: "DeadlineExceeded", message: "too long", ready: false },
+  ],
+  [
+    "Unknown: NodeLost: the node is gone",
+    { phase: "Unknown", reason: "NodeLost", message: "the node is gone", ready: false },
+  ],
+];
+
+test("each situation of a pod has its line", () => {
+  for (const [expected, change, ...inputs] of table) {
+    const entries = inputs.map((input, index): JournalEntry => {
+      return { kind: "observation", what: "Seen", message: "", ...input, seq: index + 1, time: now - 12_000 };
+    });
+    assert.equal(verdict({ pod: podView(change), entries, now }), expected);
+  }
+});
+
+test("a verdict is one printable line, whatever a pod leaves as its message", () => {
+  const message = `\u001b[31m${"x".repeat(4000)}\nthe end`;
+  const containers = waiting("ErrImagePull", { message });
+  const line = verdict({ pod: podView({ ...notReady, phase: "Pending", containers }), entries: [], now });
+  assert.doesNotMatch(line, /[\u0000-\u001f]/u);
+  assert.ok(line.length < 300 && line.endsWith("the end"), line);
+});
+
+test("an action of a container ends its wait", () => {
+  const pod = podView({ ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) });
+  const start: Partial<JournalInput> = { kind: "action", what: "StartContainer", container: "app" };
+  const entries = [retry(14_000, "app"), start].map((input, index): JournalEntry => {
+    return { kind: "action", what: "Seen", message: "", ...input, seq: index + 1, time: now };
+  });
+  assert.equal(verdict({ pod, entries, now }), "Restarting: app exits with 3");
+});

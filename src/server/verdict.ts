@@ -1,0 +1,210 @@
+import type { JournalEntry } from "../journal/entry.ts";
+import { printable } from "../journal/text.ts";
+import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
+import { lastingContainers, neverStarts } from "./pod-words.ts";
+
+/** What a verdict is judged by. */
+export interface VerdictInputs {
+  readonly pod: PodView;
+  /** Of this pod, by sequence number. */
+  readonly entries: readonly JournalEntry[];
+  /** Wall-clock milliseconds. */
+  readonly now: number;
+}
+
+/** What is longer says more than a line holds; what the runtime says has its point at the end. */
+const maxMessage = 160;
+
+/** How a pod is, in one line for a person: `Running and Ready for 2 min, no restarts`. Pure. */
+export function verdict(inputs: VerdictInputs): string {
+  const { pod } = inputs;
+  if (pod.state === "terminating") return terminating(inputs);
+  if (pod.phase === "Succeeded") return `Completed${agoOf(lastEnd(pod), inputs.now)}`;
+  if (pod.phase === "Failed") return failed(inputs);
+  if (pod.phase === "Unknown") return detailed("Unknown", pod.reason, pod.message);
+  if (pod.state === "terminated") return `Ended${agoOf(lastEnd(pod), inputs.now)}`;
+  const trouble = inTrouble(inputs);
+  if (trouble !== undefined) return trouble;
+  if (pod.phase === "Pending") return pending(inputs);
+  return pod.ready ? ready(inputs) : notReady(inputs);
+}
+
+function ready({ pod, now }: VerdictInputs): string {
+  const since = pod.readySince === undefined ? "" : ` for ${span(now - pod.readySince)}`;
+  return `Running and Ready${since}, ${restarts(pod, now)}`;
+}
+
+function restarts(pod: PodView, now: number): string {
+  const restarted = all(pod).filter(({ restartCount }) => restartCount > 0);
+  const count = restarted.reduce((sum, container) => sum + container.restartCount, 0);
+  if (count === 0) return "no restarts";
+  const last = Math.max(...restarted.map(({ startedAt = 0 }) => startedAt));
+  const ago = span(now - last);
+  return count === 1 ? `restarted once, ${ago} ago` : `restarted ${count} times, last ${ago} ago`;
+}
+
+function terminating({ pod, entries, now }: VerdictInputs): string {
+  const hooks = running(entries).filter(({ what }) => what === "PreStopHook");
+  const names = hooks.map(({ container = "" }) => printable(container));
+  const left = pod.killAt === undefined ? undefined : pod.killAt - now;
+  const kill = left === undefined ? "" : left > 0 ? `, SIGKILL in ${span(left)}` : ", SIGKILL is due";
+  if (names.length > 0) {
+    return `Terminating: ${names.join(", ")} ${verb(names, "runs its", "run their")} preStop hook${kill}`;
+  }
+  const alive = all(pod).filter(({ state }) => state === "running");
+  if (alive.length === 0) return "Terminating: its containers have ended, what it had is being removed";
+  const who = alive.map(({ name }) => printable(name));
+  return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
+}
+
+function failed({ pod, now }: VerdictInputs): string {
+  // Evicted, DeadlineExceeded, OutOfcpu: the reason is a verdict of its own.
+  if (pod.reason !== "") {
+    return detailed(pod.reason === "Evicted" ? "Evicted" : `Failed: ${pod.reason}`, "", pod.message);
+  }
+  const ended = all(pod).find(({ state, exitCode = 0 }) => state === "terminated" && exitCode !== 0);
+  if (ended === undefined) return detailed("Failed", "", pod.message);
+  return `Failed: ${endText(ended)}${agoOf(ended.finishedAt, now)}`;
+}
+
+/** A container that does not come up, in a pod that is to run. */
+function inTrouble(inputs: VerdictInputs): string | undefined {
+  const { pod } = inputs;
+  const unfinished = pod.initContainers.filter(({ done }) => !done);
+  const waiting = [...unfinished, ...pod.containers, ...pod.initContainers]
+    .filter((container) => container.state !== "running" && !neverStarts(pod, container))
+    .find(({ reason }) => !onItsWay.has(reason));
+  if (waiting === undefined) return undefined;
+  const { name, reason, message, state } = waiting;
+  const next = nextTry(inputs, name);
+  if (state === "terminated") {
+    if (next === undefined) return undefined;
+    return `Restarting: ${endText(waiting)}${next}`;
+  }
+  if (reason === "CrashLoopBackOff") return `Restarting: ${exitText(waiting)}${next ?? ""}`;
+  const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
+  if (isPull.test(reason)) {
+    return `${detailed(`${word}: cannot pull ${printable(waiting.image)} for ${printable(name)}`, "", message || reason)}${next ?? ""}`;
+  }
+  return `${detailed(`${word}: ${printable(name)} does not start: ${reason}`, "", message)}${next ?? ""}`;
+}
+
+/** Waiting for these says nothing of a problem. */
+const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing", "Completed"]);
+const isPull =
+  /^(?:ErrImage\w*|ImagePull\w*|ImageInspectError|InvalidImageName|RegistryUnavailable|SignatureValidationFailed)$/u;
+
+function pending(inputs: VerdictInputs): string {
+  const { pod, entries } = inputs;
+  if (pod.reason !== "" || pod.message !== "") return detailed("Pending", pod.reason, pod.message);
+  const wait = lastWait(entries, undefined);
+  if (wait !== undefined) return detailed("Pending", "", wait.message);
+  const init = pod.initContainers.find(({ done }) => !done);
+  if (init?.state === "running") return `Pending: ${initText(init, inputs)}`;
+  const doing = running(entries).at(-1);
+  if (doing !== undefined) return detailed("Pending", "", `${doing.message}, for ${span(inputs.now - doing.time)}`);
+  return detailed("Pending", "", entries.at(-1)?.message ?? "nothing is done for it yet");
+}
+
+function initText(init: InitContainerView, { now }: VerdictInputs): string {
+  const since = init.startedAt === undefined ? "" : ` for ${span(now - init.startedAt)}`;
+  const what = init.sidecar ? "sidecar" : "init container";
+  return `${what} ${printable(init.name)} runs${since}${init.sidecar ? " and has not passed its startup probe" : ""}`;
+}
+
+function notReady(inputs: VerdictInputs): string {
+  const { pod, entries } = inputs;
+  const lasting = lastingContainers(pod).filter((container) => !container.ready);
+  const [first] = lasting;
+  if (first === undefined) {
+    return detailed("Running, not Ready", pod.reason, pod.message || "its readiness gates are not met");
+  }
+  if (first.state === "terminated") return `Running, not Ready: ${endText(first)}`;
+  if (first.state === "waiting") return `Running, not Ready: ${printable(first.name)} has not started yet`;
+  const began = first.startedAt ?? 0;
+  const unhealthy = entries.findLast(({ what, container }) => what === "Unhealthy" && container === first.name);
+  const more =
+    lasting.length > 1
+      ? ` (${lasting
+          .slice(1)
+          .map(({ name }) => printable(name))
+          .join(", ")} neither)`
+      : "";
+  if (unhealthy !== undefined && (unhealthy.repeated?.lastTime ?? unhealthy.time) >= began) {
+    const probe = (textOf(unhealthy, "probe") || "probe").replace(/^(startup|readiness|liveness)$/u, "$1 probe");
+    const output = textOf(unhealthy, "output");
+    return detailed(`Running, not Ready: ${printable(first.name)} fails its ${probe}${more}`, "", output);
+  }
+  return `Running, not Ready: ${printable(first.name)} has not passed its probes yet${more}`;
+}
+
+/** `, next try in 14 s`; undefined when none is waited for. */
+function nextTry({ entries, now }: VerdictInputs, container: string): string | undefined {
+  const wait = lastWait(entries, container) ?? lastWait(entries, undefined);
+  if (wait?.until === undefined) return undefined;
+  return wait.until > now ? `, next try in ${span(wait.until - now)}` : ", next try is due";
+}
+
+/** The wait of a container or, without a name, of the pod itself, unless something was done for it since. */
+function lastWait(entries: readonly JournalEntry[], container: string | undefined): JournalEntry | undefined {
+  const own = entries.filter((entry) => entry.container === container);
+  const wait = own.findLastIndex(({ kind, until }) => kind === "decision" && until !== undefined);
+  if (own.slice(wait + 1).some(({ kind }) => kind === "action")) return undefined;
+  return own[wait];
+}
+
+/** Actions without an outcome, oldest first. */
+function running(entries: readonly JournalEntry[]): JournalEntry[] {
+  const ended = new Set(entries.flatMap(({ kind, of }) => (kind === "outcome" && of !== undefined ? [of] : [])));
+  return entries.filter(({ kind, seq }) => kind === "action" && !ended.has(seq));
+}
+
+/** `app exits with 3` */
+function exitText({ name, exitCode, reason }: ContainerView): string {
+  if (exitCode === undefined) return `${printable(name)} ends (${printable(reason)})`;
+  return exitCode === 0
+    ? `${printable(name)} ends well, and is to run on`
+    : `${printable(name)} exits with ${exitCode}`;
+}
+
+/** `app exited with 3 (Error)` */
+function endText({ name, exitCode, reason, message }: ContainerView): string {
+  const code = exitCode === undefined ? "ended" : `exited with ${exitCode}`;
+  return detailed(`${printable(name)} ${code}${reason === "" ? "" : ` (${printable(reason)})`}`, "", message);
+}
+
+function detailed(head: string, reason: string, message: string): string {
+  const flat = printable(message).replaceAll(/\s+/gu, " ").trim();
+  const short = flat.length <= maxMessage ? flat : `${flat.slice(0, 60)} … ${flat.slice(63 - maxMessage)}`;
+  return [head, printable(reason), short].filter((part) => part !== "").join(": ");
+}
+
+function textOf({ data }: JournalEntry, name: string): string {
+  const value = data?.[name];
+  return typeof value === "string" ? value : "";
+}
+
+function all(pod: PodView): readonly ContainerView[] {
+  return [...pod.initContainers, ...pod.containers];
+}
+
+/** Two figures say enough: `14 s`, `2 min`, `5 h`, `3 d`. */
+function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+function lastEnd(pod: PodView): number | undefined {
+  const ends = all(pod).flatMap(({ finishedAt }) => finishedAt ?? []);
+  return ends.length === 0 ? undefined : Math.max(...ends);
+}
+
+function agoOf(time: number | undefined, now: number): string {
+  return time === undefined ? "" : ` ${span(now - time)} ago`;
+}
+
+function verb(names: readonly string[], one: string, several: string): string {
+  return names.length === 1 ? one : several;
+}
