@@ -7,7 +7,9 @@ import type { PendingReason } from "../resources/resize-admission.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { CgroupState } from "../ports/cgroups.ts";
+import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
+import { disputed, withCgroups } from "../runtime/told-resources.ts";
 import { resizeMessage } from "../resources/resize-summary.ts";
 import { asTold, isResizing, withCarriedOut } from "../runtime/resize-actions.ts";
 import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
@@ -83,6 +85,42 @@ export class PodResizing {
     return pod && this.#deps.allocations.allocatedPod(pod);
   }
 
+  /**
+   * What has to be there before anything is decided: nothing is done by what was granted before that is on the disk, nor by
+   * what a runtime tells of resources that it has forgotten. Undefined: nothing has to.
+   * @param pod undefined: nothing will be done
+   */
+  prepare(pod: Pod | undefined, status: PodStatus): Promise<PodStatus> | undefined {
+    if (pod === undefined) return undefined;
+    const { allocations, runtime } = this.#deps;
+    const saving = allocations.saved();
+    const recorded = runtime.actuated.get(this.#pod.uid);
+    const unsure = disputed(recorded, status);
+    if (unsure.length === 0) return saving?.then(() => status);
+    return this.#withCgroups(pod, status, unsure, saving);
+  }
+
+  async #withCgroups(
+    pod: Pod,
+    status: PodStatus,
+    unsure: readonly ContainerStatus[],
+    saving: Promise<void> | undefined,
+  ): Promise<PodStatus> {
+    const { runtime, log } = this.#deps;
+    const found = new Map<string, CgroupState>();
+    for (const { id, name } of unsure) {
+      try {
+        const cgroup = await runtime.podCgroups.readContainer(pod, id);
+        if (cgroup !== undefined) found.set(id, cgroup);
+      } catch (error) {
+        // It may have ended, and its cgroup with it.
+        log.debug("cannot read a container's cgroup", { ...this.#pod, container: name, error: errorMessage(error) });
+      }
+    }
+    await saving;
+    return withCgroups(status, runtime.actuated.get(this.#pod.uid), found);
+  }
+
   /** @param underWay a resize is being carried out */
   facts(underWay: boolean): ResizeFacts {
     return { actuated: this.#given(), underWay, retryAtMs: this.#retryAtMs, cause: this.#cause ?? noResize };
@@ -141,7 +179,8 @@ export class PodResizing {
   }
 
   /** The resize could not be carried out. */
-  failed(message: string, retryAtMs: number): void {
+  failed(error: unknown, retryAtMs: number): void {
+    const message = errorMessage(error);
     if (message !== this.#error) {
       const cause = this.#cause ?? noResize;
       const what = "ResizeError";
@@ -161,6 +200,11 @@ export class PodResizing {
     } catch (error) {
       this.#deps.log.warn("the cgroup of a pod can't be updated", { ...this.#pod, error: errorMessage(error) });
     }
+  }
+
+  /** What keeps it is over: it is tried again at once. */
+  retryNow(): void {
+    if (this.#retryAtMs !== undefined) this.#retryAtMs = this.#deps.runtime.clock.monotonic();
   }
 
   view(): ResizeView {

@@ -44,18 +44,22 @@ export class PodSight {
 
   /**
    * What the runtime shows, seen after all that the worker has done: also what came to an end while it waited.
-   * @param prepare what has to be done before anything is decided by it; what takes long there makes looks stale
+   * @param prepare what has to be done before anything is decided by it, and what is to be put right in it; what takes long
+   * there makes looks stale
    */
-  async observe(prepare: () => Promise<void> | undefined, signal: AbortSignal): Promise<PodStatus> {
+  async observe(
+    prepare: (status: PodStatus) => Promise<PodStatus> | undefined,
+    signal: AbortSignal,
+  ): Promise<PodStatus> {
     const { cache, config, runtime } = this.#deps;
     for (;;) {
       const effects = this.#effects;
       const status = await cache.getNewerThan(this.#uid, effects, config.observeLimitMs, signal);
       const from = { logs: runtime, node: runtime.node };
       this.#messages = await readTerminationMessages(from, this.#ref, status, this.#messages);
-      const preparing = prepare();
-      if (preparing !== undefined) await preparing;
-      if (effects === this.#effects) return status;
+      const preparing = prepare(status);
+      const prepared = preparing === undefined ? status : await preparing;
+      if (effects === this.#effects) return prepared;
     }
   }
 }

@@ -93,6 +93,13 @@ export class PodCgroups {
     return await this.#deps.cgroups.read(this.#podPath(qosClass(pod), pod.metadata.uid));
   }
 
+  /** What the cgroup of one of the pod's containers holds at this moment; undefined where there is none to be found. */
+  async readContainer(pod: Pod, containerId: string): Promise<CgroupState | undefined> {
+    const parent = this.#podPath(qosClass(pod), pod.metadata.uid);
+    const name = (await this.#deps.cgroups.children(parent)).find((child) => isCgroupOf(child, containerId));
+    return name === undefined ? undefined : await this.#deps.cgroups.read(`${parent}/${name}`);
+  }
+
   /** Sets some of the values of the pod's cgroup. */
   async apply(pod: Pod, resources: CgroupResources): Promise<void> {
     this.#treeMade ??= this.#makeTree().catch((error: unknown) => {
@@ -195,6 +202,12 @@ export class PodCgroups {
   #podPath(qos: QosClass, uid: string): string {
     return cgroupPath(podCgroup(this.#config.cgroupRoot, qos, uid), this.#config.driver);
   }
+}
+
+/** `ID`, `crio-ID`, `cri-containerd-ID.scope`; CRI-O has `crio-conmon-ID` beside it, which is not the container. */
+function isCgroupOf(name: string, containerId: string): boolean {
+  const bare = name.replace(/\.scope$/u, "");
+  return bare === containerId || (bare.endsWith(`-${containerId}`) && !bare.includes("conmon"));
 }
 
 /** Those of the wanted values that are more than the present ones. −1 is no limit. */

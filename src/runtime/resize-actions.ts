@@ -72,7 +72,7 @@ function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined
 }
 
 /** What the runtime says that a container has; as much as it was granted where that comes to the same in the kernel. */
-function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts | undefined {
+export function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts | undefined {
   if (told === undefined) return undefined;
   const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = told;
   // A container without a request weighs as much as its limit says.
@@ -218,7 +218,7 @@ export function changes(name: ResizableResource, from: Amounts, to: Amounts): bo
     : from.memoryRequest !== to.memoryRequest || from.memoryLimit !== to.memoryLimit;
 }
 
-function sameAmounts(a: Amounts, b: Amounts): boolean {
+export function sameAmounts(a: Amounts, b: Amounts): boolean {
   return !resizableResources.some((name) => changes(name, a, b));
 }
 

@@ -1,12 +1,19 @@
 import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
 import type { Logger } from "../ports/log.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
+import type { SimContainer } from "./world-model.ts";
 import type { Processes } from "../ports/processes.ts";
 
 /** The simulated machine's cgroup tree: paths and what was last applied to each. */
 export class SimCgroups implements Cgroups {
   readonly version = 2;
   readonly applied = new Map<string, CgroupResources>();
+  readonly #containers: () => Iterable<SimContainer>;
+
+  /** @param containers those that the runtime has; each that runs has a cgroup below its pod's */
+  constructor(containers: () => Iterable<SimContainer> = () => []) {
+    this.#containers = containers;
+  }
 
   async exists(path: string): Promise<boolean> {
     return this.applied.has(path);
@@ -17,6 +24,8 @@ export class SimCgroups implements Cgroups {
   }
 
   async read(path: string): Promise<CgroupState> {
+    const container = this.#running().find(({ id }) => path.endsWith(`/crio-${id}`));
+    if (container !== undefined) return containerCgroup(container);
     const {
       cpuShares = 1024,
       cpuQuotaMicroseconds = -1,
@@ -31,9 +40,17 @@ export class SimCgroups implements Cgroups {
 
   async children(path: string): Promise<string[]> {
     const prefix = `${path}/`;
-    return [...this.applied.keys()]
-      .filter((known) => known.startsWith(prefix) && !known.slice(prefix.length).includes("/"))
-      .map((known) => known.slice(prefix.length));
+    const own = this.#running().filter(({ config }) => path.endsWith(`/pod${config.labels["io.kubernetes.pod.uid"]}`));
+    const containers = own.flatMap(({ id }) => [`crio-conmon-${id}`, `crio-${id}`]);
+    return containers.concat(
+      [...this.applied.keys()]
+        .filter((known) => known.startsWith(prefix) && !known.slice(prefix.length).includes("/"))
+        .map((known) => known.slice(prefix.length)),
+    );
+  }
+
+  #running(): SimContainer[] {
+    return [...this.#containers()].filter(({ state }) => state === "running");
   }
 
   async pids(): Promise<number[]> {
@@ -45,6 +62,19 @@ export class SimCgroups implements Cgroups {
       if (known === path || known.startsWith(`${path}/`)) this.applied.delete(known);
     }
   }
+}
+
+function containerCgroup({ resources }: SimContainer): CgroupState {
+  const { cpuShares = 0n, cpuQuota = 0n, cpuPeriod = 0n, memoryLimitInBytes = 0n } = resources ?? {};
+  return {
+    resources: {
+      cpuShares: Number(cpuShares) || 1024,
+      cpuQuotaMicroseconds: Number(cpuQuota) || -1,
+      cpuPeriodMicroseconds: Number(cpuPeriod) || 100_000,
+      memoryLimitBytes: Number(memoryLimitInBytes) || -1,
+    },
+    memoryUsageBytes: 1 << 20,
+  };
 }
 
 export class SimMounts implements Mounts {

@@ -73,7 +73,7 @@ const supervisorMs = 5000;
  */
 export class SimNode {
   readonly files: MemoryFiles;
-  readonly cgroups = new SimCgroups();
+  readonly cgroups: SimCgroups;
   readonly mounts = new SimMounts();
   readonly objects = new SimObjects();
   readonly pressure = new SimPressure();
@@ -96,6 +96,7 @@ export class SimNode {
 
   constructor(settings: SimNodeSettings) {
     const { clock } = settings;
+    this.cgroups = new SimCgroups(() => settings.world.containers.values());
     const calm = new FaultWindows(clock, {}, () => {});
     this.files = settings.files ?? new MemoryFiles(clock.incarnation());
     this.#settings = {

@@ -76,7 +76,9 @@ export class Resizes implements Rule {
       const own = known.find(({ view }) => view.ref.uid === pod.metadata.uid);
       if (running.length === 0) return [];
       if (own?.view.resize?.pending !== undefined) return this.#pendingProblems(pod, own, known);
-      return [...running.flatMap((each) => containerProblems(pod.metadata.uid, each)), ...this.#cgroupProblems(pod)];
+      const told = running.flatMap((each) => toldProblems(pod.metadata.uid, each, own));
+      const had = running.flatMap((each) => containerProblems(pod.metadata.uid, each));
+      return [...had, ...told, ...this.#cgroupProblems(pod)];
     });
   }
 
@@ -193,6 +195,16 @@ function requestOf(pod: Pod, name: string): Quantity {
 
 function sharesOf(cpu: Quantity): bigint {
   return (cpu.milliValue() * 1024n) / 1000n;
+}
+
+/** The status says what the cgroup holds, whatever the runtime remembers. */
+function toldProblems(uid: string, { container, instance }: Running, known: KnownPod | undefined): string[] {
+  const told = known?.status?.containerStatuses?.find(({ name }) => name === container.name);
+  const memory = told?.resources?.limits?.["memory"];
+  const has = instance.resources?.memoryLimitInBytes ?? 0n;
+  if (told?.state.running === undefined || memory === undefined || has === 0n) return [];
+  const says = parseQuantity(memory).value();
+  return says === has ? [] : [`${uid}/${container.name} is told to have memory ${says}, and has ${has}`];
 }
 
 /** By the formulas of the kernel's interface, without those of podwright. */
