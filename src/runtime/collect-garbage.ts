@@ -4,11 +4,11 @@ import { perform } from "../journal/perform.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "./garbage.ts";
 import { minimumGraceSeconds } from "./grace.ts";
-import { ignoreNotFound } from "./kill-pod.ts";
 import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
 import { removeContainer } from "./remove-pod.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { tellKill } from "./tell-kill.ts";
+import { ignoreNotFound } from "./unstarted.ts";
 
 const containerCause: Cause = { code: "ContainerGC", message: "only the last dead instances of a container are kept" };
 const sandboxCause: Cause = { code: "SandboxGC", message: "the pod has a newer sandbox, and nothing is in this one" };

@@ -17,6 +17,7 @@ import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./environ
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
 import type { PreStopHooks } from "./pre-stop-hooks.ts";
+import type { StartAttempts } from "./start-attempts.ts";
 import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
 import type { Places } from "../base/places.ts";
 
@@ -36,6 +37,8 @@ export interface PodCgroupProvider {
   /** What it should hold. */
   resourcesOf(pod: Pod): CgroupResources;
   read(pod: Pod): Promise<CgroupState>;
+  /** The same of one of its containers; undefined where there is none to be found. */
+  readContainer(pod: Pod, containerId: string): Promise<CgroupState | undefined>;
   /** Sets some of its values. */
   apply(pod: Pod, resources: CgroupResources): Promise<void>;
   /** Nothing there is no error. */
@@ -103,6 +106,7 @@ export interface RuntimeDependencies {
   /** For httpGet hooks. */
   readonly networkProbes: NetworkProbes;
   readonly preStops: PreStopHooks;
+  readonly attempts: StartAttempts;
   readonly node: NodeContext;
   /** Why the runtime gives pods no network now; undefined: it does, or nobody has asked it. */
   readonly networkProblem: () => string | undefined;

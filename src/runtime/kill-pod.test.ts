@@ -10,6 +10,7 @@ import type { JournalInput } from "../journal/entry.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import { behaviourCommand, hookCommand } from "../sim/behaviour.ts";
 import { SimClock } from "../sim/clock.ts";
+import { MemoryFiles } from "../sim/files.ts";
 import { SimConnection } from "../sim/cri.ts";
 import { noFaults } from "../sim/cri-faults.ts";
 import { silentLog } from "../sim/machine.ts";
@@ -64,7 +65,8 @@ class Scene {
       objects: { configMap: () => undefined, secret: () => undefined },
       preStops: new PreStopHooks(),
       teardowns: new Places({ clock }, { kind: "a teardown", limit: 1, patienceMs: 1000 }),
-      node: { hostIPs: [] },
+      files: new MemoryFiles(clock),
+      node: { hostIPs: [], containerLogsRoot: "/var/log/containers", podLogsRoot: "/var/log/pods" },
     };
     const containers = scripts.map(containerOf);
     this.pod = {
@@ -275,7 +277,7 @@ test("killContainer runs the hook before the stop signal, within the grace that 
 
 test("hooks of a pod on the node's network go to the node's address, those of others to the pod's", () => {
   const { deps } = new Scene([plain]);
-  const node = { node: { hostIPs: ["192.0.2.1"] } };
+  const node = { node: { ...deps.node, hostIPs: ["192.0.2.1"] } };
   const pod: Pod = { metadata: ref, spec: { containers: [], hostNetwork: true } };
   assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod }, []), ["192.0.2.1"]);
   const own: Pod = { metadata: ref, spec: { containers: [] } };
@@ -325,7 +327,9 @@ test("sandboxes are stopped one after the other, and one that hangs holds up the
   const sandboxes = ["a", "hangs", "b", "c"].map((id) => testSandbox({ id: sandboxId(id) }));
   const began = scene.clock.nowMs;
   const { signal } = new AbortController();
-  await scene.finish(killPod(deps, { ref, pod: scene.pod }, { containers: [], sandboxes }, 30, cause, signal));
+  await scene.finish(
+    killPod(deps, { ref, pod: scene.pod }, { containers: [], unstarted: [], sandboxes }, 30, cause, signal),
+  );
   assert.deepEqual(stops, [
     ["a", 0],
     ["hangs", 100],

@@ -5,7 +5,6 @@ import { errorMessage } from "../base/errors.ts";
 import { settleAll } from "../base/side-by-side.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
-import { isCriError } from "../ports/cri.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
 import { stopTimeoutSeconds } from "./grace.ts";
 import { hideSecrets } from "./hidden-secrets.ts";
@@ -17,10 +16,13 @@ import { type StoredHook, storedHook } from "./stored-hook.ts";
 import { inTeardown } from "./teardown.ts";
 import { tellKill, type ToldContainer } from "./tell-kill.ts";
 import { terminationOrder } from "./termination-order.ts";
+import { ignoreNotFound, removeUnstarted } from "./unstarted.ts";
 
 /** What is left to be stopped of a pod. */
 export interface Remains {
   readonly containers: readonly ContainerStatus[];
+  /** Created and never started. */
+  readonly unstarted: readonly ContainerStatus[];
   readonly sandboxes: readonly SandboxStatus[];
   /** Seconds from now that single containers have at most, by id. */
   readonly graces?: ReadonlyMap<ContainerId, number>;
@@ -28,7 +30,8 @@ export interface Remains {
 
 /** Containers that run or may run, and every sandbox: one that died by itself holds its network until it is stopped. */
 export function remainsOf(status: PodStatus): Remains {
-  return { containers: status.containers.filter(mayRun), sandboxes: status.sandboxes };
+  const unstarted = status.containers.filter(({ state }) => state === "created");
+  return { containers: status.containers.filter(mayRun), unstarted, sandboxes: status.sandboxes };
 }
 
 /** True when nothing of the pod runs. */
@@ -43,8 +46,8 @@ function mayRun({ state }: ContainerStatus): boolean {
 /** What stopping needs. */
 export type KillDependencies = Pick<
   RuntimeDependencies,
-  "clock" | "cri" | "journal" | "log" | "networkProbes" | "objects" | "preStops" | "teardowns"
-> & { readonly node: Pick<NodeContext, "hostIPs"> };
+  "clock" | "cri" | "files" | "journal" | "log" | "networkProbes" | "objects" | "preStops" | "teardowns"
+> & { readonly node: Pick<NodeContext, "containerLogsRoot" | "hostIPs" | "podLogsRoot"> };
 
 /** A pod that is stopped, or of which a container is. */
 export interface KillTarget {
@@ -59,7 +62,7 @@ export interface AddressedTarget extends KillTarget {
 }
 
 /**
- * Stops all containers of a pod and then its sandboxes. Every preStop hook begins at once, and what it takes counts; a
+ * Stops all containers of a pod, removes those that never ran, and then stops its sandboxes. Every preStop hook begins at once, and what it takes counts; a
  * sidecar is stopped when what has to end before it has ended ({@link terminationOrder}). Whoever still waits when the
  * grace is over gets its stop signal then, and SIGKILL minimumGraceSeconds later. May be called again while a
  * hook of an earlier call goes on.
@@ -74,7 +77,7 @@ export async function killPod(
   cause: Cause,
   signal: AbortSignal,
 ): Promise<void> {
-  const { containers, sandboxes } = remains;
+  const { containers, unstarted, sandboxes } = remains;
   const addressed = { ...target, ips: podIPs(deps, target, sandboxes) };
   const killOf = ({ id }: ContainerStatus): Kill => {
     const seconds = Math.min(remains.graces?.get(id) ?? graceSeconds, graceSeconds);
@@ -101,6 +104,10 @@ export async function killPod(
       await stop(deps, kill, container);
       stopped.resolve();
     }),
+  );
+  await settleAll(
+    `removing what never ran of pod ${target.ref.name}`,
+    unstarted.map((container) => removeUnstarted(deps, target.ref, container, cause, signal)),
   );
   await settleAll(
     `stopping the sandboxes of pod ${target.ref.name}`,
@@ -248,13 +255,4 @@ async function stopSandbox(
       ignoreNotFound(deps.cri.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, { signal })),
     );
   });
-}
-
-/** What is not there needs no stopping and no removing (CRI: these calls are idempotent). */
-export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!isCriError(error, "NotFound")) throw error;
-  }
 }

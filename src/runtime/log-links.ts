@@ -1,5 +1,6 @@
 import type { Files } from "../ports/files.ts";
 import type { Pod } from "../api/pod.ts";
+import type { PodRef } from "../journal/entry.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Logger } from "../ports/log.ts";
 import { containerIdOfLogLink, containerLogLinkName, podLogDirectory, podUidOfLogDirectory } from "./log-paths.ts";
@@ -54,7 +55,7 @@ export async function linkLog(
   try {
     await files.makeDirectory(node.containerLogsRoot, 0o755);
     const target = `${podLogDirectory(node.podLogsRoot, pod)}/${container}/${attempt}.log`;
-    await files.symlink(target, linkPath(node, pod, { name: container, id }));
+    await files.symlink(target, linkPath(node, pod.metadata, { name: container, id }));
   } catch (error) {
     log.warn("linking a container log failed", { pod: pod.metadata.name, container, error: errorMessage(error) });
   }
@@ -63,18 +64,14 @@ export async function linkLog(
 /** Removes the link of one container, where there is one. What can't be removed now goes with the pod. */
 export async function unlinkLog(
   { files, node }: Omit<Linking, "log">,
-  pod: Pod,
+  pod: PodRef,
   container: { readonly name: string; readonly id: string },
 ): Promise<void> {
   await files.remove(linkPath(node, pod, container)).catch(() => {});
 }
 
-function linkPath(
-  node: LinkPlaces,
-  { metadata }: Pod,
-  container: { readonly name: string; readonly id: string },
-): string {
-  return `${node.containerLogsRoot}/${containerLogLinkName(metadata, container.name, container.id)}`;
+function linkPath(node: LinkPlaces, pod: PodRef, container: { readonly name: string; readonly id: string }): string {
+  return `${node.containerLogsRoot}/${containerLogLinkName(pod, container.name, container.id)}`;
 }
 
 /** Removes every link to a log of one pod, also of containers that somebody else removed. */

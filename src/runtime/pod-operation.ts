@@ -7,6 +7,8 @@ export interface StartFailure {
   readonly message: string;
   /** Monotonic ms before which another try is pointless; undefined: the worker's own back-off decides. */
   readonly retryAtMs: number | undefined;
+  /** What it failed with. */
+  readonly error?: unknown;
 }
 
 /** What an operation tells while it runs; each name at most once. */
@@ -18,7 +20,7 @@ export interface OperationProgress {
   /** The container was started, or could not be. */
   settled(container: string, failure: StartFailure | undefined): void;
   /** The pod's resources could not be changed: they may have been in part. */
-  resizeFailed(message: string): void;
+  resizeFailed(error: unknown): void;
 }
 
 /**

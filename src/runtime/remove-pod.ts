@@ -2,7 +2,7 @@ import { settleAll } from "../base/side-by-side.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import { perform } from "../journal/perform.ts";
 import { containerLogLinkName, containerLogPath, restartCountOfLog } from "./log-paths.ts";
-import { ignoreNotFound } from "./kill-pod.ts";
+import { ignoreNotFound } from "./unstarted.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { removePodDirectories } from "./pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
@@ -99,6 +99,7 @@ export async function removePod(
     );
     await removeSandboxes(deps, pod, status, { cause, queuedMs }, signal);
   });
+  deps.attempts.forget(pod.uid);
   await giveBack(deps, pod, cause, signal);
   await deps.podCgroups.destroy(pod);
   await removePodDirectories(deps.files, deps.mounts, deps.node, pod, comesBack);

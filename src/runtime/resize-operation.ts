@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { errorMessage } from "../base/errors.ts";
 import { settleAll } from "../base/side-by-side.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
@@ -38,7 +37,7 @@ export function resizeOperation(
       } catch (error) {
         signal.throwIfAborted();
         // What was stopped is started again as what ended otherwise.
-        progress.resizeFailed(errorMessage(error));
+        progress.resizeFailed(error);
         return;
       }
       for (const name of updated) progress.settled(name, undefined);

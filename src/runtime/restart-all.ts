@@ -2,7 +2,8 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { perform } from "../journal/perform.ts";
 import type { RuntimeDependencies } from "./dependencies.ts";
-import { ignoreNotFound, killPod, remainsOf } from "./kill-pod.ts";
+import { killPod, remainsOf } from "./kill-pod.ts";
+import { ignoreNotFound } from "./unstarted.ts";
 import type { RestartAll } from "./pod-actions.ts";
 import { podRef } from "./pod-ref.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
@@ -28,7 +29,7 @@ export function restartAllContainers(
     wholePod: true,
     run: async (progress, signal) => {
       try {
-        const remains = { containers: remainsOf({ ...status, containers: own }).containers, sandboxes: [] };
+        const remains = { ...remainsOf({ ...status, containers: own }), unstarted: [], sandboxes: [] };
         await killPod(deps, { ref: podRef(pod), pod }, remains, 0, cause, signal);
         const victims = own.filter(({ name }) => name !== source.name);
         const sources = own.filter(({ name }) => name === source.name).reverse();

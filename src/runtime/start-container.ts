@@ -16,8 +16,8 @@ import { containerGraceSeconds } from "./grace.ts";
 import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 import { hideSecrets } from "./hidden-secrets.ts";
 import { runHook } from "./hooks.ts";
-import { ignoreNotFound, killContainer } from "./kill-pod.ts";
-import { linkLog, unlinkLog } from "./log-links.ts";
+import { killContainer } from "./kill-pod.ts";
+import { linkLog } from "./log-links.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
 import type { StartFailure } from "./pod-operation.ts";
@@ -30,6 +30,7 @@ import type { SandboxConfig } from "./sandbox-config.ts";
 import type { StartPlace } from "./start-place.ts";
 import { honoursStopSignal } from "./stop-signal.ts";
 import type { ContainerToStart } from "./container-decision.ts";
+import { removeUnstarted } from "./unstarted.ts";
 
 /** The sandbox in which a container starts. */
 export interface StartSandbox {
@@ -67,8 +68,10 @@ export class StartError extends Error {
 
 /** What a start's error says to users. */
 export function failureOf(error: unknown): StartFailure {
-  if (error instanceof StartError) return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs };
-  return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined };
+  if (error instanceof StartError) {
+    return { reason: error.reason, message: error.message, retryAtMs: error.retryAtMs, error };
+  }
+  return { reason: "RunContainerError", message: errorMessage(error), retryAtMs: undefined, error };
 }
 
 /**
@@ -108,7 +111,10 @@ async function createAndRun(
     containerConfig(deps, pod, sandbox, start, parts, signal),
     grantResources(deps, pod, start),
   );
-  await removeLeftover(deps, pod, start, signal);
+  const { leftover, cause } = start;
+  if (leftover !== undefined) {
+    await attempt("CreateContainerError", () => removeUnstarted(deps, podRef(pod), leftover, cause, signal));
+  }
   const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
   await bothEnded(run(deps, pod, start, id, signal), linkLog(deps, pod, start.container.name, start.attempt, id));
   return containerId(id);
@@ -269,33 +275,6 @@ async function readText(deps: RuntimeDependencies, path: string): Promise<string
   }
 }
 
-/** An instance that was created but never started blocks its name and attempt; nothing ran in it, so nothing is lost. */
-async function removeLeftover(
-  deps: RuntimeDependencies,
-  pod: Pod,
-  start: ContainerToStart,
-  signal: AbortSignal,
-): Promise<void> {
-  const { leftover } = start;
-  if (leftover === undefined) return;
-  // It would lead to the log of the next instance, which has a link of its own. The container goes last, so that a next
-  // life knows what is left to do.
-  await unlinkLog(deps, pod, leftover);
-  const action = {
-    what: "RemoveContainer",
-    message: `remove container ${leftover.name} (${shortId(leftover.id)}), created but never started`,
-    pod: podRef(pod),
-    container: leftover.name,
-    cause: start.cause,
-    data: { id: leftover.id },
-  };
-  await attempt("CreateContainerError", () =>
-    perform(deps.journal, deps.clock, action, () =>
-      ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: leftover.id }, { signal })),
-    ),
-  );
-}
-
 async function create(
   deps: RuntimeDependencies,
   pod: Pod,
@@ -313,6 +292,7 @@ async function create(
     cause: start.cause,
     data: { attempt: start.attempt, sandbox: sandbox.id, queuedMs },
   };
+  deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
   // Not given the signal: a creation that is under way ends soon, and an unknown outcome would cost a look and a removal.
   const { containerId: id } = await attempt("CreateContainerError", () =>
     perform(deps.journal, deps.clock, action, () =>
@@ -338,6 +318,7 @@ async function run(
 ): Promise<void> {
   // Called off since: the next look finds it created and removes it with the pod.
   signal.throwIfAborted();
+  deps.attempts.started(pod.metadata.uid, start.container.name);
   const because: Cause = start.cause;
   const action = {
     what: "StartContainer",

@@ -113,7 +113,7 @@ function newSandbox(
       } catch (error) {
         signal.throwIfAborted();
         const reason = error instanceof VolumeError ? "ContainerCreating" : "CreatePodSandboxError";
-        progress.sandboxFailed({ reason, message: errorMessage(error), retryAtMs: undefined });
+        progress.sandboxFailed({ reason, message: errorMessage(error), retryAtMs: undefined, error });
         return;
       }
       progress.sandboxMade();
@@ -218,7 +218,7 @@ async function startInOrder(
 ): Promise<void> {
   for (const [index, start] of starts.entries()) {
     try {
-      const counted = await withLostAttempts(deps.files, deps.node, pod, start);
+      const counted = await withLostAttempts(deps, pod, start);
       const { volumes, ...rest } = await into.sandbox(start.cause, signal);
       const sandbox = index === 0 ? { ...rest, volumes } : rest;
       await startContainer(deps, pod, sandbox, counted, into.place, signal);
