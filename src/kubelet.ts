@@ -44,6 +44,7 @@ import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
 import { PreStopHooks } from "./runtime/pre-stop-hooks.ts";
+import { StartAttempts } from "./runtime/start-attempts.ts";
 import { UserNamespaces } from "./runtime/user-namespaces.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
@@ -367,10 +368,9 @@ function runtimeDependencies(
   const { ports, journal, log } = deps;
   const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
-    ...{ ...own, clock, random, files, compression, mounts, journal },
-    log: log.child({ room: "runtime" }),
+    ...{ ...own, clock, random, files, compression, mounts, journal, attempts: new StartAttempts() },
+    ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
     images: makeImageManager({ ...ports, log, journal, images: own.cri.images }, config),
-    objects: deps.objects,
     volumes: new VolumeManager({
       clock,
       random,

@@ -167,6 +167,17 @@ test("a failed pull is not tried again before its back-off, which doubles and te
   assert.equal(images.pulls.length, 7);
 });
 
+test("a runtime that is away says nothing of the image: no back-off follows", async () => {
+  const { images, ensure } = world();
+  for (let tries = 0; tries < 3; tries++) {
+    const pull = ensure("app:1");
+    await settle();
+    images.pulls.at(-1)?.fail(new CriError("Unavailable", "PullImage", "cannot reach the runtime"));
+    await refusal(pull, "ErrImagePull");
+  }
+  assert.equal(images.pulls.length, 3);
+});
+
 test("a back-off is one pod's and one image's, and an image that appears meanwhile is used", async () => {
   const { images, ensure } = world();
   const failing = ensure("app:1");

@@ -268,7 +268,8 @@ export class ImageManager {
     origin: { readonly entry: number; readonly cause: unknown },
   ): ImageError {
     const nowMs = this.#clock.monotonic();
-    this.#backOff.next(backOffKey, nowMs, nowMs);
+    // A runtime that is not there says nothing of the image: back again, it is asked at once.
+    if (!isCriError(origin.cause, "Unavailable")) this.#backOff.next(backOffKey, nowMs, nowMs);
     this.#lastFailures.set(backOffKey, `${reason}: ${message}`);
     // Without a time of its own: a try that comes before the back-off is over says ImagePullBackOff, as people expect it.
     return new ImageError(reason, message, origin);

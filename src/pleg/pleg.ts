@@ -14,6 +14,7 @@ import { type EventStream, EventTrust } from "./event-trust.ts";
 import { computeEvents, type PodLifecycleEvent } from "./events.ts";
 import type { Observation, PodCache } from "./pod-cache.ts";
 import { likelyIds, type PodRecord, type PodRecords, recordOf, recordOfListing, sameRecord } from "./pod-records.ts";
+import { RelistOutcome } from "./relist-outcome.ts";
 import { RelistSchedule } from "./relist-schedule.ts";
 
 /** An event as it is delivered, with the journal entry that recorded it. */
@@ -91,14 +92,12 @@ export class Pleg {
   readonly #places: Places;
   #observation: Observation = 0;
   readonly #firstListing = Promise.withResolvers<void>();
-  #lastRelistMs: number | undefined;
-  #relistError: string | undefined;
+  readonly #outcome: RelistOutcome;
   #discarded = 0;
   readonly #trust = new EventTrust();
   /** As it was last told. */
   #evented = false;
   readonly #schedule: RelistSchedule;
-  readonly #onRecovered = new Set<(cause: Cause) => void>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: PlegDependencies, config: PlegConfig) {
@@ -107,6 +106,7 @@ export class Pleg {
     this.beganMs = deps.clock.monotonic();
     this.events = new EventChannel(config.channelCapacity);
     this.#schedule = new RelistSchedule(deps.clock);
+    this.#outcome = new RelistOutcome(deps);
     const { inspections: limit } = config;
     this.#places = new Places(deps, { kind: "an inspection", limit, patienceMs: slowInspectionMs });
   }
@@ -116,7 +116,7 @@ export class Pleg {
     this.#signal = signal;
     while (!signal.aborted) {
       await this.relist(signal);
-      const verifies = this.#evented && this.#relistError === undefined;
+      const verifies = this.#evented && !this.#outcome.isFailing;
       this.#schedule.within(verifies ? this.#config.eventedRelistPeriodMs : this.#config.relistPeriodMs);
       await this.#schedule.pause(signal);
     }
@@ -129,7 +129,7 @@ export class Pleg {
 
   /** Monotonic ms of the last listing that succeeded; undefined before the first. The age is what health looks at. */
   get lastRelistMs(): number | undefined {
-    return this.#lastRelistMs;
+    return this.#outcome.lastMs;
   }
 
   /** Resolves when the runtime has been listed for the first time. */
@@ -153,10 +153,15 @@ export class Pleg {
     this.#tellEvents();
   }
 
-  /** Tells when the runtime answers again that could not be listed, until the result is disposed of. */
+  /** Somebody found the runtime away: it is listed soon, and its answer told ({@link onRecovered}). */
+  awaitAnswer(): void {
+    this.#outcome.awaitAnswer(this.#observation);
+    this.#schedule.within(this.#config.relistPeriodMs);
+  }
+
+  /** Tells when the runtime answers again that was away, until the result is disposed of. */
   onRecovered(listener: (cause: Cause) => void): Disposable {
-    this.#onRecovered.add(listener);
-    return { [Symbol.dispose]: () => this.#onRecovered.delete(listener) };
+    return this.#outcome.onRecovered(listener);
   }
 
   /** A hint that something of the pod may have changed: looks at it at once. */
@@ -225,10 +230,10 @@ export class Pleg {
     try {
       listed = await listPods(this.#deps.cri, signal);
     } catch (error) {
-      if (!signal.aborted) this.#relistFailed(error);
+      if (!signal.aborted) this.#outcome.failed(error);
       return;
     }
-    this.#relistSucceeded();
+    this.#outcome.succeeded(observed);
     this.#deps.observer?.relisted(this.#deps.clock.monotonic() - beganMs);
     this.#listed = listed;
     for (const uid of this.#named.keys()) if (!listed.has(uid)) this.#named.delete(uid);
@@ -358,28 +363,6 @@ export class Pleg {
       ...eventData(event, status),
     });
     return { ...event, entry, message };
-  }
-
-  #relistFailed(error: unknown): void {
-    const message = errorMessage(error);
-    if (this.#relistError === undefined) {
-      this.#relistError = message;
-      this.#deps.journal.record({
-        kind: "note",
-        what: "RelistFailed",
-        message: `the runtime can't be listed: ${message}`,
-      });
-      this.#deps.log.warn("listing the runtime failed", { error: message });
-    }
-  }
-
-  #relistSucceeded(): void {
-    this.#lastRelistMs = this.#deps.clock.monotonic();
-    if (this.#relistError === undefined) return;
-    this.#relistError = undefined;
-    const [code, message] = ["RelistRecovered", "the runtime answers again"];
-    const entry = this.#deps.journal.record({ kind: "note", what: code, message });
-    for (const tell of this.#onRecovered) tell({ code, message, entry });
   }
 
   #tellEvents(): void {

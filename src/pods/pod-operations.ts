@@ -38,7 +38,7 @@ export interface OperationEvents {
   /** From here on the pod is decided about again: by a look at it that shows the sandbox. */
   readonly sandboxMade: () => void;
   readonly settled: (container: string, failure: StartFailure | undefined) => void;
-  readonly resizeFailed: (message: string) => void;
+  readonly resizeFailed: (error: unknown) => void;
   /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
   readonly moved: (operation: PodOperation) => void;
 }
@@ -142,7 +142,7 @@ export class PodOperations {
         running.wholePod = false;
         this.#events.sandboxMade();
       },
-      resizeFailed: (message) => this.#events.resizeFailed(message),
+      resizeFailed: (error) => this.#events.resizeFailed(error),
       settled: (container, failure) => {
         running.pending.delete(container);
         this.#events.settled(container, failure);

@@ -22,6 +22,7 @@ import { PodResizing } from "./pod-resize.ts";
 import { PodSight } from "./pod-sight.ts";
 import { withoutInstances } from "./post-start-hooks.ts";
 import { RestartTimes } from "./restart-times.ts";
+import { RuntimeOutage } from "./runtime-outage.ts";
 import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
@@ -61,6 +62,7 @@ export class PodWorker {
   /** The latest decision, for what waits. */
   #actions: PodActions | undefined;
   readonly #failures = new StartFailures();
+  readonly #outage: RuntimeOutage;
   readonly #operations: PodOperations;
   readonly #resizing: PodResizing;
   #life: AbortSignal | undefined;
@@ -78,16 +80,24 @@ export class PodWorker {
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
     this.#record = new PodRecord(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
     const { clock, log } = deps.runtime;
+    this.#outage = new RuntimeOutage(clock, deps.pleg);
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
       sandboxFailed: (failure) => {
+        this.#outage.failed(failure.error);
         this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
         this.#restarts.sandboxFailed();
       },
       sandboxMade: () => this.#sight.acted("requestInspectSoon"),
-      resizeFailed: (message) => this.#resizing.failed(message, this.#after(retryDelayMs)),
-      settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
+      resizeFailed: (error) => {
+        this.#outage.failed(error);
+        this.#resizing.failed(error, this.#after(retryDelayMs));
+      },
+      settled: (container, failure) => {
+        this.#outage.failed(failure?.error);
+        this.#failures.settled(container, failure, this.#after(retryDelayMs));
+      },
       moved: ({ name }) => {
         this.#sight.acted();
         this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
@@ -108,7 +118,6 @@ export class PodWorker {
     return this.#forgotten !== undefined;
   }
 
-  /** A new version of the same pod. */
   update(pod: Pod, cause: Cause): void {
     this.#failures.updated(this.#pod, pod, this.#operations.busy.containers);
     this.#pod = pod;
@@ -134,12 +143,10 @@ export class PodWorker {
     this.wake(cause);
   }
 
-  /** Another worker of the same name has to finish before this one may run. */
   queuedBehind(uid: string): void {
     this.#decisions.waitsFor(uid);
   }
 
-  /** PLEG saw something of the pod. */
   observed(event: DeliveredEvent): void {
     if (event.entry !== 0) this.#evidence.set(event.id, event.entry);
     if (event.type === "PodSync") return;
@@ -153,13 +160,22 @@ export class PodWorker {
     this.wake(cause);
   }
 
+  /** The runtime answers again: what failed for want of it is tried at once. */
+  runtimeAnswers(cause: Cause): void {
+    if (!this.#outage.over()) return;
+    this.#failures.outageOver();
+    this.#resizing.retryNow();
+    // What was last seen may be that nothing could be seen.
+    this.#sight.acted();
+    this.wake(cause);
+  }
+
   /** A probe changed its mind. What has just ended answers none either: first the runtime is asked whether it runs. */
   probed(cause: Cause, failed: boolean): void {
     if (failed) this.#sight.acted();
     this.wake(cause);
   }
 
-  /** Makes the worker look again, soon. */
   wake(cause: Cause): void {
     this.#schedule.wake(cause);
   }
@@ -208,13 +224,12 @@ export class PodWorker {
 
   async #advance(signal: AbortSignal): Promise<void> {
     this.#schedule.begin();
-    // Nothing is done by what was granted before that is on the disk.
-    const granted = () => (this.#state.kind === "syncing" ? this.#deps.allocations.saved() : undefined);
-    const status = await this.#sight.observe(granted, signal);
+    const toRun = (): Pod | undefined => (this.#state.kind === "syncing" ? this.#pod : undefined);
+    const status = await this.#sight.observe((seen) => this.#resizing.prepare(toRun(), seen), signal);
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     const shown = withoutInstances(status, this.#operations.inPostStart(this.#pod, status));
-    if (this.#pod !== undefined) this.#deps.probes.observe(this.#pod, shown, state.kind !== "syncing");
+    if (this.#pod) this.#deps.probes.observe(this.#pod, shown, state.kind !== "syncing");
     const pod = this.#resizing.granted(this.#pod);
     if (state.kind === "syncing" && pod !== undefined) await this.#sync(pod, status, cause, signal);
     else if (state.kind === "terminating") await this.#terminating(state, status, signal);
@@ -368,6 +383,7 @@ export class PodWorker {
   }
 
   #failed(error: unknown): void {
+    this.#outage.failed(error);
     const message = errorMessage(error);
     this.#decisions.failed(this.#state.kind, message, this.#schedule.lastCause);
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: message });
@@ -380,11 +396,10 @@ export class PodWorker {
     const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
     const [{ messages }, { startedAt }] = [this.#sight, this.#activeDeadline];
     const starting = this.#operations.inPostStart(this.#pod, status);
-    const seen = { ref: this.ref, state: this.#state, status, starting };
-    return { ...seen, pod, waiting, tried: this.#failures.tried, terminationMessages: messages, startedAt, resize };
+    const seen = { ref: this.ref, state: this.#state, status, starting, tried: this.#failures.tried };
+    return { ...seen, pod, waiting, terminationMessages: messages, startedAt, resize };
   }
 
-  /** Monotonic ms of the next step, after a pause of that kind. */
   #after(delayMs: typeof retryDelayMs): number {
     return this.#deps.runtime.clock.monotonic() + delayMs(this.#deps.config, this.#deps.runtime.random.uniform());
   }

@@ -46,6 +46,9 @@ export class PodWorkers {
   /** Lets workers work until the signal aborts; pods then stay as they are. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
+    this.#deps.pleg.onRecovered((cause) => {
+      for (const worker of this.#workers.values()) worker.runtimeAnswers(cause);
+    });
     for (const [queued] of this.#queues.values()) this.#run(queued);
   }
 

@@ -5,6 +5,7 @@ import { formatGoDuration } from "../config/go-duration.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
 import { killContainerError, type StartFailure } from "../runtime/pod-operation.ts";
 import type { RestartTimes } from "./restart-times.ts";
+import { outageOf } from "./runtime-outage.ts";
 
 /** Why a container is not running, in the words that users know. */
 export interface Waiting {
@@ -15,6 +16,8 @@ export interface Waiting {
 interface Failure extends Waiting {
   /** Monotonic ms of the next try. */
   readonly retryAtMs: number;
+  /** The runtime did not answer. */
+  readonly isOutage: boolean;
 }
 
 /**
@@ -36,7 +39,7 @@ export class StartFailures {
     if (failure === undefined) this.#containers.delete(container);
     else {
       const retryAtMs = isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs);
-      this.#containers.set(container, { ...failure, retryAtMs });
+      this.#containers.set(container, failureOf(failure, retryAtMs));
     }
   }
 
@@ -55,7 +58,15 @@ export class StartFailures {
   }
 
   sandboxFailed(failure: StartFailure, defaultRetryMs: number): void {
-    this.#sandbox = { ...failure, retryAtMs: this.#isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs) };
+    this.#sandbox = failureOf(failure, this.#isOutdated ? 0 : (failure.retryAtMs ?? defaultRetryMs));
+  }
+
+  /** The runtime answers: what failed for want of it is tried at once. */
+  outageOver(): void {
+    for (const [name, failure] of this.#containers) {
+      if (failure.isOutage) this.#containers.set(name, { ...failure, retryAtMs: 0 });
+    }
+    if (this.#sandbox?.isOutage === true) this.#sandbox = { ...this.#sandbox, retryAtMs: 0 };
   }
 
   /** A sandbox is made: what was said about the last try is over. */
@@ -134,6 +145,10 @@ export class StartFailures {
     }
     return waiting;
   }
+}
+
+function failureOf({ reason, message, error }: StartFailure, retryAtMs: number): Failure {
+  return { reason, message, retryAtMs, isOutage: outageOf(error) !== undefined };
 }
 
 function containersOf({ spec: { initContainers = [], containers, ephemeralContainers = [] } }: Pod): Container[] {

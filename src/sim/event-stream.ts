@@ -34,6 +34,7 @@ export async function* eventStream(
   { alive, faults, onFault }: StreamSettings,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ContainerEventResponse> {
+  if (world.down) throw new CriError("Unavailable", "getContainerEvents", "connection refused");
   const queue: WorldChange[] = [];
   let wake: (() => void) | undefined;
   using _subscription = world.onChange((change) => {

@@ -4,10 +4,12 @@ import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
 import { SimClock } from "../../src/sim/clock.ts";
+import { MemoryFiles } from "../../src/sim/files.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { usualConfig } from "../../src/sim/life/node-config.ts";
 import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
+import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { SimContainer } from "../../src/sim/world-model.ts";
 
@@ -38,20 +40,26 @@ export function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
 /** A node whose runtime works; what happens to its containers is written down as `what name`. */
 export class Scene {
   readonly clock = new SimClock(1_700_000_000_000);
-  readonly world = new RuntimeWorld(this.clock);
+  readonly world: RuntimeWorld;
   readonly node: SimNode;
   /** What goes wrong, while it does: nothing by itself. */
   readonly faults: FaultWindows;
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
 
-  /** @param allocatable what the node may give to pods, where that is limited */
-  constructor(allocatable: Readonly<Record<string, string>> = {}) {
+  /**
+   * @param allocatable what the node may give to pods, where that is limited
+   * @param ways of its runtime, which writes logs where they are given
+   */
+  constructor(allocatable: Readonly<Record<string, string>> = {}, ways?: RuntimeWays) {
+    const files = ways && new MemoryFiles(this.clock.incarnation());
+    this.world = new RuntimeWorld(this.clock, files, ways);
     this.world.images.add("busybox:latest");
     const { clock, world } = this;
     this.faults = new FaultWindows(clock, {}, () => this.node.setFaults());
     const resources = { ...usualConfig.node.resources, allocatable };
     const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
-    this.node = new SimNode({ clock, world, config, faults: this.faults, random: new SimRandom(1) });
+    const machine = { clock, world, ...(files !== undefined && { files }) };
+    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1) });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });

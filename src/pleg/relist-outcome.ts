@@ -1,0 +1,68 @@
+import { errorMessage } from "../base/errors.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Observation } from "./pod-cache.ts";
+
+interface OutcomeDependencies {
+  readonly clock: Clock;
+  readonly journal: Recorder;
+  readonly log: Logger;
+}
+
+/** Whether the runtime can be listed, and who wants to know when it can again. */
+export class RelistOutcome {
+  readonly #deps: OutcomeDependencies;
+  readonly #listeners = new Set<(cause: Cause) => void>();
+  #error: string | undefined;
+  #lastMs: number | undefined;
+  /** Somebody found the runtime away after this listing had begun. */
+  #awaitedAfter: Observation | undefined;
+
+  constructor(deps: OutcomeDependencies) {
+    this.#deps = deps;
+  }
+
+  /** True from a listing that failed to the next one that does not. */
+  get isFailing(): boolean {
+    return this.#error !== undefined;
+  }
+
+  /** Monotonic ms of the last listing that succeeded. */
+  get lastMs(): number | undefined {
+    return this.#lastMs;
+  }
+
+  /** Tells when the runtime answers again that was away, until the result is disposed of. */
+  onRecovered(listener: (cause: Cause) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+  }
+
+  /** The runtime was found away, and may be back before a listing fails: the next one that succeeds tells of it. */
+  awaitAnswer(latest: Observation): void {
+    this.#awaitedAfter = latest;
+  }
+
+  failed(error: unknown): void {
+    if (this.#error !== undefined) return;
+    const { journal, log } = this.#deps;
+    this.#error = errorMessage(error);
+    journal.record({ kind: "note", what: "RelistFailed", message: `the runtime can't be listed: ${this.#error}` });
+    log.warn("listing the runtime failed", { error: this.#error });
+  }
+
+  succeeded(observed: Observation): void {
+    this.#lastMs = this.#deps.clock.monotonic();
+    const wasAwaited = this.#awaitedAfter !== undefined && observed > this.#awaitedAfter;
+    if (this.#error === undefined && !wasAwaited) return;
+    const cause: Cause = { code: "RelistRecovered", message: "the runtime answers again" };
+    const entry =
+      this.#error === undefined
+        ? undefined
+        : this.#deps.journal.record({ kind: "note", what: cause.code, message: cause.message });
+    this.#error = undefined;
+    if (wasAwaited) this.#awaitedAfter = undefined;
+    for (const tell of this.#listeners) tell({ ...cause, ...(entry !== undefined && { entry }) });
+  }
+}
