@@ -156,30 +156,23 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
     assert.deepEqual(decodeKubeconfig(json, "/conf")?.user, {}, "JSON, without apiVersion, kind and user");
   });
 
+  const good = kubeconfig(`{ ${server} }`);
   const bad: readonly (readonly [what: string, text: string, error: RegExp])[] = [
     ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML at line 1: /],
     ["YAML 1.2", "%YAML 1.2\n---\na: 1", /is not YAML at line 1: found incompatible YAML document/],
     ["another version", "apiVersion: v2\nkind: Config", /conf: apiVersion: expected v1/],
     ["another kind", "apiVersion: v1\nkind: Pod", /conf: kind: expected Config/],
-    [
-      "contexts without one that counts",
-      kubeconfig(`{ ${server} }`).replace("current-context: c", 'current-context: ""'),
-      /current-context: Required value/,
-    ],
+    ["contexts without one that counts", good.replace("current-context: c", ""), /current-context: Required value/],
     [
       "a name that is there twice",
-      kubeconfig(`{ ${server} }`).replace("users: [", "users: [{ name: u, user: {} }, "),
+      good.replace("users: [", "users: [{ name: u, user: {} }, "),
       /users\[u\]: the name is there twice/,
     ],
-    [
-      "a context's user that is not there",
-      kubeconfig(`{ ${server} }`).replace("user: u }", "user: nobody }"),
-      /users\[nobody\]\.user: not found/,
-    ],
+    ["a context's user that is not there", good.replace("user: u }", "user: z }"), /users\[z\]\.user: not found/],
     [
       "a context's cluster that is not there",
-      kubeconfig(`{ ${server} }`).replace("cluster: k,", "cluster: none,"),
-      /clusters\[none\]\.cluster: not found/,
+      good.replace("cluster: k,", "cluster: z,"),
+      /clusters\[z\]\.cluster: not found/,
     ],
     ["a context that is not there", "current-context: x\ncontexts: [{ name: z }]", /contexts\[x\]\.context: not found/],
     ["a cluster without a server", kubeconfig("{}"), /clusters\[k\]\.cluster\.server: Required value/],

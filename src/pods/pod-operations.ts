@@ -34,6 +34,8 @@ export interface Busy {
 }
 
 export interface OperationEvents {
+  /** What any part of an operation failed with, beside what is told of it otherwise. */
+  readonly failed: (error: unknown) => void;
   readonly sandboxFailed: (failure: StartFailure) => void;
   /** From here on the pod is decided about again: by a look at it that shows the sandbox. */
   readonly sandboxMade: () => void;
@@ -137,14 +139,21 @@ export class PodOperations {
   async #run(running: Running, signal: AbortSignal): Promise<void> {
     using either = eitherSignal(signal, running.controller.signal);
     const progress: OperationProgress = {
-      sandboxFailed: (failure) => this.#events.sandboxFailed(failure),
+      sandboxFailed: (failure) => {
+        this.#events.failed(failure.error);
+        this.#events.sandboxFailed(failure);
+      },
       sandboxMade: () => {
         running.wholePod = false;
         this.#events.sandboxMade();
       },
-      resizeFailed: (error) => this.#events.resizeFailed(error),
+      resizeFailed: (error) => {
+        this.#events.failed(error);
+        this.#events.resizeFailed(error);
+      },
       settled: (container, failure) => {
         running.pending.delete(container);
+        this.#events.failed(failure?.error);
         this.#events.settled(container, failure);
         if (running.pending.size > 0) this.#events.moved(running.operation);
       },

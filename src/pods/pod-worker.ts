@@ -84,20 +84,14 @@ export class PodWorker {
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
     this.#operations = new PodOperations(clock, log.child({ ...ref }), {
+      failed: (error) => this.#outage.failed(error),
       sandboxFailed: (failure) => {
-        this.#outage.failed(failure.error);
         this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
         this.#restarts.sandboxFailed();
       },
       sandboxMade: () => this.#sight.acted("requestInspectSoon"),
-      resizeFailed: (error) => {
-        this.#outage.failed(error);
-        this.#resizing.failed(error, this.#after(retryDelayMs));
-      },
-      settled: (container, failure) => {
-        this.#outage.failed(failure?.error);
-        this.#failures.settled(container, failure, this.#after(retryDelayMs));
-      },
+      resizeFailed: (error) => this.#resizing.failed(error, this.#after(retryDelayMs)),
+      settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
       moved: ({ name }) => {
         this.#sight.acted();
         this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
