@@ -4,7 +4,7 @@ import { type CredentialProvider, providerApi } from "../images/credential-provi
 import { qualifiedNameProblem } from "../sources/formats.ts";
 import { goValues } from "../sources/go-values.ts";
 import { parseDocuments } from "../sources/yaml-documents.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "./go-duration.ts";
 
 const text = z.string();
 const texts = z.array(text).nullish();
@@ -107,7 +107,7 @@ function* problemsOf({ name = "", apiVersion = "", matchImages, defaultCacheDura
   const duration = defaultCacheDuration ?? "";
   const cacheMs = parseGoDuration(duration);
   if (duration === "") yield "providers.defaultCacheDuration: Required value";
-  else if (cacheMs === undefined) yield invalid("defaultCacheDuration", duration, "is no duration");
+  else if (cacheMs === undefined) yield invalid("defaultCacheDuration", duration, durationProblem(duration));
   else if (cacheMs < 0) yield invalid("defaultCacheDuration", duration, "must be greater than or equal to 0");
 }
 

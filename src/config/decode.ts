@@ -4,6 +4,7 @@ import { goValues } from "../sources/go-values.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../sources/manifest-error.ts";
 import { describeSchemaErrors, typeName } from "../sources/schema-errors.ts";
 import { parseDocuments } from "../sources/yaml-documents.ts";
+import { fieldHint } from "./field-hint.ts";
 import { isJsonMap, withoutPath, type JsonMap } from "./json.ts";
 import { kubeletConfigurationSchema, type PartialConfiguration } from "./schema.ts";
 
@@ -17,6 +18,7 @@ export interface DecodedConfiguration {
   readonly patch: JsonMap;
   /** What strict decoding would have refused: unknown and repeated fields. */
   readonly warnings: readonly string[];
+  readonly origin: Origin;
 }
 
 /**
@@ -32,11 +34,11 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const stripped = goValues(kubeletConfigurationSchema, given);
   const patch = goValues(kubeletConfigurationSchema, given, { keepNulls: true }) as JsonMap;
   const result = kubeletConfigurationSchema.safeParse(stripped);
-  if (result.success) return { configuration: result.data, patch, warnings };
+  if (result.success) return { configuration: result.data, patch, warnings, origin };
 
   const { issues } = result.error;
   const describe = (some: typeof issues): ManifestError[] => {
-    const errors = describeSchemaErrors(kubeletConfigurationSchema, stripped, new ZodError(some));
+    const errors = describeSchemaErrors(kubeletConfigurationSchema, stripped, new ZodError(some), fieldHint);
     return inOrder(errors.map(({ path, detail }) => ManifestError.at(origin, path, detail)));
   };
   const wrong = issues.filter((issue) => issue.code !== "unrecognized_keys");
@@ -46,7 +48,7 @@ export function decodeConfiguration(bytes: Uint8Array, file: string): DecodedCon
   const paths = unknown.flatMap((issue) => issue.keys.map((key) => [...issue.path.map(String), key]));
   // Unknown fields of items of lists stay; whoever reads the items does not look at them.
   const known = paths.reduce(withoutPath, patch);
-  return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings };
+  return { configuration: lenient(goValues(kubeletConfigurationSchema, known)), patch: known, warnings, origin };
 }
 
 /** A value that fits the schema but for unknown fields. */

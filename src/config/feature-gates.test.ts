@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { featureGates, knownFeatureGates } from "./feature-gates.ts";
+import { removedGates } from "./removed-gates.ts";
+
+const errorsOf = (settings: Readonly<Record<string, boolean>>): string[] =>
+  featureGates(settings).errors.map(({ problem }) => problem);
 
 test("every gate of the 1.36 kubelet is known", () => {
   const known = knownFeatureGates();
@@ -11,10 +15,36 @@ test("every gate of the 1.36 kubelet is known", () => {
 });
 
 test("an unknown gate and a change of a locked one are errors in upstream's words", () => {
-  assert.deepEqual(featureGates({ PodPriorities: true, NodeSwap: false, ImageVolume: true }).errors, [
+  assert.deepEqual(errorsOf({ PodPriorities: true, NodeSwap: false, ImageVolume: true }), [
     "unrecognized feature gate: PodPriorities",
-    "cannot set feature gate NodeSwap to false, feature is locked to true",
+    "cannot set feature gate NodeSwap to false, feature is locked to true: delete it",
   ]);
+});
+
+test("a gate that is gone is told with the version after which it went, one that has another name with that", () => {
+  assert.deepEqual(
+    errorsOf({
+      TopologyManager: true,
+      PodHasNetworkCondition: true,
+      CPUCFSQuotaPeriod: true,
+      InPlacePodVerticalScalling: true,
+    }),
+    [
+      "unrecognized feature gate: TopologyManager (removed after Kubernetes 1.28: delete it)",
+      "unrecognized feature gate: PodHasNetworkCondition (removed after Kubernetes 1.27: its name is PodReadyToStartContainersCondition now)",
+      "unrecognized feature gate: CPUCFSQuotaPeriod (its name is CustomCPUCFSQuotaPeriod)",
+      "unrecognized feature gate: InPlacePodVerticalScalling; did you mean InPlacePodVerticalScaling?",
+    ],
+  );
+});
+
+test("no gate that is known is told to be gone", () => {
+  const known = knownFeatureGates();
+  assert.ok(removedGates().length > 150);
+  assert.deepEqual(
+    removedGates().filter((name) => known.has(name)),
+    [],
+  );
 });
 
 test("a gate that changes nothing here is told, one at its default is not", () => {
@@ -51,28 +81,28 @@ test("gates that 1.36 locks can't be changed", () => {
     SeparateCacheWatchRPC: true,
   };
   assert.deepEqual(
-    featureGates(settings).errors,
+    errorsOf(settings),
     Object.entries(settings).map(([name, value]) => {
-      return `cannot set feature gate ${name} to ${value}, feature is locked to ${!value}`;
+      return `cannot set feature gate ${name} to ${value}, feature is locked to ${!value}${value ? "" : ": delete it"}`;
     }),
   );
 });
 
 test("a gate that is on needs those it depends on", () => {
-  assert.deepEqual(featureGates({ GracefulNodeShutdown: false }).errors, [
+  assert.deepEqual(errorsOf({ GracefulNodeShutdown: false }), [
     "GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
     "WindowsGracefulNodeShutdown is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
   ]);
   const both = { NodeDeclaredFeatures: false, PodLevelResources: false };
   assert.ok(
-    featureGates(both).errors.includes(
+    errorsOf(both).includes(
       "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: [NodeDeclaredFeatures PodLevelResources]",
     ),
   );
-  assert.deepEqual(featureGates({ AllBeta: false }).errors, [], "what goes off together is whole");
-  assert.deepEqual(featureGates({}).errors, []);
+  assert.deepEqual(errorsOf({ AllBeta: false }), [], "what goes off together is whole");
+  assert.deepEqual(errorsOf({}), []);
   assert.deepEqual(
-    featureGates({ GracefulNodeShutdown: false, NoSuch: true }).errors,
+    errorsOf({ GracefulNodeShutdown: false, NoSuch: true }),
     ["unrecognized feature gate: NoSuch"],
     "as upstream, which looks no further then",
   );

@@ -1,3 +1,6 @@
+import { didYouMean } from "../sources/suggest.ts";
+import { removedGate } from "./removed-gates.ts";
+
 /** How far a feature has come; `AllAlpha` and `AllBeta` set every gate of their stage. */
 type Stage = "alpha" | "beta" | "ga" | "deprecated";
 
@@ -201,12 +204,17 @@ const honoured = new Set([
   "RotateKubeletServerCertificate",
 ]);
 
+/** What is wrong with the setting of a gate, in upstream's words. */
+export interface GateError {
+  readonly gate: string;
+  readonly problem: string;
+}
+
 /** Feature gates as a configuration sets them. */
 export interface FeatureGates {
   /** Whether the feature is on; false for an unknown one. */
   enabled(name: string): boolean;
-  /** What is wrong with the settings, in upstream's words. */
-  readonly errors: readonly string[];
+  readonly errors: readonly GateError[];
   /** Of settings that change gates to which podwright pays no attention: alone, or among those that it looks at. */
   readonly warnings: readonly string[];
 }
@@ -231,19 +239,29 @@ function isEnabled(settings: Settings, name: string): boolean {
   return settings[name] ?? (ofStage && settings[ofStage[0]]) ?? gate.enabled;
 }
 
-function settingProblem(name: string, value: boolean): string[] {
+function settingProblem(name: string, value: boolean): GateError[] {
   const gate = gates.get(name);
   if (Object.hasOwn(wholeStages, name)) return [];
-  if (gate === undefined) return [`unrecognized feature gate: ${name}`];
+  const error = (problem: string): GateError[] => [{ gate: name, problem }];
+  if (gate === undefined) return error(`unrecognized feature gate: ${name}${unknownHint(name)}`);
   if (!gate.locked || value === gate.enabled) return [];
-  return [`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.enabled}`];
+  const locked = `cannot set feature gate ${name} to ${value}, feature is locked to ${gate.enabled}`;
+  return error(`${locked}${gate.stage === "ga" ? ": delete it" : ""}`);
 }
 
-function missingDependencies(enabled: (name: string) => boolean): string[] {
+function unknownHint(name: string): string {
+  const removed = removedGate(name);
+  if (removed !== undefined) return ` (${removed})`;
+  const meant = didYouMean(name, [...gates.keys(), ...Object.keys(wholeStages)]);
+  return meant === undefined ? "" : `; did you mean ${meant}?`;
+}
+
+function missingDependencies(enabled: (name: string) => boolean): GateError[] {
   return Object.entries(dependencies).flatMap(([name, needed]) => {
     const off = needed.filter((each) => !enabled(each));
     if (off.length === 0 || !enabled(name)) return [];
-    return [`${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`];
+    const problem = `${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`;
+    return [{ gate: off[0] ?? name, problem }];
   });
 }
 

@@ -1,6 +1,6 @@
 import { isIpAddress } from "../sources/formats.ts";
 import type { FlagKind } from "./flag-table.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "./go-duration.ts";
 import { isJsonMap } from "./json.ts";
 import { type VersionFlag, versionFlag } from "./version-flag.ts";
 
@@ -22,7 +22,7 @@ export function flagValue(kind: FlagKind, text: string, before: unknown): unknow
     case "long":
       return whole(text, 64n);
     case "duration":
-      if (parseGoDuration(text) === undefined) throw new FlagValueError('expected a duration such as "10s" or "1h30m"');
+      if (parseGoDuration(text) === undefined) throw new FlagValueError(durationProblem(text));
       return text;
     case "string":
       return text;

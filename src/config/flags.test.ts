@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { configurationFlags } from "./flag-table.ts";
 import { flagLayer, kubeletHelp, parseKubeletFlags } from "./flags.ts";
 import { fieldTable } from "./field-table.ts";
+import { nodeFlags } from "./node-flag-table.ts";
+import { removedFlag } from "./removed-flags.ts";
 import { kubeletConfigurationSchema } from "./schema.ts";
 
 const fieldsOf = (...words: readonly string[]): object => flagLayer(parseKubeletFlags(words).fields);
@@ -97,7 +99,7 @@ const refused: readonly (readonly [words: readonly string[], message: RegExp])[]
   [["run"], /^unknown command "run"$/],
   [["--config"], /^flag needs an argument: --config$/],
   [["--port=x"], /^invalid argument "x" for --port: expected a whole number$/],
-  [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: expected a duration/],
+  [["--sync-frequency=5"], /^invalid argument "5" for --sync-frequency: needs a unit, as 5s$/],
   [["--fail-swap-on=maybe"], /^invalid argument "maybe" for --fail-swap-on: expected true or false$/],
   [["--address=localhost"], /expected an IP address$/],
   [["--system-reserved=a"], /malformed pair "a", expect key=value$/],
@@ -180,4 +182,29 @@ test("flags without a field are kept, those of no effect are warned of, harmless
 test("help is asked for by --help and -h, and lists every flag", () => {
   assert.equal(parseKubeletFlags(["--port=1", "-h", "--nonsense"]).help, true);
   for (const name of configurationFlags.keys()) assert.ok(kubeletHelp().includes(`--${name} `), name);
+});
+
+test("flags of earlier kubelets are told all at once, with what became of them", () => {
+  const words = [
+    ...["--container-runtime=remote", "--network-plugin", "cni", "--allow-privileged", "--logtostderr=true"],
+    ...["--port=x", "--experimental_bootstrap_kubeconfig=/a"],
+  ];
+  assert.throws(() => parseKubeletFlags(words), {
+    message: [
+      "unknown flag: --container-runtime: removed in Kubernetes 1.27: delete it; --container-runtime-endpoint says where the runtime listens",
+      "unknown flag: --network-plugin: removed in Kubernetes 1.24: delete it; CNI plugins and where they are stand in the runtime's own configuration",
+      "unknown flag: --allow-privileged: removed in Kubernetes 1.15: delete it; what pods may ask for is up to admission in the API server",
+      "unknown flag: --logtostderr: removed in Kubernetes 1.26: delete it; logs go to standard error",
+      "unknown flag: --experimental-bootstrap-kubeconfig: removed from the kubelet: use --bootstrap-kubeconfig",
+    ].join("\n"),
+  });
+  assert.throws(() => parseKubeletFlags(["--experimental-qos-reserved=memory=50%"]), {
+    message: "unknown flag: --experimental-qos-reserved; did you mean --qos-reserved?",
+  });
+});
+
+test("no flag that there is counts as removed", () => {
+  for (const name of [...configurationFlags.keys(), ...Object.keys(nodeFlags)]) {
+    assert.equal(removedFlag(name), undefined, name);
+  }
 });

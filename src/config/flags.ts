@@ -4,6 +4,7 @@ import { configurationFlags, lastingFlags, type FlagKind } from "./flag-table.ts
 import { flagValue } from "./flag-values.ts";
 import { withValueAt, type JsonMap } from "./json.ts";
 import { nodeFlags } from "./node-flag-table.ts";
+import { removedFlag, withoutExperimental } from "./removed-flags.ts";
 import type { VersionFlag } from "./version-flag.ts";
 
 /** The command line of `podwright kubelet`, understood. */
@@ -48,13 +49,14 @@ export interface NodeFlagValues {
 /**
  * Reads flags as upstream's do (pflag): `--name value` or `--name=value`, `_` for `-`, a bare boolean is true, of
  * repeated ones the last counts unless they hold lists or maps; a bare `--` ends them. Pure.
- * @throws PodwrightError (bad input) for the first that is wrong
+ * @throws PodwrightError (bad input) for all that earlier kubelets had, else for the first that is wrong
  */
 export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
   const fields = new Map<string, unknown>();
   const node = new Map<string, unknown>();
   const warnings = new Set<string>();
   const rest = [...arguments_];
+  const removed: string[] = [];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === "--help" || word === "-h") return { help: true, fields, node: {}, warnings: [] };
     if (word === "--") {
@@ -62,6 +64,13 @@ export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
       if (first === undefined) break;
       throw badFlag(`unknown command ${JSON.stringify(first)}`);
     }
+    const told = toldRemoved(word);
+    if (told !== undefined) {
+      removed.push(told);
+      if (!word.includes("=") && rest[0]?.startsWith("-") === false) rest.shift();
+      continue;
+    }
+    if (removed.length > 0) continue;
     const { name, kind, given } = flagOf(word);
     const text = given ?? (kind === "bool" || kind === "version" ? "true" : rest.shift());
     if (text === undefined) throw badFlag(`flag needs an argument: --${name}`);
@@ -71,6 +80,7 @@ export function parseKubeletFlags(arguments_: readonly string[]): KubeletFlags {
     if (value !== undefined) values.set(key, value);
     for (const warning of warningsOf(name, text)) warnings.add(warning);
   }
+  if (removed.length > 0) throw badFlag(removed.join("\n"));
   return { help: false, fields, node: nodeValues(node), warnings: [...warnings] };
 }
 
@@ -93,8 +103,17 @@ function flagOf(word: string): { name: string; kind: FlagKind; given: string | u
   const kind =
     configurationFlags.get(name)?.kind ?? (Object.hasOwn(nodeFlags, name) ? nodeFlags[name]?.kind : undefined);
   if (kind !== undefined) return { name, kind, given: match[2] };
-  const meant = didYouMean(name, [...configurationFlags.keys(), ...Object.keys(nodeFlags)]);
+  const known = [...configurationFlags.keys(), ...Object.keys(nodeFlags)];
+  const plain = withoutExperimental(name);
+  const meant = known.includes(plain) ? plain : didYouMean(name, known);
   throw badFlag(`unknown flag: --${name}${meant === undefined ? "" : `; did you mean --${meant}?`}`);
+}
+
+/** What to do about a flag that only earlier kubelets had. */
+function toldRemoved(word: string): string | undefined {
+  const name = /^--([^=]+)/u.exec(word)?.[1]?.replaceAll("_", "-");
+  const told = name === undefined ? undefined : removedFlag(name);
+  return told === undefined ? undefined : `unknown flag: --${name}: ${told}`;
 }
 
 function parsed(name: string, kind: FlagKind, text: string, before: unknown): unknown {

@@ -29,6 +29,15 @@ export function parseGoDuration(text: string): number | undefined {
   return (text.startsWith("-") ? -nanoseconds : nanoseconds) / 1e6;
 }
 
+/** What to say of a value that {@link parseGoDuration} can't read, and how it may have been meant. */
+export function durationProblem(value: unknown): string {
+  const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
+  if (/^[+-]?(?:\d+\.?\d*|\.\d+)$/u.test(text)) return `needs a unit, as ${text}s`;
+  const days = /^\d{1,4}(?=d$)/u.exec(text)?.[0];
+  if (days !== undefined) return `has no days: write ${Number(days) * 24}h`;
+  return 'expected a duration such as "10s" or "1h30m"';
+}
+
 /** The duration as Go's Duration.String writes it: `1h0m0s`, `1m30s`, `100ms`, `0s`. */
 export function formatGoDuration(durationMs: number): string {
   const sign = durationMs < 0 ? "-" : "";

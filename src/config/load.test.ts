@@ -118,7 +118,10 @@ test("feature gates of files and of the command line are merged, and the command
     KubeletCrashLoopBackOffMax: true,
   });
   assert.ok(warnings.includes("feature gate EventedPLEG=true has no effect in podwright"));
-  await assert.rejects(loadText("featureGates: {NoSuch: true}"), /unrecognized feature gate: NoSuch/);
+  await assert.rejects(
+    loadText("featureGates: {NoSuch: true}"),
+    /\/etc\/kubelet\.yaml:3:16: unrecognized feature gate: NoSuch/,
+  );
 });
 
 test("defaults behind feature gates ask the gates of file and command line, whole stages included", async () => {
@@ -179,20 +182,24 @@ test("relative paths of a file start at its directory, those of drop-ins and fla
 
 test("unknown and repeated fields are warnings with their place, wrong types are errors", async () => {
   const { configuration, warnings } = await loadText(
-    "maxPods: 5\nmaxPods: 6\nclusterDns: [10.0.0.1]\nlogging: {level: 3}",
+    "maxPods: 5\nmaxPods: 6\nclusterDns: [10.0.0.1]\nlogging: {level: 3}\n" +
+      "podManifestPath: /m\nnodeIP: 10.0.0.2\ncontainerRuntime: remote",
   );
   assert.equal(configuration.maxPods, 6, "the last one counts");
-  assert.deepEqual(warnings.slice(0, 3), [
+  assert.deepEqual(warnings.slice(0, 6), [
     "/etc/kubelet.yaml:4:1: maxPods: is given twice",
     '/etc/kubelet.yaml:5:1: clusterDns: unknown field "clusterDns"; did you mean "clusterDNS"?',
     '/etc/kubelet.yaml:6:11: logging.level: unknown field "level"',
+    '/etc/kubelet.yaml:7:1: podManifestPath: unknown field "podManifestPath": its name is staticPodPath',
+    '/etc/kubelet.yaml:8:1: nodeIP: unknown field "nodeIP": only the flag --node-ip sets it',
+    '/etc/kubelet.yaml:9:1: containerRuntime: unknown field "containerRuntime": the flag --container-runtime was removed in Kubernetes 1.27: delete it; --container-runtime-endpoint says where the runtime listens',
   ]);
   const wrong = 'maxPods: "5"\nsyncFrequency: 10\nfailSwapOn: maybe\nhttpCheckFrequency: 3 weeks\nnoSuch: 1';
   await assert.rejects(loadText(wrong), {
     exitCode: 2,
     message: [
       "/etc/kubelet.yaml:3:1: maxPods: expected a number, got a text; leave out the quotes",
-      "/etc/kubelet.yaml:4:1: syncFrequency: expected a text, got a number; put it in quotes",
+      "/etc/kubelet.yaml:4:1: syncFrequency: needs a unit, as 10s",
       "/etc/kubelet.yaml:5:1: failSwapOn: expected true or false, got a text",
       '/etc/kubelet.yaml:6:1: httpCheckFrequency: expected a duration such as "10s" or "1h30m"',
     ].join("\n"),
@@ -205,6 +212,42 @@ test("null in a list is an empty text, and what is no number stays a text", asyn
   );
   const { tlsCipherSuites, providerID, failSwapOn, maxPods } = configuration;
   assert.deepEqual([tlsCipherSuites, providerID, failSwapOn, maxPods], [["", ""], "e2", false, 15]);
+});
+
+test("a problem of a value is told with file and line, and with the command line where that sets it", async () => {
+  const text = "maxPods: -1\nfeatureGates: {TopologyManager: true}";
+  await assert.rejects(loadText(text, "--registry-burst=-2"), (error: Error) => {
+    const lines = new Set(error.message.split("\n").map((line) => line.trim()));
+    assert.ok(
+      lines.has("/etc/kubelet.yaml:3:1: invalid configuration: maxPods (--max-pods) -1 must not be a negative number"),
+      error.message,
+    );
+    assert.ok(
+      lines.has(
+        "/etc/kubelet.yaml:4:16: unrecognized feature gate: TopologyManager (removed after Kubernetes 1.28: delete it)",
+      ),
+      error.message,
+    );
+    assert.ok(
+      lines.has(
+        "the command line: invalid configuration: registryBurst (--registry-burst) -2 must not be a negative number",
+      ),
+      error.message,
+    );
+    return true;
+  });
+});
+
+test("a duration without a unit is told with one", async () => {
+  for (const [text, wanted] of [
+    ["syncFrequency: 60", "needs a unit, as 60s"],
+    ['syncFrequency: "1.5"', "needs a unit, as 1.5s"],
+    ["crashLoopBackOff: {maxContainerRestartPeriod: 30}", "needs a unit, as 30s"],
+    ["imageMaximumGCAge: 7d", "has no days: write 168h"],
+    ["syncFrequency: [1s]", 'expected a duration such as "10s" or "1h30m"'],
+  ] as const) {
+    await assert.rejects(loadText(text), (error: Error) => error.message.endsWith(`: ${wanted}`), text);
+  }
 });
 
 test("numbers have to fit their type; of 64 bits every one is taken", async () => {
@@ -249,14 +292,14 @@ test("what is set and not honoured is warned of with its place, empty values of 
     "Flag --boot-id-file is not honoured: podwright collects statistics itself, without cAdvisor and its settings",
     "Flag --max-pods has been deprecated, This parameter should be set via the config file specified by --config.",
     "Flag --volume-stats-agg-period has been deprecated, This parameter should be set via the config file specified by --config.",
-    "/etc/kubelet.yaml: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
+    "/etc/kubelet.yaml:5:1: imageGCLowThresholdPercent: not honoured: podwright does not remove unused images yet",
   ]);
 });
 
 test("a field that podwright refuses keeps it from starting", async () => {
   await assert.rejects(loadText("cgroupsPerQOS: false\nenforceNodeAllocatable: []"), {
     exitCode: 2,
-    message: /\/etc\/kubelet.yaml: cgroupsPerQOS: not supported: podwright can't do without the cgroups/,
+    message: /\/etc\/kubelet.yaml:3:1: cgroupsPerQOS: not supported: podwright can't do without the cgroups/,
   });
   assert.ok(await loadText("cgroupsPerQOS: true"));
 });

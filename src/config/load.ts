@@ -7,8 +7,9 @@ import { featureGates } from "./feature-gates.ts";
 import { flagLayer, type KubeletFlags } from "./flags.ts";
 import { isJsonMap, mergePatch, valueAt, withValueAt, type JsonMap } from "./json.ts";
 import { nodeLabelProblems } from "./node-options.ts";
+import { placed, placeOfField, type ConfigurationLayer } from "./places.ts";
 import type { PartialConfiguration } from "./schema.ts";
-import { unhonouredFields, type ConfigurationLayer } from "./unhonoured.ts";
+import { unhonouredFields } from "./unhonoured.ts";
 import { validateConfiguration } from "./validate.ts";
 
 export interface LoadDependencies {
@@ -40,7 +41,9 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
   const { base, dropIns } = await readFiles(deps, config, configDir);
   const decoded = [...(base ? [base] : []), ...dropIns];
   const warnings: string[] = [...flags.warnings, ...decoded.flatMap((file) => file.warnings)];
-  const layers: ConfigurationLayer[] = decoded.map(({ place, configuration: values }) => ({ place, values }));
+  const layers: ConfigurationLayer[] = decoded.map(({ place, configuration: values, origin }) => {
+    return { place, values, origin };
+  });
   const flagGates = (flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>;
   let configuration = base
     ? baseConfiguration(base, flagGates)
@@ -58,7 +61,11 @@ export async function loadConfiguration(deps: LoadDependencies, flags: KubeletFl
   const unhonoured = unhonouredFields(layers);
   refuse(
     [
-      ...validateConfiguration(configuration, gates, deps),
+      ...gates.errors.map(({ gate, problem }) => {
+        const place = placeOfField(layers, ["featureGates", gate]);
+        return place === undefined ? problem : `${place}: ${problem}`;
+      }),
+      ...validateConfiguration(configuration, gates, deps).map((problem) => placed(problem, layers)),
       ...nodeLabelProblems(flags.node.nodeLabels ?? {}),
       ...unhonoured
         .filter(({ kind }) => kind === "refused")

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Int32 } from "../api/meta.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "./go-duration.ts";
 
 /**
  * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as it is written, without apiVersion and kind:
@@ -11,9 +11,8 @@ const text = z.string();
 const flag = z.boolean();
 const texts = z.array(text);
 const textMap = z.record(text, text);
-const isDuration = (value: string): boolean => parseGoDuration(value) !== undefined;
-const noDuration = { error: 'expected a duration such as "10s" or "1h30m"' };
-const duration = text.refine(isDuration, noDuration);
+const isDuration = (value: unknown): boolean => typeof value === "string" && parseGoDuration(value) !== undefined;
+const duration = z.custom<string>(isDuration, { error: ({ input }) => durationProblem(input) });
 const quantities = z.record(text, z.union([text, z.number()]));
 
 const authentication = z.strictObject({
@@ -39,7 +38,7 @@ const logging = z.strictObject({
   /** A duration, or nanoseconds; which text is none is told by validate-ignored.ts. */
   flushFrequency: z
     .union([text, z.number()])
-    .refine((value) => value !== "", noDuration)
+    .refine((value) => value !== "", { error: ({ input }) => durationProblem(input) })
     .optional(),
   verbosity: Int32.optional(),
   vmodule: z.array(z.strictObject({ filePattern: text, verbosity: Int32 })).optional(),

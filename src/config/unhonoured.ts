@@ -2,14 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { withDefaults } from "./defaults.ts";
 import { fieldTable } from "./field-table.ts";
 import { parseGoDuration } from "./go-duration.ts";
-import { isJsonMap, valueAt, withValueAt, type JsonMap } from "./json.ts";
-
-/** What one file or the command line sets. */
-export interface ConfigurationLayer {
-  /** Path of the file, or `the command line`. */
-  readonly place: string;
-  readonly values: JsonMap;
-}
+import { isJsonMap, valueAt, withValueAt } from "./json.ts";
+import { placeIn, type ConfigurationLayer } from "./places.ts";
 
 /** A field that is set although podwright does not honour it. */
 export interface UnhonouredField {
@@ -31,7 +25,7 @@ export function unhonouredFields(layers: readonly ConfigurationLayer[]): Unhonou
     const value = layer && valueAt(layer.values, field);
     if (layer === undefined || !isSet(field, value)) return [];
     if ((support.unless ?? []).some((accepted) => isDeepStrictEqual(value, accepted))) return [];
-    return [{ field, place: layer.place, kind: support.kind, because: support.because }];
+    return [{ field, place: placeIn(layer, field.split(".")), kind: support.kind, because: support.because }];
   });
 }
 

@@ -1,5 +1,5 @@
 import type { KubeletConfiguration } from "./defaults.ts";
-import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
+import { durationProblem, formatGoDuration, parseGoDuration } from "./go-duration.ts";
 
 /** Of which hidden metrics may be shown to the kubelet of 1.36. */
 const previousMinor = "1.35";
@@ -47,7 +47,7 @@ function* logging({ logging: given }: KubeletConfiguration): Iterable<string> {
   const { flushFrequency, format, vmodule = [] } = given;
   const flushMs = typeof flushFrequency === "number" ? flushFrequency / 1e6 : parseGoDuration(flushFrequency);
   if (flushMs === undefined) {
-    yield invalid("logging.flushFrequency", flushFrequency, 'expected a duration such as "10s" or "1h30m"');
+    yield invalid("logging.flushFrequency", flushFrequency, durationProblem(flushFrequency));
   } else if (flushMs <= 0) {
     yield invalid("logging.flushFrequency", formatGoDuration(flushMs), "Must be greater than zero");
   }

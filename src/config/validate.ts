@@ -8,7 +8,8 @@ import { validateIgnored } from "./validate-ignored.ts";
 import { validateMachine } from "./validate-machine.ts";
 
 /**
- * What upstream's ValidateKubeletConfiguration (1.36) finds wrong with a configuration, in its words.
+ * What upstream's ValidateKubeletConfiguration (1.36) finds wrong with a configuration, in its words;
+ * {@link FeatureGates.errors} come on top.
  * @param machine what the values are for
  */
 export function validateConfiguration(
@@ -17,7 +18,6 @@ export function validateConfiguration(
   machine: { readonly cgroupVersion: 1 | 2 },
 ): string[] {
   return [
-    ...gates.errors,
     ...[
       ...numbers(configuration),
       ...pulls(configuration, gates),

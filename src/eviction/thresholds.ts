@@ -53,7 +53,10 @@ export function parseThresholds(
   const graces = new Map(
     Object.entries(softGracePeriods).map(([name, text]) => {
       const graceMs = durationMs(text);
-      if (graceMs === undefined) throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
+      if (graceMs === undefined) {
+        const what = /^[+-]?\d+$/u.test(text) ? "missing unit in" : "invalid";
+        throw new Error(`time: ${what} duration ${JSON.stringify(text)}`);
+      }
       if (graceMs < 0) throw new Error(`invalid eviction grace period specified: ${text}, must be a positive value`);
       return [signalOf(name), graceMs] as const;
     }),

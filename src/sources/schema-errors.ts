@@ -8,20 +8,28 @@ export interface SchemaError {
   readonly detail: string;
 }
 
+/** What to do about a field that the schema does not know at a path; undefined: no more than its spelling says. */
+export type FieldHint = (path: FieldPath, field: string) => string | undefined;
+
 /**
  * Says in our own words what a schema found wrong with `value`. Names types and field names only, never the value of a
  * text or number: it may be a secret.
  */
-export function describeSchemaErrors(schema: z.ZodType, value: unknown, error: z.ZodError): SchemaError[] {
-  return error.issues.flatMap((issue) => describeIssue(schema, value, issue));
+export function describeSchemaErrors(
+  schema: z.ZodType,
+  value: unknown,
+  error: z.ZodError,
+  hint: FieldHint = () => undefined,
+): SchemaError[] {
+  return error.issues.flatMap((issue) => describeIssue(schema, value, issue, hint));
 }
 
-function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue): SchemaError[] {
+function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue, hintOf: FieldHint): SchemaError[] {
   const path = issue.path.filter((part) => typeof part !== "symbol");
   const value = valueAt(root, path);
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownField(schema, path, key));
+      return issue.keys.map((key) => unknownField(schema, path, key, hintOf(path, key)));
     case "invalid_value": {
       const allowed = issue.values.map((each) => quote(String(each))).join(", ");
       if (value === undefined) return [{ path, detail: `Required value: one of ${allowed}` }];
@@ -64,7 +72,8 @@ function isQuoted(expected: string, value: string): boolean {
   return /true/u.test(expected) && /^(?:true|false)$/u.test(value);
 }
 
-function unknownField(schema: z.ZodType, path: FieldPath, key: string): SchemaError {
+function unknownField(schema: z.ZodType, path: FieldPath, key: string, told: string | undefined): SchemaError {
+  if (told !== undefined) return { path: [...path, key], detail: `unknown field ${quote(key)}: ${told}` };
   const known = knownFields(schema, path);
   const meant = didYouMean(key, known);
   const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;

@@ -1,0 +1,16 @@
+import type { FieldPath } from "../sources/manifest-error.ts";
+import { configurationFlags } from "./flag-table.ts";
+import { nodeFlags } from "./node-flag-table.ts";
+import { removedFlag } from "./removed-flags.ts";
+
+/** What to do about an unknown field of KubeletConfiguration that is called as a flag is, or was. */
+export function fieldHint(path: FieldPath, field: string): string | undefined {
+  if (path.length > 0) return undefined;
+  const flag = field.replaceAll(/([a-z\d])([A-Z])/gu, "$1-$2").toLowerCase();
+  const sets = configurationFlags.get(flag)?.field;
+  if (sets?.toLowerCase() === field.toLowerCase()) return undefined;
+  if (sets !== undefined) return `its name is ${sets}`;
+  if (Object.hasOwn(nodeFlags, flag)) return `only the flag --${flag} sets it`;
+  const removed = removedFlag(flag);
+  return removed === undefined ? undefined : `the flag --${flag} was ${removed}`;
+}
