@@ -2,6 +2,15 @@
 export const ExitCode = { done: 0, failed: 1, badInput: 2, environment: 3 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** What is wrong with one field of an object that somebody gave. */
+export interface FieldProblem {
+  /** `Pod default/web` */
+  readonly object: string;
+  /** `["spec", "containers", 0, "image"]`; empty: the object as a whole. */
+  readonly path: readonly (string | number)[];
+  readonly detail: string;
+}
+
 /**
  * An error for a person: what was tried, on what, and what to do about it. Anything else that reaches the command line
  * is a defect of podwright.
@@ -10,13 +19,21 @@ export class PodwrightError extends Error {
   readonly exitCode: ExitCode;
   /** What to do about it: one imperative sentence. */
   readonly remedy: string | undefined;
-  constructor(exitCode: ExitCode, message: string, options: ErrorOptions & { readonly remedy?: string } = {}) {
+  /** What the message says of objects, for who knows in which files they stand. */
+  readonly problems: readonly FieldProblem[];
+  constructor(exitCode: ExitCode, message: string, options: PodwrightErrorOptions = {}) {
     super(message, options);
     this.name = "PodwrightError";
     this.exitCode = exitCode;
     this.remedy = options.remedy;
+    this.problems = options.problems ?? [];
   }
 }
+
+export type PodwrightErrorOptions = ErrorOptions & {
+  readonly remedy?: string;
+  readonly problems?: readonly FieldProblem[];
+};
 
 /** The message of anything thrown. */
 export function errorMessage(error: unknown): string {

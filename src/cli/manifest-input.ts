@@ -1,12 +1,16 @@
+import { PodwrightError } from "../base/errors.ts";
 import type { ApplyRequest } from "../server/engine.ts";
 import { loadManifests } from "../sources/load.ts";
-import type { ManifestError } from "../sources/manifest-error.ts";
+import { ManifestError, type Origin } from "../sources/manifest-error.ts";
 import type { CommandContext } from "./context.ts";
 
 export interface LoadedInput {
   /** The objects without errors. */
   readonly request: ApplyRequest;
   readonly errors: readonly ManifestError[];
+  readonly warnings: readonly ManifestError[];
+  /** Where each object stands, by its name. */
+  readonly origins: ReadonlyMap<string, Origin>;
 }
 
 /** Reads what the operands of `podwright run` name: files, directories, URLs, and `-` for standard input. */
@@ -18,8 +22,22 @@ export async function loadInput(
   const workingDirectory = process.cwd();
   const readStandardInput = async (maxBytes: number): Promise<Uint8Array> => readAll(process.stdin, maxBytes, signal);
   const deps = { clock, files, network, workingDirectory, readStandardInput };
-  const { errors, ...request } = await loadManifests(inputs, deps, signal);
-  return { request, errors };
+  const { errors, warnings, origins, ...request } = await loadManifests(inputs, deps, signal);
+  return { request, errors, warnings, origins };
+}
+
+/** What the engine finds wrong with objects, told with the files in which they stand. */
+export function located(error: unknown, origins: LoadedInput["origins"]): unknown {
+  if (!(error instanceof PodwrightError) || error.problems.length === 0) return error;
+  const lines = error.problems.map(({ object, path, detail }) => {
+    const origin = origins.get(object) ?? { file: object, locate: () => undefined };
+    return ManifestError.at(origin, path, detail).message;
+  });
+  const { remedy } = error;
+  return new PodwrightError(error.exitCode, lines.join("\n"), {
+    cause: error,
+    ...(remedy !== undefined && { remedy }),
+  });
 }
 
 async function readAll(input: NodeJS.ReadStream, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {

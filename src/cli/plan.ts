@@ -3,10 +3,10 @@ import { ExitCode } from "../base/errors.ts";
 import type { ApplyRequest, Plan } from "../server/engine.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
-import { printError } from "./error-output.ts";
+import { printError, printWarning } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
 import { sayNoEngine } from "./journal-source.ts";
-import { type LoadedInput, loadInput } from "./manifest-input.ts";
+import { type LoadedInput, loadInput, located } from "./manifest-input.ts";
 import { planText } from "./plan-text.ts";
 
 /**
@@ -19,13 +19,19 @@ export async function planCommand(
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock, engine } = context;
-  const { request, errors } = inputs.length === 0 ? { request: undefined, errors: [] } : await read(context, inputs);
-  for (const error of errors) printError(terminal, error);
-  if (errors.length > 0) return ExitCode.badInput;
-  const plan = await engine.plan(request).catch((error: unknown) => {
-    if (!(error instanceof EngineGone) || request === undefined) throw error;
-    return withoutEngine(context, request);
-  });
+  const given = inputs.length === 0 ? undefined : await read(context, inputs);
+  for (const error of given?.errors ?? []) printError(terminal, error);
+  for (const warning of given?.warnings ?? []) printWarning(terminal, warning);
+  if (given !== undefined && given.errors.length > 0) return ExitCode.badInput;
+  const plan = await engine
+    .plan(given?.request)
+    .catch((error: unknown) => {
+      if (!(error instanceof EngineGone) || given === undefined) throw error;
+      return withoutEngine(context, given.request);
+    })
+    .catch((error: unknown) => {
+      throw given === undefined ? error : located(error, given.origins);
+    });
   if (options.json === true) terminal.print(JSON.stringify(plan, undefined, 2));
   else if (plan.pods.length === 0 && plan.objects.length === 0) terminal.warn("no pods");
   else terminal.print(planText(plan, clock.now(), terminal.paint).join("\n"));

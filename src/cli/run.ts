@@ -8,11 +8,11 @@ import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine
 import type { CommandContext } from "./context.ts";
 import { ensureEngine, type EngineStart } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
-import { printError } from "./error-output.ts";
+import { printError, printWarning } from "./error-output.ts";
 import { plural } from "./format.ts";
 import { Interrupts } from "./interrupts.ts";
 import { printLastOutput } from "./last-output.ts";
-import { loadInput } from "./manifest-input.ts";
+import { loadInput, located } from "./manifest-input.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { hasEnded } from "../server/pod-words.ts";
 import { notReadyLines } from "./pod-text.ts";
@@ -56,8 +56,9 @@ export async function runCommand(
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
   using interrupts = new Interrupts(process, terminal.closed);
-  const { request, errors } = await loadInput(context, inputs, interrupts.first);
+  const { request, errors, warnings, origins } = await loadInput(context, inputs, interrupts.first);
   for (const error of errors) printError(terminal, error);
+  for (const warning of warnings) printWarning(terminal, warning);
   if (inputs.length > 0 && request.pods.length === 0) {
     if (errors.length > 0) return ExitCode.badInput;
     throw new PodwrightError(ExitCode.badInput, `there is no pod in ${inputs.join(", ")}`, {
@@ -69,7 +70,11 @@ export async function runCommand(
   terminal.live([terminal.paint.faint("starting the engine …")]);
   const health = await ensureEngine(context, start, interrupts.first).finally(() => terminal.live([]));
   const session = new EngineSession(context, start, interrupts.first);
-  const pods = inputs.length === 0 ? await storedPods(session) : await apply(context, session, request);
+  const applyLocated = (): Promise<readonly AppliedPod[]> =>
+    apply(context, session, request).catch((error: unknown) => {
+      throw located(error, origins);
+    });
+  const pods = inputs.length === 0 ? await storedPods(session) : await applyLocated();
   if (pods.length === 0) throw nothingStored(context);
   const run: Run = { context, options, session, pods, startedAt, sinceSeq: health.journalSeq + 1, interrupts };
   if (options.json !== true) terminal.print(headline(pods, health, terminal.paint.faint));

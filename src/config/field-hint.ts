@@ -1,16 +1,17 @@
-import type { FieldPath } from "../sources/manifest-error.ts";
+import { quote, type FieldPath } from "../sources/manifest-error.ts";
+import type { FieldHint } from "../sources/schema-errors.ts";
 import { configurationFlags } from "./flag-table.ts";
 import { nodeFlags } from "./node-flag-table.ts";
 import { removedFlag } from "./removed-flags.ts";
 
 /** What to do about an unknown field of KubeletConfiguration that is called as a flag is, or was. */
-export function fieldHint(path: FieldPath, field: string): string | undefined {
+export function fieldHint(path: FieldPath, field: string): ReturnType<FieldHint> {
   if (path.length > 0) return undefined;
   const flag = field.replaceAll(/([a-z\d])([A-Z])/gu, "$1-$2").toLowerCase();
   const sets = configurationFlags.get(flag)?.field;
   if (sets?.toLowerCase() === field.toLowerCase()) return undefined;
-  if (sets !== undefined) return `its name is ${sets}`;
-  if (Object.hasOwn(nodeFlags, flag)) return `only the flag --${flag} sets it`;
+  if (sets !== undefined) return { told: `it is called ${quote(sets)}`, meant: sets };
+  if (Object.hasOwn(nodeFlags, flag)) return { told: `only the flag --${flag} sets it` };
   const removed = removedFlag(flag);
-  return removed === undefined ? undefined : `the flag --${flag} was ${removed}`;
+  return removed === undefined ? undefined : { told: `the flag --${flag} was ${removed}` };
 }

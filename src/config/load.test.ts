@@ -190,7 +190,7 @@ test("unknown and repeated fields are warnings with their place, wrong types are
     "/etc/kubelet.yaml:4:1: maxPods: is given twice",
     '/etc/kubelet.yaml:5:1: clusterDns: unknown field "clusterDns"; did you mean "clusterDNS"?',
     '/etc/kubelet.yaml:6:11: logging.level: unknown field "level"',
-    '/etc/kubelet.yaml:7:1: podManifestPath: unknown field "podManifestPath": its name is staticPodPath',
+    '/etc/kubelet.yaml:7:1: podManifestPath: unknown field "podManifestPath": it is called "staticPodPath"',
     '/etc/kubelet.yaml:8:1: nodeIP: unknown field "nodeIP": only the flag --node-ip sets it',
     '/etc/kubelet.yaml:9:1: containerRuntime: unknown field "containerRuntime": the flag --container-runtime was removed in Kubernetes 1.27: delete it; --container-runtime-endpoint says where the runtime listens',
   ]);

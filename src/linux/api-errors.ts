@@ -1,4 +1,4 @@
-import { ExitCode, PodwrightError, errorMessage } from "../base/errors.ts";
+import { ExitCode, type FieldProblem, PodwrightError, errorMessage } from "../base/errors.ts";
 import type { ApiErrorBody, ApiResponse } from "../ports/api-server.ts";
 
 /** What a server answers when a handler threw: {@link ApiErrorBody} with the status that fits the exit code. */
@@ -6,7 +6,12 @@ export function errorResponse(error: unknown): ApiResponse {
   const message = errorMessage(error);
   const body: ApiErrorBody =
     error instanceof PodwrightError
-      ? { error: message, exitCode: error.exitCode, ...(error.remedy !== undefined && { remedy: error.remedy }) }
+      ? {
+          error: message,
+          exitCode: error.exitCode,
+          ...(error.remedy !== undefined && { remedy: error.remedy }),
+          ...(error.problems.length > 0 && { problems: error.problems }),
+        }
       : { error: message, exitCode: ExitCode.failed };
   return { status: statusOf(error), contentType: "application/json", body: `${JSON.stringify(body)}\n` };
 }
@@ -49,8 +54,14 @@ export function answeredError(status: number, text: string): PodwrightError {
   const body = parseErrorBody(text);
   if (body === undefined) return new PodwrightError(ExitCode.failed, `podwright answered ${status}: ${text.trim()}`);
   const exitCode = Object.values(ExitCode).find((code) => code === body.exitCode && code !== ExitCode.done);
-  const options = body.remedy === undefined ? {} : { remedy: body.remedy };
-  return new PodwrightError(exitCode ?? ExitCode.failed, body.error, options);
+  return new PodwrightError(exitCode ?? ExitCode.failed, body.error, body);
+}
+
+function isFieldProblem(value: unknown): value is FieldProblem {
+  if (typeof value !== "object" || value === null) return false;
+  const { object, path, detail } = value as Record<string, unknown>;
+  const isPath = Array.isArray(path) && path.every((part) => typeof part === "string" || typeof part === "number");
+  return typeof object === "string" && isPath && typeof detail === "string";
 }
 
 function parseErrorBody(text: string): ApiErrorBody | undefined {
@@ -66,5 +77,6 @@ function parseErrorBody(text: string): ApiErrorBody | undefined {
   const { error } = value;
   const remedy = "remedy" in value && typeof value.remedy === "string" ? { remedy: value.remedy } : {};
   const exitCode = "exitCode" in value && typeof value.exitCode === "number" ? { exitCode: value.exitCode } : {};
-  return { error, ...remedy, ...exitCode };
+  const problems = "problems" in value && Array.isArray(value.problems) ? value.problems.filter(isFieldProblem) : [];
+  return { error, ...remedy, ...exitCode, problems };
 }

@@ -25,6 +25,11 @@ test("other sysctls are forbidden unless the configuration allows them by name o
     'forbidden sysctl: "kernel.msgmax" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)',
   );
   assert.equal(problem("kernel.msgmax", ["kernel.msg*"]), undefined);
+  const node =
+    "it is the whole node's, not a pod's: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container";
+  for (const name of ["vm.max_map_count", "fs.file-max", "kernel.pid_max"]) {
+    assert.equal(problem(name), `forbidden sysctl: "${name}" not allowlisted (${node})`, "no setting allows it");
+  }
   assert.equal(problem("net.core.somaxconn", ["net/core/somaxconn"]), undefined);
   assert.match(problem("net.core.somaxconn2", ["net.core.somaxconn"]) ?? "", /not allowlisted/u);
   assert.equal(problem("net.ipv4.conf.eth0/1.rp_filter", ["net.ipv4.conf.*"]), undefined);

@@ -47,12 +47,17 @@ const pattern = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*(?:[a-z0-9][-_a-z0-9]
 export function checkSysctlPatterns(patterns: readonly string[]): readonly string[] {
   for (const text of patterns) {
     const field = "allowedUnsafeSysctls (--allowed-unsafe-sysctls)";
-    const fail = (problem: string): PodwrightError =>
-      new PodwrightError(ExitCode.badInput, `invalid configuration: ${field}: ${JSON.stringify(text)} ${problem}`, {
-        remedy: "give names like net.core.somaxconn or beginnings like kernel.msg*",
-      });
-    if (text.length > 253 || !pattern.test(text)) throw fail("is not the name of a sysctl, nor its beginning and *");
-    if (sysctlNamespace(prefixOf(normalizeSysctl(text))) === undefined) throw fail("is not known to be namespaced");
+    const fail = (problem: string, remedy: string): PodwrightError => {
+      const message = `invalid configuration: ${field}: ${JSON.stringify(text)} ${problem}`;
+      return new PodwrightError(ExitCode.badInput, message, { remedy });
+    };
+    if (text.length > 253 || !pattern.test(text)) {
+      const remedy = "give names like net.core.somaxconn or beginnings like kernel.msg*";
+      throw fail("is not the name of a sysctl, nor its beginning and *", remedy);
+    }
+    if (sysctlNamespace(prefixOf(normalizeSysctl(text))) === undefined) {
+      throw fail("is not known to be namespaced", "leave it out: it is the whole node's; set it in /etc/sysctl.d");
+    }
   }
   return patterns;
 }
@@ -63,7 +68,11 @@ export function sysctlProblem({ names, prefixes }: SysctlAllowlist, spec: PodSpe
     const name = normalizeSysctl(sysctl.name);
     const allowed = names.has(name) ? name : prefixes.find((prefix) => name.startsWith(prefix));
     if (allowed === undefined) {
-      return `forbidden sysctl: "${name}" not allowlisted (KubeletConfiguration: allowedUnsafeSysctls)`;
+      const remedy =
+        sysctlNamespace(name) === undefined
+          ? "it is the whole node's, not a pod's: set it in the node's /etc/sysctl.d, or by a privileged DaemonSet or init container"
+          : "KubeletConfiguration: allowedUnsafeSysctls";
+      return `forbidden sysctl: "${name}" not allowlisted (${remedy})`;
     }
     const namespace = sysctlNamespace(allowed);
     if ((namespace === "Net" && spec.hostNetwork === true) || (namespace === "IPC" && spec.hostIPC === true)) {

@@ -1,3 +1,5 @@
+import type { FieldProblem } from "../base/errors.ts";
+
 /** A request to the engine's API, as a handler sees it. */
 export interface ApiRequest {
   /** Upper case, e.g. `GET`. */
@@ -37,6 +39,8 @@ export interface ApiErrorBody {
   readonly remedy?: string;
   /** Exit code for the command that asked (`ExitCode`). */
   readonly exitCode?: number;
+  /** What is wrong with the objects of the request. */
+  readonly problems?: readonly FieldProblem[];
 }
 
 /** A server that accepts requests until it is closed. */

@@ -113,6 +113,9 @@ test("what else the spec says is passed on", () => {
     { runAsGroup: 7, seLinuxOptions: { level: "l" } },
   );
   assert.deepEqual(capabilities, { addCapabilities: ["NET_ADMIN"], dropCapabilities: [] });
+  const prefixed = context({ capabilities: { add: ["CAP_NET_ADMIN"], drop: ["cap_chown", "CAP_", "ALL"] } });
+  const asRuntimesWant = { addCapabilities: ["NET_ADMIN"], dropCapabilities: ["chown", "CAP_", "ALL"] };
+  assert.deepEqual(prefixed.capabilities, asRuntimesWant, "runtimes put CAP_ before it themselves");
   assert.deepEqual([privileged, readonlyRootfs, noNewPrivs], [true, true, true]);
   assert.deepEqual(selinuxOptions, { type: "t" });
   assert.deepEqual(runAsGroup, { value: 7n });

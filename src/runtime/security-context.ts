@@ -7,6 +7,7 @@ import {
   SupplementalGroupsPolicy,
 } from "../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../ports/message-init.ts";
+import { plainCapability } from "./capabilities.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
 import { namespaceOptions, type UserNamespace } from "./namespaces.ts";
 
@@ -78,7 +79,10 @@ export function containerSecurityContext(
     ...effectiveUser(pod, container, imageUser),
     ...(runAsGroup !== undefined && { runAsGroup: { value: BigInt(runAsGroup) } }),
     ...(own.capabilities && {
-      capabilities: { addCapabilities: own.capabilities.add ?? [], dropCapabilities: own.capabilities.drop ?? [] },
+      capabilities: {
+        addCapabilities: (own.capabilities.add ?? []).map(plainCapability),
+        dropCapabilities: (own.capabilities.drop ?? []).map(plainCapability),
+      },
     }),
     ...(seLinux && { selinuxOptions: definedFields(seLinux) }),
     ...supplementalGroups(pod),

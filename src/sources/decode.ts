@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
 import { goValues } from "./go-values.ts";
+import { podFieldHint } from "./look-alikes.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "./manifest-error.ts";
 import { describeSchemaErrors, typeName } from "./schema-errors.ts";
 import { didYouMean } from "./suggest.ts";
@@ -150,7 +151,7 @@ function parseAs<M>(
   const decoded = goValues(schema, value);
   const result = schema.safeParse(decoded);
   if (result.success) return wrap(result.data);
-  return describeSchemaErrors(schema, decoded, result.error).map(({ path, detail }) =>
+  return describeSchemaErrors(schema, decoded, result.error, podFieldHint).map(({ path, detail }) =>
     ManifestError.at(origin, path, detail),
   );
 }

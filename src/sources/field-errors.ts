@@ -1,4 +1,5 @@
 import { quote, type FieldPath } from "./manifest-error.ts";
+import { placeholderHint } from "./placeholder.ts";
 
 /** What is wrong with one field, framed as the API server does (apimachinery's field.Error). */
 export interface FieldError {
@@ -11,7 +12,8 @@ export function required(path: FieldPath, detail = ""): FieldError {
 }
 
 export function invalid(path: FieldPath, value: string | number | boolean, detail: string): FieldError {
-  return { path, detail: `Invalid value: ${show(value)}: ${detail}` };
+  const hint = typeof value === "string" ? placeholderHint(value) : "";
+  return { path, detail: `Invalid value: ${show(value)}: ${detail}${hint}` };
 }
 
 export function notSupported(path: FieldPath, value: string, supported: readonly string[]): FieldError {

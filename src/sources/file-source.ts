@@ -4,7 +4,14 @@ import { FileError, type Files } from "../ports/files.ts";
 import { maxManifestBytes, tooBig } from "./decode.ts";
 import { ManifestError } from "./manifest-error.ts";
 import type { SourceDependencies } from "./source.ts";
-import { equalBytes, isEmptyText, ProblemReporter, staticPodsOf, type StaticManifests } from "./static-manifests.ts";
+import {
+  equalBytes,
+  isEmptyText,
+  ProblemReporter,
+  staticPodsOf,
+  type StaticManifests,
+  tellWarnings,
+} from "./static-manifests.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface FileSourceConfig {
@@ -200,6 +207,7 @@ export class FileSource {
       return before;
     }
     const now = this.#parse(bytes, path, before?.pods.length ?? 0);
+    tellWarnings(this.#deps, path, now.pods);
     this.#reporter.set(
       path,
       now.errors.map((error) => error.message),

@@ -3,7 +3,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { Network } from "../ports/network.ts";
 import { maxManifestBytes } from "./decode.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
-import { equalBytes, ProblemReporter, staticPodsOf } from "./static-manifests.ts";
+import { equalBytes, ProblemReporter, staticPodsOf, tellWarnings } from "./static-manifests.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface HttpSourceConfig {
@@ -73,6 +73,7 @@ export class HttpSource {
       return;
     }
     const { pods, errors } = staticPodsOf(bytes, this.#place, { kind: "http", url }, nodeName);
+    tellWarnings(this.#deps, this.#place, pods);
     this.#bytes = bytes;
     this.#errors = errors.map((error) => error.message);
     this.#reporter.set(this.#place, this.#errors);

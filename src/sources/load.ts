@@ -7,8 +7,8 @@ import { FileError, type Files } from "../ports/files.ts";
 import type { Network } from "../ports/network.ts";
 import { decodeManifests, maxManifestBytes, tooBig, type DecodedManifest } from "./decode.ts";
 import { displayUrl, requestTimeoutMs } from "./http-source.ts";
-import { ManifestError } from "./manifest-error.ts";
-import { duplicateErrors, prepareManifests } from "./prepare.ts";
+import { ManifestError, type Origin } from "./manifest-error.ts";
+import { duplicateErrors, objectName, prepareManifests } from "./prepare.ts";
 
 export interface LoadDependencies {
   readonly clock: Clock;
@@ -26,6 +26,10 @@ export interface LoadedManifests {
   readonly configMaps: readonly ConfigMapManifest[];
   readonly secrets: readonly SecretManifest[];
   readonly errors: readonly ManifestError[];
+  /** What is allowed and hardly meant. */
+  readonly warnings: readonly ManifestError[];
+  /** Where each object stands, by {@link objectName}. */
+  readonly origins: ReadonlyMap<string, Origin>;
 }
 
 /**
@@ -62,24 +66,25 @@ function checkAll(objects: readonly DecodedManifest[], errors: ManifestError[]):
   const configMaps: ConfigMapManifest[] = [];
   const secrets: SecretManifest[] = [];
   const seen: DecodedManifest[] = [];
+  const warnings: ManifestError[] = [];
   for (const object of objects) {
-    const problems = prepareManifests([object]).errors;
-    errors.push(...problems);
-    if (problems.length === 0) seen.push(object);
+    const prepared = prepareManifests([object]);
+    errors.push(...prepared.errors);
+    warnings.push(...prepared.pods.flatMap((pod) => pod.warnings));
+    if (prepared.errors.length === 0) seen.push(object);
   }
   const duplicates = duplicateErrors(prepareManifests(seen));
   errors.push(...duplicates);
-  const names = new Set<string>();
+  const origins = new Map<string, Origin>();
   for (const object of seen) {
-    const { namespace, name } = object.manifest.metadata;
-    const key = `${object.kind} ${namespace || "default"}/${name ?? ""}`;
-    if (names.has(key)) continue;
-    names.add(key);
+    const key = objectName(object.manifest);
+    if (origins.has(key)) continue;
+    origins.set(key, object.origin);
     if (object.kind === "Pod") pods.push(object.manifest);
     else if (object.kind === "ConfigMap") configMaps.push(object.manifest);
     else secrets.push(object.manifest);
   }
-  return { pods, configMaps, secrets };
+  return { pods, configMaps, secrets, warnings, origins };
 }
 
 interface Text {

@@ -17,6 +17,13 @@ export interface Origin {
   locate(path: FieldPath): Position;
 }
 
+interface Where {
+  readonly file: string;
+  readonly position?: Position | undefined;
+  readonly field?: string | undefined;
+  readonly path?: FieldPath;
+}
+
 /**
  * One thing that is wrong with a manifest. The message starts with where (`pod.yaml:7:12: spec.containers[0].image: …`)
  * and never holds values of environment variables or of Secrets.
@@ -26,10 +33,12 @@ export class ManifestError extends PodwrightError {
   readonly position: Position | undefined;
   /** `spec.containers[1].image`; undefined when it is about the file or document as a whole. */
   readonly field: string | undefined;
+  /** The same by its parts; empty when it is not known. */
+  readonly path: FieldPath;
   /** What is wrong, without where. */
   readonly detail: string;
 
-  constructor(where: { file: string; position?: Position | undefined; field?: string | undefined }, detail: string) {
+  constructor(where: Where, detail: string) {
     const place = where.position === undefined ? "" : `:${where.position.line}:${where.position.column}`;
     const field = where.field === undefined ? "" : `${where.field}: `;
     super(ExitCode.badInput, `${printable(where.file)}${place}: ${field}${detail}`);
@@ -37,13 +46,18 @@ export class ManifestError extends PodwrightError {
     this.file = where.file;
     this.position = where.position;
     this.field = where.field;
+    this.path = where.path ?? [];
     this.detail = detail;
   }
 
   /** The error of one field of an object. */
-  static at(origin: Origin, path: FieldPath, detail: string): ManifestError {
+  static at(
+    origin: Pick<Origin, "file"> & { locate(path: FieldPath): Position | undefined },
+    path: FieldPath,
+    detail: string,
+  ): ManifestError {
     const field = path.length === 0 ? undefined : formatPath(path);
-    return new ManifestError({ file: origin.file, position: origin.locate(path), field }, detail);
+    return new ManifestError({ file: origin.file, position: origin.locate(path), field, path }, detail);
   }
 }
 

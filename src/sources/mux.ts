@@ -193,7 +193,7 @@ export class PodMux {
 
   #pass(
     op: PodUpdate["op"],
-    { pod, source, place }: Running,
+    { pod, source, place, warnings }: Running,
     what: string,
     code: string,
     message: string,
@@ -201,6 +201,9 @@ export class PodMux {
   ): void {
     const data = { source, place, ...(graceSeconds !== undefined && { graceSeconds }) };
     const entry = this.#deps.journal.record({ kind: "input", what, message, pod: refOf(pod), data });
+    for (const warning of op === "remove" ? [] : (warnings ?? [])) {
+      this.#deps.journal.record({ kind: "input", what: "ManifestWarning", message: warning, pod: refOf(pod) });
+    }
     const cause: Cause = { code, message, entry };
     this.#deps.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
   }

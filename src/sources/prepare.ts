@@ -3,6 +3,8 @@ import type { DecodedManifest, DecodedPod } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "./field-errors.ts";
 import { ManifestError, type Origin } from "./manifest-error.ts";
+import { valueAt } from "./schema-errors.ts";
+import { podWarnings } from "./pod-warnings.ts";
 import { findUnsupported } from "./unsupported.ts";
 import { validatePod } from "./validate.ts";
 import { validateConfigMap, validateSecret } from "./validate-objects.ts";
@@ -13,9 +15,14 @@ export interface Checked<M> {
   readonly origin: Origin;
 }
 
+export interface CheckedPod extends Checked<PodManifest> {
+  /** What is allowed and hardly meant. */
+  readonly warnings: readonly ManifestError[];
+}
+
 export interface PreparedManifests {
   /** With defaults. */
-  readonly pods: readonly Checked<PodManifest>[];
+  readonly pods: readonly CheckedPod[];
   readonly configMaps: readonly Checked<ConfigMapManifest>[];
   readonly secrets: readonly Checked<SecretManifest>[];
   readonly errors: readonly ManifestError[];
@@ -23,7 +30,7 @@ export interface PreparedManifests {
 
 /** Fills in the defaults and checks everything; an object with an error is left out and the others are given. */
 export function prepareManifests(objects: readonly DecodedManifest[]): PreparedManifests {
-  const pods: Checked<PodManifest>[] = [];
+  const pods: CheckedPod[] = [];
   const configMaps: Checked<ConfigMapManifest>[] = [];
   const secrets: Checked<SecretManifest>[] = [];
   const errors: ManifestError[] = [];
@@ -34,8 +41,10 @@ export function prepareManifests(objects: readonly DecodedManifest[]): PreparedM
       errors.push(...found);
       continue;
     }
-    if (object.kind === "Pod") pods.push({ manifest: withDefaults(object.manifest), origin });
-    else if (object.kind === "ConfigMap") configMaps.push({ manifest: object.manifest, origin });
+    if (object.kind === "Pod") {
+      const warnings = toManifestErrors(origin, podWarnings(object.manifest));
+      pods.push({ manifest: withDefaults(object.manifest), origin, warnings });
+    } else if (object.kind === "ConfigMap") configMaps.push({ manifest: object.manifest, origin });
     else secrets.push({ manifest: object.manifest, origin });
   }
   return { pods, configMaps, secrets, errors };
@@ -53,8 +62,17 @@ function problemsOf(object: DecodedManifest): ManifestError[] {
 }
 
 function podProblems(pod: DecodedPod): ManifestError[] {
-  const invalid = validatePod(withDefaults(pod.manifest));
+  const invalid = withoutEchoes(pod.manifest, validatePod(withDefaults(pod.manifest)));
   return toManifestErrors(pod.origin, [...invalid, ...findUnsupported(pod.manifest)]);
+}
+
+/** Defaults repeat a value elsewhere, as a limit that is the request too: what is wrong with it is told where it stands. */
+function withoutEchoes(pod: PodManifest, errors: readonly FieldError[]): FieldError[] {
+  const isWritten = ({ path }: FieldError): boolean => valueAt(pod, path) !== undefined;
+  const told = new Set(errors.filter(isWritten).map(({ detail }) => detail));
+  return errors.filter((error) => {
+    return isWritten(error) || !error.detail.startsWith("Invalid value: ") || !told.has(error.detail);
+  });
 }
 
 function toManifestErrors(origin: Origin, errors: readonly FieldError[]): ManifestError[] {
@@ -63,20 +81,27 @@ function toManifestErrors(origin: Origin, errors: readonly FieldError[]): Manife
     .toSorted((a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0));
 }
 
+/** `Pod default/web`: how requests and errors name an object. */
+export function objectName({
+  kind,
+  metadata,
+}: Pick<PodManifest | ConfigMapManifest | SecretManifest, "kind" | "metadata">): string {
+  return `${kind} ${metadata.namespace || "default"}/${metadata.name ?? ""}`;
+}
+
 /** An error for every object whose kind, namespace and name another one has, naming both places. */
 export function duplicateErrors(prepared: Omit<PreparedManifests, "errors">): ManifestError[] {
   const first = new Map<string, Origin>();
   const errors: ManifestError[] = [];
   for (const { manifest, origin } of [...prepared.pods, ...prepared.configMaps, ...prepared.secrets]) {
-    const name = `${manifest.metadata.namespace || "default"}/${manifest.metadata.name ?? ""}`;
-    const key = `${manifest.kind} ${name}`;
+    const key = objectName(manifest);
     const other = first.get(key);
     if (other === undefined) {
       first.set(key, origin);
       continue;
     }
     const { line } = other.locate(["metadata", "name"]);
-    const detail = `Duplicate value: the ${manifest.kind} ${name} is also at ${other.file}:${line}`;
+    const detail = `Duplicate value: the ${key} is also at ${other.file}:${line}`;
     errors.push(ManifestError.at(origin, ["metadata", "name"], detail));
   }
   return errors;

@@ -233,6 +233,32 @@ test("a request with one error is refused whole, naming everything that is wrong
   assert.equal(fixture.delivered.length, 1);
 });
 
+test("what is wrong with a request's objects is told by object and field, for who has their files", async () => {
+  const fixture = await started();
+  const bad = { ...pod("c"), spec: { ...pod("c").spec, nodeName: "node2" } };
+  const detail = 'Invalid value: this node is "node1"; leave the field out';
+  await assert.rejects(fixture.source.apply({ ...nothing, pods: [bad] }), {
+    message: `Pod default/c: spec.nodeName: ${detail}`,
+    problems: [{ object: "Pod default/c", path: ["spec", "nodeName"], detail }],
+  });
+});
+
+test("what is doubtful about a pod is delivered with it", async () => {
+  const fixture = await started();
+  const { spec } = pod("a");
+  const [container] = spec.containers;
+  assert.ok(container);
+  const resources = { limits: { memory: "128m" } };
+  await fixture.source.apply({
+    ...nothing,
+    pods: [{ ...pod("a"), spec: { ...spec, containers: [{ ...container, resources }] } }],
+  });
+  assert.match(
+    String(fixture.delivered.at(-1)?.pods[0]?.warnings),
+    /^spec\.containers\[0\]\.resources\.limits\.memory: fractional byte value/u,
+  );
+});
+
 test("a file that can't be read costs no pod: the source does not claim to know all", async () => {
   const fixture = await started();
   await fixture.source.apply({ ...nothing, pods: [pod("a")] });

@@ -10,8 +10,9 @@ import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
-import { ManifestError } from "./manifest-error.ts";
-import { type Checked, duplicateErrors, prepareManifests, type PreparedManifests } from "./prepare.ts";
+import { formatPath, ManifestError } from "./manifest-error.ts";
+import { podWarnings } from "./pod-warnings.ts";
+import { type Checked, duplicateErrors, objectName, prepareManifests, type PreparedManifests } from "./prepare.ts";
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
 import { objectKey, referencedObjects, RunObjects } from "./run-objects.ts";
 import { RunStore } from "./run-store.ts";
@@ -28,6 +29,10 @@ type RunSourceDependencies = SourceDependencies & {
   /** Told of ConfigMaps and Secrets that pods may have read already. */
   readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
 };
+
+interface CheckedRequest extends Omit<PreparedManifests, "pods" | "errors"> {
+  readonly pods: readonly Checked<PodManifest>[];
+}
 
 /** A pod under the UID that it has, or gets, and what a manifest changes about it. */
 interface IdentifiedPod {
@@ -47,6 +52,8 @@ export interface RunPreview {
   /** The ConfigMaps and Secrets. */
   readonly objects: readonly ObjectPlan[];
 }
+
+const encoder = new TextEncoder();
 
 /** Waiting for the disk goes on side by side, and the file system writes what waits in one go. */
 const savesAtOnce = 16;
@@ -167,16 +174,16 @@ export class RunSource {
     return true;
   }
 
-  #check(request: ApplyRequest): PreparedManifests {
+  #check(request: ApplyRequest): CheckedRequest {
     const items = [
-      ...request.configMaps.map((object) => ({ ...object, apiVersion: "v1", kind: "ConfigMap" })),
-      ...request.secrets.map((object) => ({ ...object, apiVersion: "v1", kind: "Secret" })),
-      ...request.pods.map((object) => ({ ...object, apiVersion: "v1", kind: "Pod" })),
+      ...request.configMaps.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "ConfigMap" as const })),
+      ...request.secrets.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "Secret" as const })),
+      ...request.pods.map((object) => ({ ...object, apiVersion: "v1" as const, kind: "Pod" as const })),
     ];
-    const text = JSON.stringify({ apiVersion: "v1", kind: "List", items });
-    const decoded = decodeManifests(new TextEncoder().encode(text), "request");
-    const prepared = prepareManifests(decoded.objects);
-    const errors = [...decoded.errors, ...prepared.errors, ...duplicateErrors(prepared)];
+    const decoded = items.map((item) => decodeManifests(encoder.encode(JSON.stringify(item)), objectName(item)));
+    const objects = decoded.flatMap((each) => each.objects);
+    const prepared = prepareManifests(objects);
+    const errors = [...decoded.flatMap((each) => each.errors), ...prepared.errors, ...duplicateErrors(prepared)];
     for (const { manifest, origin } of prepared.pods) {
       const node = manifest.spec.nodeName;
       if (!node || node === this.#deps.nodeName) continue;
@@ -185,9 +192,7 @@ export class RunSource {
     }
     if (errors.length > 0) throw rejected(errors);
     // Kept as written: a later version may know better defaults.
-    const pods = decoded.objects.flatMap(({ kind, manifest, origin }) =>
-      kind === "Pod" ? [{ manifest, origin }] : [],
-    );
+    const pods = objects.flatMap(({ kind, manifest, origin }) => (kind === "Pod" ? [{ manifest, origin }] : []));
     return { ...prepared, pods };
   }
 
@@ -283,7 +288,8 @@ export class RunSource {
       metadata: { ...manifest.metadata, name, namespace, uid },
       spec: { ...spec, nodeName: this.#deps.nodeName },
     };
-    return { pod, place: `podwright run ${namespace}/${name}` };
+    const warnings = podWarnings(manifest).map(({ path, detail }) => `${formatPath(path)}: ${detail}`);
+    return { pod, place: `podwright run ${namespace}/${name}`, warnings };
   }
 }
 
@@ -299,6 +305,9 @@ function isRunPod(manifest: PodManifest): manifest is RunPod {
   return Boolean(manifest.metadata.name) && Boolean(manifest.metadata.uid);
 }
 
+/** Positions are those of the request, which nobody wrote: who has the file finds the fields in it. */
 function rejected(errors: readonly ManifestError[]): PodwrightError {
-  return new PodwrightError(ExitCode.badInput, errors.map((error) => error.message).join("\n"));
+  const lines = errors.map(({ file, field, detail }) => `${file}: ${field === undefined ? "" : `${field}: `}${detail}`);
+  const problems = errors.map(({ file, path, detail }) => ({ object: file, path, detail }));
+  return new PodwrightError(ExitCode.badInput, lines.join("\n"), { problems });
 }

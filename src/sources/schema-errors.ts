@@ -1,15 +1,21 @@
 import { z } from "zod";
 import { quote, type FieldPath } from "./manifest-error.ts";
+import { placeholderHint } from "./placeholder.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** One field that does not fit the schema, in words for the author of the manifest. */
 export interface SchemaError {
   readonly path: FieldPath;
   readonly detail: string;
+  /** Of an unknown field: the known one beside it that is meant. */
+  readonly meant?: string;
 }
 
 /** What to do about a field that the schema does not know at a path; undefined: no more than its spelling says. */
-export type FieldHint = (path: FieldPath, field: string) => string | undefined;
+export type FieldHint = (
+  path: FieldPath,
+  field: string,
+) => { readonly told: string; readonly meant?: string } | undefined;
 
 /**
  * Says in our own words what a schema found wrong with `value`. Names types and field names only, never the value of a
@@ -21,7 +27,10 @@ export function describeSchemaErrors(
   error: z.ZodError,
   hint: FieldHint = () => undefined,
 ): SchemaError[] {
-  return error.issues.flatMap((issue) => describeIssue(schema, value, issue, hint));
+  const errors = error.issues.flatMap((issue) => describeIssue(schema, value, issue, hint));
+  // One slip is one error: what goes by a wrong name is not missing.
+  const meant = new Set(errors.flatMap(({ path, meant: name }) => (name ? [keyOf([...path.slice(0, -1), name])] : [])));
+  return errors.filter(({ path, detail }) => !detail.startsWith("Required value") || !meant.has(keyOf(path)));
 }
 
 function describeIssue(schema: z.ZodType, root: unknown, issue: z.core.$ZodIssue, hintOf: FieldHint): SchemaError[] {
@@ -60,7 +69,7 @@ function wrongType(expected: string, value: unknown): string {
 }
 
 function quotingHint(expected: string, value: unknown): string {
-  if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : "";
+  if (typeof value === "string") return isQuoted(expected, value) ? "; leave out the quotes" : placeholderHint(value);
   if (expected !== "a text") return "";
   if (typeof value === "boolean") return "; put it in quotes (in YAML a plain yes, no, on, off, y or n is one)";
   return typeof value === "number" || typeof value === "bigint" ? "; put it in quotes" : "";
@@ -72,12 +81,17 @@ function isQuoted(expected: string, value: string): boolean {
   return /true/u.test(expected) && /^(?:true|false)$/u.test(value);
 }
 
-function unknownField(schema: z.ZodType, path: FieldPath, key: string, told: string | undefined): SchemaError {
-  if (told !== undefined) return { path: [...path, key], detail: `unknown field ${quote(key)}: ${told}` };
-  const known = knownFields(schema, path);
-  const meant = didYouMean(key, known);
-  const hint = meant === undefined ? "" : `; did you mean ${quote(meant)}?`;
-  return { path: [...path, key], detail: `unknown field ${quote(key)}${hint}` };
+function unknownField(schema: z.ZodType, path: FieldPath, key: string, hint: ReturnType<FieldHint>): SchemaError {
+  const here = [...path, key];
+  const problem = `unknown field ${quote(key)}`;
+  if (hint !== undefined) return { path: here, detail: `${problem}: ${hint.told}`, ...hint };
+  const meant = didYouMean(key, knownFields(schema, path));
+  if (meant === undefined) return { path: here, detail: problem };
+  return { path: here, detail: `${problem}; did you mean ${quote(meant)}?`, meant };
+}
+
+function keyOf(path: FieldPath): string {
+  return JSON.stringify(path);
 }
 
 /** The names that the schema has at a path. */
@@ -98,7 +112,8 @@ function unwrap(schema: unknown): unknown {
   return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema;
 }
 
-function valueAt(root: unknown, path: FieldPath): unknown {
+/** The value at a path; undefined when something on the way is missing. */
+export function valueAt(root: unknown, path: FieldPath): unknown {
   let value = root;
   for (const part of path) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;

@@ -10,6 +10,8 @@ export type SourceName = "file" | "http" | "api" | "run";
 export interface SourcedPod {
   readonly pod: Pod;
   readonly place: string;
+  /** What its manifest says that is allowed and hardly meant. */
+  readonly warnings?: readonly string[];
 }
 
 /** Everything that a source wants at this moment. */

@@ -25,10 +25,12 @@ export function staticPodsOf(
     errors.push(ManifestError.at(origin, ["kind"], detail));
   }
   const pods: SourcedPod[] = [];
-  for (const { manifest, origin } of prepared.pods) {
+  for (const { manifest, origin, warnings } of prepared.pods) {
     const problems = validateStaticPod(manifest, nodeName);
     errors.push(...problems.map(({ path, detail }) => ManifestError.at(origin, path, detail)));
-    if (problems.length === 0) pods.push({ pod: staticPod(manifest, nodeName, source), place });
+    if (problems.length > 0) continue;
+    const pod = staticPod(manifest, nodeName, source);
+    pods.push({ pod, place, warnings: warnings.map(({ message }) => message) });
   }
   return { pods, errors };
 }
@@ -42,6 +44,17 @@ export function isEmptyText(bytes: Uint8Array): boolean {
     .decode(bytes)
     .split("\n")
     .every((line) => emptyLine.test(line));
+}
+
+/** Tells the log of what is allowed in manifests and hardly meant; the journal has it with each pod. */
+export function tellWarnings(
+  { log }: Pick<SourceDependencies, "log">,
+  place: string,
+  pods: readonly SourcedPod[],
+): void {
+  for (const warning of pods.flatMap((pod) => pod.warnings ?? [])) {
+    log.warn("manifest is doubtful", { place, warning });
+  }
 }
 
 /** Tells the log and the journal about problems, each once for as long as it lasts, and about their end. */

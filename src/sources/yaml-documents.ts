@@ -1,5 +1,6 @@
 import { Lexer, parseAllDocuments, type Document, type ErrorCode } from "yaml";
 import { formatPath, ManifestError, quote, type Origin, type Position } from "./manifest-error.ts";
+import { templateProblem } from "./placeholder.ts";
 import { fullBudget, Reader, type Budget, type SourceText } from "./yaml-reader.ts";
 
 /**
@@ -22,6 +23,8 @@ export interface DocumentOptions {
 /** Where a text came from and what becomes of what is wrong with it. */
 interface Reading {
   readonly file: string;
+  /** The whole of it. */
+  readonly text: string;
   readonly options: DocumentOptions;
   readonly budget: Budget;
   readonly place: (offset: number) => Position;
@@ -40,7 +43,7 @@ export function parseDocuments(
   file: string,
   options: DocumentOptions = {},
 ): { documents: TextDocument[]; errors: ManifestError[] } {
-  const reading: Reading = { file, options, budget: fullBudget(), place: places(text), documents: [], errors: [] };
+  const reading: Reading = { file, text, options, budget: fullBudget(), place: places(text), documents: [], errors: [] };
   const { documents, errors, budget } = reading;
   if (hasTooManyTokens(text)) {
     errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
@@ -107,12 +110,13 @@ function isJson(text: string): boolean {
 }
 
 function readPart(part: Part, reading: Reading): void {
-  const { file, errors, place, budget } = reading;
+  const { file, text, errors, place, budget } = reading;
   for (const document of parse(part.text, reading)) {
     const problem = problemOf(document, part.text);
     if (problem !== undefined) {
       // One slip makes a parser report several things: the first is the one to mend.
-      errors.push(new ManifestError({ file, position: place(part.start + problem.offset) }, problem.detail));
+      const position = place(part.start + problem.offset);
+      errors.push(new ManifestError({ file, position }, templateProblem(text, position.line) ?? problem.detail));
       continue;
     }
     readDocument(document, part, reading);
@@ -121,13 +125,14 @@ function readPart(part: Part, reading: Reading): void {
 }
 
 function readDocument(document: Document.Parsed, part: Part, reading: Reading): void {
-  const { file, options, place } = reading;
+  const { file, text, options, place } = reading;
   const reader = new Reader(reading.budget, part);
   const value = reader.read(document.contents, []);
   let failed = false;
   for (const { offset, path, detail, repeatedKey } of reader.problems) {
     const field = path.length === 0 ? undefined : formatPath(path);
-    const error = new ManifestError({ file, position: place(part.start + offset), field }, detail);
+    const position = place(part.start + offset);
+    const error = new ManifestError({ file, position, field }, templateProblem(text, position.line) ?? detail);
     if (repeatedKey && options.onRepeatedKey !== undefined) {
       options.onRepeatedKey(error);
     } else {

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decodeManifests } from "./decode.ts";
+
+/** What is wrong with the form of a pod with these fields, without file and position. */
+function errors(spec: string, rest = "metadata: {name: a}\n"): string[] {
+  const text = `apiVersion: v1\nkind: Pod\n${rest}spec: ${spec}\n`;
+  const decoded = decodeManifests(new TextEncoder().encode(text), "f");
+  return decoded.errors.map(({ message }) => message.replace(/^f:\d+:\d+: /u, ""));
+}
+
+const inContainer = (fields: string): string => `{containers: [{name: c, image: i, ${fields}}]}`;
+const withVolume = (source: string): string => `{volumes: [{name: v, ${source}}], containers: [{name: c, image: i}]}`;
+
+test("a field that has another name elsewhere is told with its name here, once", () => {
+  for (const [spec, wanted] of [
+    [
+      withVolume("secret: {name: x}"),
+      'spec.volumes[0].secret.name: unknown field "name": it is called "secretName" here',
+    ],
+    [
+      withVolume("configMap: {secretName: x}"),
+      'spec.volumes[0].configMap.secretName: unknown field "secretName": it is called "name" here',
+    ],
+    [
+      withVolume("persistentVolumeClaim: {name: x}"),
+      'spec.volumes[0].persistentVolumeClaim.name: unknown field "name": it is called "claimName" here',
+    ],
+    [
+      withVolume("projected: {sources: [{secret: {secretName: x}}]}"),
+      'spec.volumes[0].projected.sources[0].secret.secretName: unknown field "secretName": it is called "name" here',
+    ],
+    [
+      inContainer("volumeMounts: [{name: v, path: /x}]"),
+      'spec.containers[0].volumeMounts[0].path: unknown field "path": it is called "mountPath" here',
+    ],
+    [
+      inContainer("ports: [{port: 80}]"),
+      'spec.containers[0].ports[0].port: unknown field "port": it is called "containerPort" here',
+    ],
+    [
+      inContainer("env: [{name: A, valueFrom: {secret: {name: x, key: y}}}]"),
+      'spec.containers[0].env[0].valueFrom.secret: unknown field "secret": it is called "secretKeyRef" here',
+    ],
+    [
+      inContainer("envFrom: [{configMap: {name: x}}]"),
+      'spec.containers[0].envFrom[0].configMap: unknown field "configMap": it is called "configMapRef" here',
+    ],
+    [
+      inContainer("livenessProbe: {exec: {command: [a]}, interval: 3}"),
+      'spec.containers[0].livenessProbe.interval: unknown field "interval": it is called "periodSeconds" here',
+    ],
+    [
+      inContainer("livenessprobe: {}"),
+      'spec.containers[0].livenessprobe: unknown field "livenessprobe"; did you mean "livenessProbe"?',
+    ],
+  ] as const) {
+    assert.deepEqual(errors(spec), [wanted]);
+  }
+});
+
+test("a field in the wrong place is told with the right one", () => {
+  for (const [spec, wanted] of [
+    ["{replicas: 3, containers: []}", "controllers such as Deployments have it, pods don't"],
+    ["{env: [], containers: []}", "it goes into each container"],
+    ["{securityContext: {privileged: true}, containers: []}", "it goes into the securityContext of each container"],
+    [inContainer("hostNetwork: true"), "it goes below spec, not into a container"],
+    [inContainer("privileged: true"), "it goes below securityContext"],
+    [inContainer("securityContext: {fsGroup: 1}"), "it goes below spec.securityContext"],
+    [inContainer("resources: {cpu: 1}"), "it goes below requests or limits"],
+    [inContainer("env: [{name: A, secretKeyRef: {name: x, key: y}}]"), "it goes below valueFrom"],
+    [inContainer("readinessProbe: {port: 80}"), "it goes below httpGet or tcpSocket"],
+  ] as const) {
+    const [problem = "", ...others] = errors(spec);
+    assert.ok(problem.endsWith(`: ${wanted}`), problem);
+    assert.deepEqual(others, []);
+  }
+  assert.deepEqual(errors("{containers: []}", "metadata: {name: a}\nhostNetwork: true\nlabels: {}\n"), [
+    'hostNetwork: unknown field "hostNetwork": it goes below spec',
+    'labels: unknown field "labels": it goes below metadata',
+  ]);
+});
+
+test("names that every object has are no fields", () => {
+  assert.deepEqual(errors(inContainer("constructor: 1, toString: 2")), [
+    'spec.containers[0].constructor: unknown field "constructor"',
+    'spec.containers[0].toString: unknown field "toString"',
+  ]);
+});
