@@ -28,7 +28,17 @@ export async function psCommand(context: CommandContext, options: PsOptions): Pr
   if (json) terminal.print(JSON.stringify({ engine: true, pods }, undefined, 2));
   else if (pods.length === 0) terminal.warn("no pods");
   else terminal.print(podTable(pods, options.output === "wide", clock.now(), terminal.paint).join("\n"));
+  if (!json) for (const line of ignoredLines(pods)) terminal.warn(`${terminal.warnPaint.caution("!")} ${line}`);
   return ExitCode.done;
+}
+
+/** Of manifests that are there and have no row. */
+function ignoredLines(pods: readonly PodView[]): string[] {
+  return pods.flatMap(({ name, ignoredManifests }) =>
+    ignoredManifests.map(
+      (place) => `${printable(place)} is ignored: it asks for a pod of the name ${printable(name)} too`,
+    ),
+  );
 }
 
 async function showRecorded(context: CommandContext, json: boolean): Promise<void> {

@@ -12,6 +12,7 @@ import type {
   DebugRequest,
   Engine,
   Health,
+  HealthCheck,
   Plan,
   PodSelector,
   PodView,
@@ -42,6 +43,8 @@ export interface NodeEngineDependencies {
   readonly mux: PodMux;
   /** Of what is around its kubelet: its configuration, its pressure, its cluster. */
   readonly surroundings: () => Health["checks"];
+  /** What is wrong with manifests that are not taken. */
+  readonly rejectedManifests: () => readonly string[];
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
@@ -61,7 +64,8 @@ export class NodeEngine implements Engine {
   }
 
   health(): Health {
-    const checks = [...this.#deps.kubelet.health(), ...this.#deps.surroundings(), this.#journalCheck()];
+    const { kubelet, surroundings } = this.#deps;
+    const checks = [...kubelet.health(), ...surroundings(), this.#journalCheck(), ...this.#manifestChecks()];
     const { version, pid, runtime, runtimeEndpoint, record } = this.#identity;
     return {
       healthy: checks.every(({ ok }) => ok),
@@ -100,7 +104,8 @@ export class NodeEngine implements Engine {
 
   pods(): readonly PodView[] {
     const { clock, kubelet } = this.#deps;
-    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic() };
+    const ignored = Map.groupBy(this.#deps.mux.contests(), ({ uid }) => uid);
+    const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), ignored };
     return kubelet
       .pods()
       .map((pod) => podView(pod, context))
@@ -194,6 +199,19 @@ export class NodeEngine implements Engine {
     await Promise.all(running.map((pod) => this.stop(pod.uid, undefined)));
     // Stopped pods end the engine when the last is gone.
     if (running.length === 0) this.#deps.exit();
+  }
+
+  /** Manifests that are not taken cost no other pod, and somebody wants them. */
+  #manifestChecks(): Health["checks"] {
+    const check = (detail: string, remedy: string): HealthCheck => {
+      return { name: "manifests", ok: true, warning: true, detail, remedy };
+    };
+    return [
+      ...this.#deps.rejectedManifests().map((problem) => check(problem, "mend the manifest, or take it away")),
+      ...this.#deps.mux.contests().map(({ place, ignored }) => {
+        return check(`${ignored} is ignored: ${place} asks for a pod of the same name`, "move one of them elsewhere");
+      }),
+    ];
   }
 
   #journalCheck(): Health["checks"][number] {

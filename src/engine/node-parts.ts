@@ -65,7 +65,10 @@ export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): N
     deps.onUpdate?.(update);
   };
   const names: SourceName[] = setup.cluster === undefined ? [...setup.sources] : [...setup.sources, "api"];
-  const mux = new PodMux({ clock, journal, onUpdate, isListed: (uid) => kubelet.listing.isListed(podUid(uid)) }, names);
+  const mux = new PodMux(
+    { clock, journal, log: deps.log, onUpdate, isListed: (uid) => kubelet.listing.isListed(podUid(uid)) },
+    names,
+  );
   const deliver = (source: SourceName, state: SourceState): void => {
     mux.set(source, state);
     cluster?.wantedChanged();

@@ -81,7 +81,7 @@ export class Node {
   readonly #parts: NodeParts;
   readonly #run: RunSource | undefined;
   readonly #onGone = new Set<(uid: string) => void>();
-  readonly #watched: readonly { run(signal: AbortSignal): Promise<void> }[];
+  readonly #watched: readonly (FileSource | HttpSource)[];
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
     const { ports, journal, log } = deps;
@@ -120,6 +120,7 @@ export class Node {
           ...pressureCheck(deps.pressure),
           ...(this.#parts.cluster?.health() ?? []),
         ],
+        rejectedManifests: () => this.#watched.flatMap(({ problems }) => problems),
         exit: () => deps.exit(),
       },
       {
@@ -222,7 +223,7 @@ function staticSources(
   { file, http }: NodeSources,
   toMux: (name: SourceName) => SourceDependencies,
   { files, network }: Ports,
-): { run(signal: AbortSignal): Promise<void> }[] {
+): (FileSource | HttpSource)[] {
   return [
     ...(file === undefined ? [] : [new FileSource({ ...toMux("file"), files }, file)]),
     ...(http === undefined ? [] : [new HttpSource({ ...toMux("http"), network }, http)]),

@@ -6,6 +6,7 @@ import type { ResizeView } from "../pods/pod-resize.ts";
 import { Annotation } from "../runtime/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/log-paths.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import type { Contest } from "../sources/mux.ts";
 import { defaultContainerAnnotation } from "../server/default-container.ts";
 import type { ContainerView, PodView, ResizeState } from "../server/engine.ts";
 
@@ -14,6 +15,8 @@ export interface PodViewContext {
   readonly podLogsRoot: string;
   /** Wall clock minus monotonic clock at this moment, ms. */
   readonly wallOffsetMs: number;
+  /** Manifests of the same name that are ignored, by the pod's UID. */
+  readonly ignored: ReadonlyMap<string, readonly Contest[]>;
 }
 
 /** The row of `podwright ps` of a pod; undefined for one that only the runtime knows. Pure. */
@@ -55,6 +58,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
     }),
     defaultContainer: annotations?.[defaultContainerAnnotation],
     logDirectory,
+    ignoredManifests: (context.ignored.get(uid) ?? []).map((contest) => contest.ignored),
     resize: resizeState(view.resize),
     killAt: state.kind === "terminating" ? Math.round(state.killAtMs + context.wallOffsetMs) : undefined,
   };

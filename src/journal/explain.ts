@@ -30,6 +30,8 @@ export interface Explanation {
   readonly incarnation: Incarnation;
   /** The pod itself, then its containers in the order in which they came up. */
   readonly subjects: readonly Subject[];
+  /** What is doubtful about the pod's manifest as it is now. */
+  readonly warnings: readonly Step[];
   /** Notes about podwright itself since the pod's last entry: it may be what everything waits for. The newest few. */
   readonly notes: readonly Step[];
   /** Earlier pods of the same name, newest first. */
@@ -65,7 +67,7 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   const own = steps.filter((step) => step.pod?.uid === incarnation.pod.uid);
   const lastSeq = Math.max(...own.map(endSeq));
   const bySubject = Map.groupBy(
-    own.filter((step) => step.kind !== "note"),
+    own.filter((step) => step.kind !== "note" && !remarks.has(step.what)),
     (step) => step.container,
   );
   const podItself = bySubject.get(undefined);
@@ -76,11 +78,26 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   return {
     incarnation,
     subjects: [podItself ?? [], ...bySubject.values()].map(explain).filter((subject) => subject !== undefined),
+    warnings: lastingWarnings(own),
     notes: steps
       .filter((step) => step.pod === undefined && step.kind === "note" && step.seq > lastSeq)
       .slice(-maxNotes),
     older,
   };
+}
+
+/** Said of a manifest: they last, and are not what happened to the pod. */
+const remarks: ReadonlySet<string> = new Set(["ManifestWarning", "ManifestWarningOver"]);
+const manifestCame: ReadonlySet<string> = new Set(["PodAdded", "PodChanged"]);
+
+function lastingWarnings(own: readonly Step[]): Step[] {
+  const since = own.findLast(({ what }) => manifestCame.has(what))?.seq ?? 0;
+  const lasting = new Map<string, Step>();
+  for (const step of own) {
+    if (step.what === "ManifestWarningOver") lasting.delete(step.message);
+    else if (step.what === "ManifestWarning" && step.seq >= since) lasting.set(step.message, step);
+  }
+  return [...lasting.values()];
 }
 
 /** The timeline of the newest pod that `pod` names; the entries are as for {@link why}. */

@@ -31,6 +31,10 @@ export function renderWhy(explanation: Explanation, options: RenderOptions): str
   for (const note of explanation.notes) {
     lines.push(...row("note", stepText(note), note.time, style, style.paint.caution));
   }
+  if (explanation.warnings.length > 0) lines.push("");
+  for (const warning of explanation.warnings) {
+    lines.push(...row("warning", stepText(warning), warning.time, style, style.paint.caution));
+  }
   for (const subject of explanation.subjects) lines.push("", ...subjectLines(subject, style));
   return joined(lines, explanation.older, style);
 }

@@ -93,6 +93,8 @@ export interface PodView extends PodRef {
   readonly logDirectory: string;
   /** While terminating: wall clock ms at which SIGKILL is due. */
   readonly killAt: number | undefined;
+  /** Manifests of the same name that are ignored. */
+  readonly ignoredManifests: readonly string[];
   /** Set while the pod does not have the resources that its manifest asks for. */
   readonly resize?: ResizeState | undefined;
 }

@@ -10,8 +10,14 @@ class Fixture {
   readonly clock = new ManualClock(0);
   readonly journal = new MemoryRecorder();
   readonly updates: PodUpdate[] = [];
+  readonly logged: string[] = [];
   readonly mux = new PodMux(
-    { clock: this.clock, journal: this.journal, onUpdate: (update) => this.updates.push(update) },
+    {
+      clock: this.clock,
+      journal: this.journal,
+      log: { warn: (message, fields) => this.logged.push(`${message} ${JSON.stringify(fields)}`) },
+      onUpdate: (update) => this.updates.push(update),
+    },
     ["file", "http", "run"],
   );
 
@@ -82,6 +88,7 @@ test("at a start the pod that runs keeps its name, whichever source speaks first
       {
         clock: new ManualClock(0),
         journal: new MemoryRecorder(),
+        log: { warn: () => {} },
         onUpdate: ({ op, pod }) => updates.push(`${op} ${pod.metadata.uid}`),
         isListed: (uid) => running.has(uid),
       },
@@ -168,4 +175,62 @@ test("after any changes exactly one pod of every wanted name and UID runs, and n
     }),
     { numRuns: 200 },
   );
+});
+
+test("a backup beside a manifest never gets its name for good", () => {
+  const fixture = new Fixture();
+  const own = sourced("etcd", "1", "i", "/m/etcd.yaml");
+  const backup = sourced("etcd", "2", "i", "/m/etcd.yaml.bak");
+  assert.deepEqual(fixture.set("file", backup), ["add 2"], "alone it counts, as upstream");
+  assert.deepEqual(fixture.set("file", backup, own), ["remove 2", "add 1"]);
+  assert.deepEqual(fixture.set("file", backup), ["remove 1", "add 2"], "the manifest was away for a moment");
+  assert.deepEqual(fixture.set("file", own, backup), ["remove 2", "add 1"]);
+});
+
+test("of two files that ask for one pod the one that had the name first gets it back", () => {
+  const fixture = new Fixture();
+  const first = sourced("a", "1", "i", "/m/z.yaml");
+  const second = sourced("a", "2", "i", "/m/b.yaml");
+  assert.deepEqual(fixture.set("file", first), ["add 1"]);
+  assert.deepEqual(fixture.set("file", second, first), []);
+  assert.deepEqual(fixture.set("file", second), ["remove 1", "add 2"]);
+  assert.deepEqual(fixture.set("file", second, first), ["remove 2", "add 1"]);
+  assert.deepEqual(fixture.set("file"), ["remove 1"]);
+  assert.deepEqual(fixture.set("file", second), ["add 2"], "nobody else's name any more");
+  assert.deepEqual(fixture.set("file", second, first), []);
+});
+
+test("a file that comes back takes no name from another source", () => {
+  const fixture = new Fixture();
+  const own = sourced("a", "1", "i", "/m/a.yaml");
+  fixture.set("file", own);
+  fixture.set("run", sourced("a", "2", "i", "run"));
+  assert.deepEqual(fixture.set("file"), ["remove 1", "add 2"]);
+  assert.deepEqual(fixture.set("file", own), []);
+});
+
+test("a manifest that is ignored is told with the pod that runs, and in the log, for as long as it is there", () => {
+  const fixture = new Fixture();
+  const own = sourced("etcd", "1", "i", "/m/etcd.yaml");
+  const backup = sourced("etcd", "2", "i", "/m/etcd.yaml.bak");
+  fixture.set("file", own, backup);
+  fixture.set("file", own, backup);
+  const told = "/m/etcd.yaml.bak asks for a pod of the same name, and is ignored";
+  assert.deepEqual(fixture.journal.messages("ManifestWarning"), [told]);
+  assert.equal(fixture.journal.entries.find(({ what }) => what === "ManifestWarning")?.pod?.uid, "1");
+  assert.deepEqual(fixture.logged, [
+    'two manifests ask for one pod; one of them is ignored {"ignored":"/m/etcd.yaml.bak","used":"/m/etcd.yaml"}',
+  ]);
+  assert.deepEqual(fixture.mux.contests(), [{ uid: "1", place: "/m/etcd.yaml", ignored: "/m/etcd.yaml.bak" }]);
+  fixture.set("file", own);
+  assert.deepEqual(fixture.journal.messages("ManifestWarningOver"), [told]);
+  assert.deepEqual(fixture.mux.contests(), []);
+});
+
+test("what is doubtful about a manifest is in the journal with its pod, anew when it changes", () => {
+  const fixture = new Fixture();
+  fixture.set("file", { ...sourced("a", "1"), warnings: ["memory is small"] });
+  fixture.set("file", { ...sourced("a", "1"), warnings: ["memory is small"] });
+  fixture.set("file", { ...sourced("a", "1", "new"), warnings: ["memory is smaller"] });
+  assert.deepEqual(fixture.journal.messages("ManifestWarning"), ["memory is small", "memory is smaller"]);
 });

@@ -3,12 +3,15 @@ import { formatTime } from "../base/time.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Annotation } from "../runtime/labels.ts";
+import type { Logger } from "../ports/log.ts";
+import { isBackupName } from "./backup-name.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { PodUpdate, SourcedPod, SourceName, SourceState } from "./source.ts";
 
 export interface MuxDependencies {
   readonly clock: Clock;
   readonly journal: Recorder;
+  readonly log: Pick<Logger, "warn">;
   /** Called for one change after the other, in order; must not throw. */
   readonly onUpdate: (update: PodUpdate) => void;
   /** Whether the runtime has something of the pod of that UID. Undefined: nobody looks. */
@@ -27,6 +30,15 @@ export interface IgnoredPod {
   readonly holder: SourceName;
 }
 
+/** Two manifests of one name or UID, of which one runs. */
+export interface Contest {
+  /** Of the pod that is passed on. */
+  readonly uid: string;
+  readonly place: string;
+  /** Where the manifest stands that is ignored. */
+  readonly ignored: string;
+}
+
 /** From where a pod comes, for people who don't know the node's files. */
 const origins: Readonly<Record<SourceName, string>> = {
   file: "a static pod of the node",
@@ -37,8 +49,10 @@ const origins: Readonly<Record<SourceName, string>> = {
 
 /**
  * Merges what the sources want into one ordered stream of changes. Of several pods with one full name or one UID the
- * first wins for as long as it is wanted, and at a start one that runs already; the others are reported (FailedValidation) and take over when it goes. Adds
- * the annotations config.source and config.seen, as upstream's PodConfig does.
+ * first wins for as long as it is wanted, and at a start one that runs already; the others are reported
+ * (FailedValidation) and take over when it goes. Of several files a copy ({@link isBackupName}) comes last, and the one
+ * that had the name before first: it gets it back. Adds the annotations config.source and config.seen, as upstream's
+ * PodConfig does.
  */
 export class PodMux {
   readonly #deps: MuxDependencies;
@@ -48,8 +62,11 @@ export class PodMux {
   readonly #running = new Map<string, Running>();
   /** Pods that are wanted and not passed on, as a pod of another UID has their name. */
   #ignored: IgnoredPod[] = [];
-  /** Losers that were reported, so that each is reported once. */
-  #reported = new Set<string>();
+  #contests: ReadonlyMap<string, Contest> = new Map();
+  /** Those that were reported, so that each is reported once. */
+  #reported: ReadonlyMap<string, Contest> = new Map();
+  /** Of each name that files ask for: the one that had it first. */
+  readonly #firstFiles = new Map<string, string>();
   #isListed = false;
   /** Until all is known that earlier lives left: what runs keeps its name, whichever source speaks first. */
   #takesUp = true;
@@ -78,6 +95,11 @@ export class PodMux {
   /** Pods that are wanted, and wait until their names are free. */
   ignored(): readonly IgnoredPod[] {
     return this.#ignored;
+  }
+
+  /** Manifests that stand behind another of their name. */
+  contests(): readonly Contest[] {
+    return [...this.#contests.values()];
   }
 
   /** Takes all that a source wants now, in place of what it wanted before. */
@@ -109,13 +131,15 @@ export class PodMux {
       else if (contentOf(running.pod) !== contentOf(candidate.pod)) changed.push(candidate);
     }
     for (const candidate of changed) this.#update(candidate);
+    this.#rememberFiles(wanted);
+    this.#tellContests();
   }
 
   /** The winners of every name and UID, by UID. */
   #choose(): Map<string, Running> {
     const winners = new Map<string, Running>();
     const names = new Map<string, Running>();
-    const losers = new Set<string>();
+    const losers = new Map<string, Contest>();
     const ignored: { readonly candidate: Running; readonly winner: Running }[] = [];
     for (const candidate of this.#candidates()) {
       const { uid } = candidate.pod.metadata;
@@ -127,11 +151,11 @@ export class PodMux {
         continue;
       }
       const key = `${candidate.place}\n${name}\n${uid}`;
-      losers.add(key);
+      losers.set(key, { uid: winner.pod.metadata.uid, place: winner.place, ignored: candidate.place });
       ignored.push({ candidate, winner });
       if (!this.#reported.has(key)) this.#reportLoser(candidate, winner);
     }
-    this.#reported = losers;
+    this.#contests = losers;
     // With the UID of one that is passed on there is no telling them apart.
     this.#ignored = ignored.flatMap(({ candidate: { pod, source }, winner }) => {
       return winners.has(pod.metadata.uid) ? [] : [{ pod, source, holder: winner.source }];
@@ -149,14 +173,52 @@ export class PodMux {
       return running?.source === source && fullName(running.pod) === fullName(pod);
     };
     // A changed manifest has another UID and still belongs to the source that holds the name.
-    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running.source]));
+    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running]));
     const { isListed } = this.#deps;
+    const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod)));
     const rank = (candidate: Running): number => {
+      const name = fullName(candidate.pod);
+      if (candidate.source === "file" && !isOriginal(candidate) && originals.has(name)) return 3;
+      const holder = holders.get(name);
+      const lost = holder?.source === "file" && holder.place !== candidate.place;
+      if (lost && candidate.source === "file" && this.#firstFiles.get(name) === candidate.place) return -2;
       if (this.#takesUp && isListed?.(candidate.pod.metadata.uid) === true) return -1;
       if (runs(candidate)) return 0;
-      return holders.get(fullName(candidate.pod)) === candidate.source ? 1 : 2;
+      return holder?.source === candidate.source ? 1 : 2;
     };
     return all.toSorted((a, b) => rank(a) - rank(b));
+  }
+
+  /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
+  #rememberFiles(wanted: ReadonlyMap<string, Running>): void {
+    const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod)));
+    for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
+    for (const { pod, source, place } of wanted.values()) {
+      const name = fullName(pod);
+      const first = this.#firstFiles.get(name);
+      if (source === "file" && (first === undefined || isBackupName(first))) this.#firstFiles.set(name, place);
+    }
+  }
+
+  /** Whoever looks at the pod that runs shall learn of the manifest that does not. */
+  #tellContests(): void {
+    const same = (a: Contest | undefined, b: Contest): boolean => a?.uid === b.uid && a.place === b.place;
+    const tell = (what: string, { uid, ignored }: Contest): void => {
+      const running = this.#running.get(uid);
+      const message = `${ignored} asks for a pod of the same name, and is ignored`;
+      if (running) this.#deps.journal.record({ kind: "input", what, message, pod: refOf(running.pod) });
+    };
+    for (const [key, contest] of this.#reported) {
+      const now = this.#contests.get(key);
+      if (now === undefined || !same(now, contest)) tell("ManifestWarningOver", contest);
+    }
+    for (const [key, contest] of this.#contests) {
+      if (same(this.#reported.get(key), contest)) continue;
+      tell("ManifestWarning", contest);
+      const { ignored, place: used } = contest;
+      this.#deps.log.warn("two manifests ask for one pod; one of them is ignored", { ignored, used });
+    }
+    this.#reported = this.#contests;
   }
 
   #reportLoser(loser: Running, winner: Running): void {
@@ -207,6 +269,10 @@ export class PodMux {
     const cause: Cause = { code, message, entry };
     this.#deps.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
   }
+}
+
+function isOriginal({ source, place }: Running): boolean {
+  return source === "file" && !isBackupName(place);
 }
 
 function fullName(pod: Pod): string {

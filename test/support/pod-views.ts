@@ -42,6 +42,7 @@ export function podView(change: Partial<PodView>): PodView {
     initContainers: [],
     ephemeralContainers: [],
     logDirectory: `/var/log/pods/default_${name}_uid-${name}`,
+    ignoredManifests: [],
     killAt: undefined,
     ...change,
   };

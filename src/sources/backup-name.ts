@@ -1,0 +1,17 @@
+import { basename } from "node:path/posix";
+
+const manifest = /\.(?:ya?ml|json|manifest)$/iu;
+const manifestAndMore = /\.(?:ya?ml|json|manifest)(?![a-z])./iu;
+const backupEnding =
+  /(?:~|\.(?:\d+|bak|backup|copy|disabled|dpkg-\w+|off|old|orig|rej|rpm(?:new|orig|save)|saved?|sw[op]|te?mp|ucf-\w+))$/iu;
+const backupWord = /(?:^|[._-])(?:backup|bak|copy|old|orig|saved?)[._-]?\d*\.[a-z]+$/iu;
+
+/**
+ * Whether a file of a directory of manifests is most likely somebody's copy of another (`etcd.yaml.bak`, `etcd.yaml~`,
+ * `etcd.yaml.2026-01-02`, `etcd-old.yaml`). The Go kubelet and podwright read it all the same.
+ */
+export function isBackupName(path: string): boolean {
+  const name = basename(path);
+  if (manifest.test(name)) return backupWord.test(name);
+  return manifestAndMore.test(name) || backupEnding.test(name);
+}
