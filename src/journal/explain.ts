@@ -30,7 +30,7 @@ export interface Explanation {
   readonly incarnation: Incarnation;
   /** The pod itself, then its containers in the order in which they came up. */
   readonly subjects: readonly Subject[];
-  /** What is doubtful about the pod's manifest as it is now. */
+  /** What is doubtful about the pod's manifest and its volumes as they are now. */
   readonly warnings: readonly Step[];
   /** Notes about podwright itself since the pod's last entry: it may be what everything waits for. The newest few. */
   readonly notes: readonly Step[];
@@ -86,16 +86,18 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   };
 }
 
-/** Said of a manifest: they last, and are not what happened to the pod. */
-const remarks: ReadonlySet<string> = new Set(["ManifestWarning", "ManifestWarningOver"]);
+/** Said of a manifest or a volume, and what ends it: remarks last, and are not what happened to the pod. */
+const warnings: ReadonlySet<string> = new Set(["ManifestWarning", "VolumeWarning"]);
+const warningsOver: ReadonlySet<string> = new Set([...warnings].map((what) => `${what}Over`));
+const remarks = warnings.union(warningsOver);
 const manifestCame: ReadonlySet<string> = new Set(["PodAdded", "PodChanged"]);
 
 function lastingWarnings(own: readonly Step[]): Step[] {
   const since = own.findLast(({ what }) => manifestCame.has(what))?.seq ?? 0;
   const lasting = new Map<string, Step>();
   for (const step of own) {
-    if (step.what === "ManifestWarningOver") lasting.delete(step.message);
-    else if (step.what === "ManifestWarning" && step.seq >= since) lasting.set(step.message, step);
+    if (warningsOver.has(step.what)) lasting.delete(step.message);
+    else if (warnings.has(step.what) && step.seq >= since) lasting.set(step.message, step);
   }
   return [...lasting.values()];
 }

@@ -90,9 +90,10 @@ export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean 
 }
 
 /** The options of the mount and those of its file system in one list, as findmnt(8) shows them. */
-function mountPoint({ target, source, fileSystem, options, superOptions }: MountInfo): MountPoint {
+function mountPoint({ target, source, fileSystem, options, superOptions, isShared }: MountInfo): MountPoint {
   const shared = superOptions.filter((option) => option !== "" && !options.includes(option));
-  return { target, source, fileSystem, options: [...options, ...shared.filter((option) => !isAccess(option))] };
+  const all = [...options, ...shared.filter((option) => !isAccess(option))];
+  return { target, source, fileSystem, options: all, isShared };
 }
 
 /** Read-only or not is told by the mount's own flag; the file system's may differ. */

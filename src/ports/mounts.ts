@@ -3,6 +3,8 @@ export interface MountPoint {
   readonly source: string;
   readonly fileSystem: string;
   readonly options: readonly string[];
+  /** Whether what is mounted below is seen in other mount namespaces; left out where it was not asked for. */
+  readonly isShared?: boolean;
 }
 
 /** Mounts of podwright's own mount namespace. */

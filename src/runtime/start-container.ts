@@ -10,6 +10,7 @@ import { isCriError } from "../ports/cri.ts";
 import { recordActuated } from "./actuated.ts";
 import { type ContainerConfig, generateContainerConfig } from "./container-config.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
+import { withRemedy } from "./create-remedy.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
 import { readEnvironmentFiles } from "./environment-file.ts";
 import { containerGraceSeconds } from "./grace.ts";
@@ -375,6 +376,6 @@ async function attempt<T>(reason: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!isCriError(error)) throw error;
-    throw new StartError(reason, error.message, { cause: error });
+    throw new StartError(reason, withRemedy(error.message), { cause: error });
   }
 }

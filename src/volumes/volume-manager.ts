@@ -21,6 +21,7 @@ import type { MountedVolume, MountedVolumes } from "../runtime/mounted-volumes.t
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { HostPathRemarks } from "./host-path-remarks.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
 import { type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
@@ -96,11 +97,13 @@ export class VolumeManager implements VolumeProvider {
   readonly #deps: VolumeDependencies;
   readonly #pods = new Map<string, PodMemory>();
   readonly #settings: VolumeSettings;
+  readonly #remarks: HostPathRemarks;
   /** The node's root directory by its real path, which stays the same for as long as podwright runs. */
   #root: string | undefined;
 
   constructor(deps: VolumeDependencies) {
     this.#deps = deps;
+    this.#remarks = new HostPathRemarks(deps);
     this.#settings = {
       ...deps,
       memory: new MemoryVolumes(deps.mounts),
@@ -201,6 +204,7 @@ export class VolumeManager implements VolumeProvider {
   async unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     using _turn = await memory.turn.acquire(signal);
+    this.#remarks.forget(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
     const mounts = await this.#mountsBelow(paths);
     const places = await this.#placesOf(paths);
@@ -257,6 +261,7 @@ export class VolumeManager implements VolumeProvider {
     missing: Set<string>,
     signal: AbortSignal,
   ): Promise<MountedVolumes> {
+    await this.#remarks.look(pod);
     const problems: string[] = [];
     const mounted = new Map<string, MountedVolume>();
     const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {

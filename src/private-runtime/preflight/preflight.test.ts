@@ -80,6 +80,7 @@ test("a fit machine passes every check in order and tells its facts", async () =
       "state directory: ok",
       "overlayfs: ok",
       "disk space: ok",
+      "mount propagation: ok",
       "iptables: ok",
     ],
   );
@@ -235,6 +236,16 @@ test("little disk space warns, hardly any fails, and none known warns", async ()
   const full = await outcome(context({ df: df(100 * 1024) }), "disk space");
   assert.deepEqual([full?.ok, full?.detail], ["failed", "100 MiB free for /srv/podwright"]);
   assert.equal((await outcome(context({ df: { stdout: "", exitCode: 1 } }), "disk space"))?.ok, "warning");
+});
+
+test("a private root mount is warned of, with the command that shares it", async () => {
+  const { mounts, context } = machine();
+  assert.equal((await outcome(context(), "mount propagation"))?.ok, "ok");
+  mounts.mounts.unshift({ ...mount("/", "ext4"), isShared: false });
+  mounts.mounts.splice(1, mounts.mounts.length, ...mounts.mounts.slice(1).filter(({ target }) => target !== "/"));
+  const check = await outcome(context(), "mount propagation");
+  assert.equal(check?.ok, "warning");
+  assert.match(check.remedy ?? "", /^mount --make-rshared \//u);
 });
 
 test("iptables that can't reach the kernel's tables fails with its words", async () => {

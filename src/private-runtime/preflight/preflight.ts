@@ -6,7 +6,7 @@ import { failed, oneLine } from "./check.ts";
 import type { Check, CheckContext } from "./check.ts";
 import { checkCapabilities, checkCgroups, checkPlatform, checkRoot, hasCapability, readOwnStatus } from "./machine.ts";
 import { checkIptables, checkPrograms } from "./programs.ts";
-import { checkDisk, checkOverlay, checkStateDirectory } from "./storage.ts";
+import { checkDisk, checkOverlay, checkPropagation, checkStateDirectory } from "./storage.ts";
 
 /** What the checks learned that the private runtime is set up with. */
 export type MachineFacts = Pick<ContainerdSettings, "mayLowerOomScore"> &
@@ -66,6 +66,7 @@ export async function preflight(context: CheckContext): Promise<Preflight> {
   if (await add("state directory", () => checkStateDirectory(context))) {
     await add("overlayfs", () => checkOverlay(context));
     await add("disk space", () => checkDisk(context));
+    await add("mount propagation", () => checkPropagation(context));
   }
   let openForwarding = false;
   if ("programs" in found) {

@@ -46,6 +46,15 @@ export function holdingMount(mounts: readonly MountPoint[], path: string): Mount
     );
 }
 
+/** Whether volumes of the root file system can have mountPropagation. */
+export async function checkPropagation({ mounts }: Pick<CheckContext, "mounts">): Promise<Check> {
+  const name = "mount propagation";
+  const root = holdingMount(await mounts.list(), "/");
+  if (root?.isShared !== false) return passed(name, "/ is a shared mount");
+  const detail = "/ is a private mount: containers whose volumeMounts have a mountPropagation can't be made";
+  return warned(name, detail, "mount --make-rshared /, if there are such pods");
+}
+
 /** Mounts an overlay in the state directory, writes through it and takes it away again. */
 export async function checkOverlay(context: CheckContext): Promise<Check> {
   const { files, mounts, layout, processes } = context;

@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withRemedy } from "./create-remedy.ts";
+
+test("mount propagation on a private mount is told with the command that shares it", () => {
+  for (const [problem, mount] of [
+    ['failed to generate spec: path "/srv" is mounted on "/" but it is not a shared mount', "/"],
+    ['path "/data/x" is mounted on "/data" but it is not a shared or slave mount', "/data"],
+  ] as const) {
+    assert.equal(withRemedy(problem), `${problem}; mountPropagation needs it shared: mount --make-rshared ${mount}`);
+  }
+  assert.equal(withRemedy("no such image"), "no such image");
+});

@@ -1,0 +1,9 @@
+/** containerd's and CRI-O's words for a volumeMount with mountPropagation on a private mount. */
+const notShared = /is mounted on "?([^"\s]+)"? but it is not a shared(?: or slave)? mount/u;
+
+/** A runtime's reason why a container can't be made, with what to do about it where that is known. */
+export function withRemedy(message: string): string {
+  const mount = notShared.exec(message)?.[1];
+  if (mount === undefined) return message;
+  return `${message}; mountPropagation needs it shared: mount --make-rshared ${mount}`;
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../api/pod.ts";
+import type { PathKind } from "../ports/volume-files.ts";
+import { MemoryRecorder } from "../../test/support/sources.ts";
+import { HostPathRemarks } from "./host-path-remarks.ts";
+
+const podWith = (path: string, type?: string): Pod => ({
+  metadata: { name: "a", namespace: "default", uid: "u" },
+  spec: { containers: [], volumes: [{ name: "v", hostPath: { path, ...(type !== undefined && { type }) } }] },
+});
+
+class Fixture {
+  readonly journal = new MemoryRecorder();
+  found: PathKind | undefined;
+  readonly remarks = new HostPathRemarks({ journal: this.journal, volumeFiles: { kind: async () => this.found } });
+
+  async look(pod: Pod, found: PathKind | undefined): Promise<string[]> {
+    const before = this.journal.entries.length;
+    this.found = found;
+    await this.remarks.look(pod);
+    return this.journal.entries.slice(before).map(({ what, message }) => `${what}: ${message}`);
+  }
+}
+
+test("a socket that has vanished is told with its volume and path, once, until it is back", async () => {
+  const fixture = new Fixture();
+  const pod = podWith("/run/x");
+  const gone =
+    "hostPath /run/x of volume v should be a socket: nothing is there now, and the runtime makes an empty directory of it";
+  const replaced = "hostPath /run/x of volume v should be a socket: a directory is there now";
+  assert.deepEqual(await fixture.look(pod, "socket"), []);
+  assert.deepEqual(await fixture.look(pod, undefined), [`VolumeWarning: ${gone}`]);
+  assert.deepEqual(await fixture.look(pod, undefined), []);
+  assert.deepEqual(await fixture.look(pod, "directory"), [`VolumeWarningOver: ${gone}`, `VolumeWarning: ${replaced}`]);
+  assert.deepEqual(await fixture.look(pod, "socket"), [`VolumeWarningOver: ${replaced}`]);
+});
+
+test("a path that is called a socket is expected to be one, any other may be missing at first", async () => {
+  const named = new Fixture();
+  assert.equal(
+    (await named.look(podWith("/run/x.sock"), "directory")).length,
+    1,
+    "made by a runtime in an earlier life",
+  );
+  const other = new Fixture();
+  assert.deepEqual(await other.look(podWith("/srv/data"), undefined), []);
+  assert.deepEqual(await other.look(podWith("/srv/data"), "directory"), [], "the runtime has made it");
+  assert.equal((await other.look(podWith("/srv/data"), undefined)).length, 1);
+});
+
+test("a path with a type is checked when the volume is set up, and one that can't be looked at is no finding", async () => {
+  const fixture = new Fixture();
+  assert.deepEqual(await fixture.look(podWith("/run/x.sock", "Socket"), undefined), []);
+  assert.deepEqual(await fixture.look(podWith("/run/x.sock"), "other"), []);
+});

@@ -1,0 +1,68 @@
+import type { Pod } from "../api/pod.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+
+const words: Readonly<Record<PathKind, string>> = {
+  directory: "a directory",
+  file: "a file",
+  socket: "a socket",
+  characterDevice: "a character device",
+  blockDevice: "a block device",
+  other: "something else",
+};
+
+interface Remembered {
+  readonly kind: PathKind | undefined;
+  readonly remark: string | undefined;
+}
+
+/**
+ * Tells of paths of the node without a type that are not what pods mounted there before, or by their name: a socket that
+ * its program took away. Runtimes make a directory of what is missing, and the container fails with its own words alone.
+ */
+export class HostPathRemarks {
+  readonly #deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder };
+  /** By pod and volume. */
+  readonly #known = new Map<string, Map<string, Remembered>>();
+
+  constructor(deps: { readonly volumeFiles: Pick<VolumeFiles, "kind">; readonly journal: Recorder }) {
+    this.#deps = deps;
+  }
+
+  /** Looks at what the pod's containers are about to mount. Never rejects: a path that can't be looked at is no finding. */
+  async look(pod: Pod): Promise<void> {
+    for (const { name, hostPath } of pod.spec.volumes ?? []) {
+      if (hostPath === undefined || hostPath.type) continue;
+      const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);
+      if (found !== "other") this.#judge(pod, name, hostPath.path, found);
+    }
+  }
+
+  forget(uid: string): void {
+    this.#known.delete(uid);
+  }
+
+  #judge(pod: Pod, volume: string, path: string, found: PathKind | undefined): void {
+    const known = this.#known.get(pod.metadata.uid) ?? new Map<string, Remembered>();
+    this.#known.set(pod.metadata.uid, known);
+    const before = known.get(volume);
+    const kind = before?.kind ?? (/\.sock(?:et)?$/u.test(path) ? "socket" : found);
+    const remark = kind === undefined || kind === found ? undefined : remarkOn(volume, path, kind, found);
+    known.set(volume, { kind, remark });
+    if (remark === before?.remark) return;
+    const tell = (what: string, message: string): void => {
+      this.#deps.journal.record({ kind: "observation", what, message, pod: podRef(pod) });
+    };
+    if (before?.remark !== undefined) tell("VolumeWarningOver", before.remark);
+    if (remark !== undefined) tell("VolumeWarning", remark);
+  }
+}
+
+function remarkOn(volume: string, path: string, kind: PathKind, found: PathKind | undefined): string {
+  const now =
+    found === undefined
+      ? "nothing is there now, and the runtime makes an empty directory of it"
+      : `${words[found]} is there now`;
+  return `hostPath ${path} of volume ${volume} should be ${words[kind]}: ${now}`;
+}
