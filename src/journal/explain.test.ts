@@ -398,30 +398,3 @@ test("of a container that runs again, why tells what its restart came from", () 
     ["ContainerExited", "LivenessProbeFailed"],
   );
 });
-
-test("what is doubtful about a manifest or a volume stays beside what happened, until it is over or the manifest changes", () => {
-  const input = (what: string, message: string): Partial<JournalInput> => ({ kind: "input", what, message, pod: web });
-  const entries = journal(
-    [0, input("PodAdded", "web.yaml asks for the pod")],
-    [1, input("ManifestWarning", "memory is small")],
-    [2, input("VolumeWarning", "the socket is gone")],
-    [3, input("ManifestWarning", "web.yaml.bak is ignored")],
-    [4, input("ManifestWarningOver", "web.yaml.bak is ignored")],
-    [5, { kind: "observation", what: "ContainerStarted", message: "container app runs", pod: web, container: "app" }],
-  );
-  const warnings = (of: readonly JournalEntry[]): string[] =>
-    why(of, web)?.warnings.map(({ message }) => message) ?? [];
-  assert.deepEqual(warnings(entries), ["memory is small", "the socket is gone"]);
-  const explanation = why(entries, web);
-  assert.ok(explanation);
-  assert.deepEqual(
-    explanation.subjects.map(({ last }) => last.what),
-    ["PodAdded", "ContainerStarted"],
-  );
-  assert.match(renderWhy(explanation, options), /warning .*memory is small/u);
-  const changed = journal(
-    [0, input("ManifestWarning", "memory is small")],
-    [1, input("PodChanged", "web.yaml changed")],
-  );
-  assert.deepEqual(warnings(changed), []);
-});

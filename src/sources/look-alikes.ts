@@ -106,9 +106,9 @@ const containerLists = new Set(["containers", "initContainers", "ephemeralContai
 export function podFieldHint(path: FieldPath, field: string): ReturnType<FieldHint> {
   const around = path.filter((part) => typeof part === "string").map(generalName);
   for (const context of [around.slice(-2).join("."), around.at(-1) ?? ""]) {
-    const name = own(names, context)?.[field];
+    const name = own(names, context, field);
     if (name !== undefined) return { told: `it is called ${quote(name)} here`, meant: name };
-    const place = own(places, context)?.[field];
+    const place = own(places, context, field);
     if (place !== undefined) return { told: `it goes below ${place}` };
   }
   const told = misplaced(around, field);
@@ -120,10 +120,10 @@ function generalName(part: string): string {
   return containerLists.has(part) ? "containers" : part;
 }
 
-function own(table: Readonly<Record<string, Renamed>>, context: string): Renamed | undefined {
+/** An inherited name such as "constructor" is no field. */
+function own(table: Readonly<Record<string, Renamed>>, context: string, field: string): string | undefined {
   const found = Object.hasOwn(table, context) ? table[context] : undefined;
-  // An inherited name such as "constructor" is no field.
-  return found && Object.assign(Object.create(null), found);
+  return found !== undefined && Object.hasOwn(found, field) ? found[field] : undefined;
 }
 
 /** What belongs to the pod stands in a container, or the other way round. */
@@ -133,8 +133,9 @@ function misplaced(around: readonly string[], field: string): string | undefined
   if (where === "" && (field === "labels" || field === "annotations")) return "it goes below metadata";
   if (where === "spec" && ofControllers.has(field)) return "controllers such as Deployments have it, pods don't";
   if (where === "spec" && Object.hasOwn(Container.shape, field)) return "it goes into each container";
-  if (where === "spec.containers" && Object.hasOwn(PodSpec.shape, field))
+  if (where === "spec.containers" && Object.hasOwn(PodSpec.shape, field)) {
     return "it goes below spec, not into a container";
+  }
   if (where === "spec.securityContext" && containersOwn.has(field)) {
     return "it goes into the securityContext of each container";
   }

@@ -33,7 +33,7 @@ export class HostPathRemarks {
   /** Looks at what the pod's containers are about to mount. Never rejects: a path that can't be looked at is no finding. */
   async look(pod: Pod): Promise<void> {
     for (const { name, hostPath } of pod.spec.volumes ?? []) {
-      if (hostPath === undefined || hostPath.type) continue;
+      if (hostPath === undefined || (hostPath.type ?? "") !== "") continue;
       const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);
       if (found !== "other") this.#judge(pod, name, hostPath.path, found);
     }

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JournalEntry, JournalInput } from "./entry.ts";
+import { why } from "./explain.ts";
+import { renderWhy } from "./render.ts";
+
+const web = { namespace: "default", name: "web", uid: "uid-2" };
+
+function journal(...inputs: readonly Partial<JournalInput>[]): JournalEntry[] {
+  return inputs.map((input, index) => {
+    return { kind: "observation", what: "Seen", message: "", pod: web, ...input, seq: index + 1, time: index };
+  });
+}
+
+test("what is doubtful about a manifest or a volume stays beside what happened, until it is over or the manifest changes", () => {
+  const input = (what: string, message: string): Partial<JournalInput> => ({ kind: "input", what, message });
+  const entries = journal(
+    input("PodAdded", "web.yaml asks for the pod"),
+    input("ManifestWarning", "memory is small"),
+    input("VolumeWarning", "the socket is gone"),
+    input("ManifestWarning", "web.yaml.bak is ignored"),
+    input("ManifestWarningOver", "web.yaml.bak is ignored"),
+    { what: "ContainerStarted", message: "container app runs", container: "app" },
+  );
+  const warnings = (of: readonly JournalEntry[]): string[] =>
+    why(of, web)?.warnings.map(({ message }) => message) ?? [];
+  assert.deepEqual(warnings(entries), ["memory is small", "the socket is gone"]);
+  const explanation = why(entries, web);
+  assert.ok(explanation);
+  assert.deepEqual(
+    explanation.subjects.map(({ last }) => last.what),
+    ["PodAdded", "ContainerStarted"],
+  );
+  assert.match(renderWhy(explanation, { now: 1000 }), /warning .*memory is small/u);
+  const changed = journal(input("ManifestWarning", "memory is small"), input("PodChanged", "web.yaml changed"));
+  assert.deepEqual(warnings(changed), []);
+});
