@@ -22,6 +22,7 @@ import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
 import type { Node, NodeSources } from "../engine/node.ts";
 import { checkReservedProcessors } from "../engine/reserved-processors.ts";
 import { subordinateIds } from "../engine/subordinate-ids.ts";
+import { tellPodCidr } from "../engine/pod-cidr.ts";
 import { waitForRuntime } from "../engine/wait-for-runtime.ts";
 import { systemHashing } from "../linux/hashing.ts";
 import { systemLocks } from "../linux/lock.ts";
@@ -129,6 +130,7 @@ async function operate(daemon: Daemon): Promise<void> {
     throw error;
   });
   if (runtime === undefined) return;
+  if (credentials === undefined) await tellPodCidr(asking, log, configuration.podCIDR ?? "");
   const machine = await machineInfo(ports, rootDirectory);
   const podIds = await subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods);
   const pullFrom = { credentialFiles: credentialFiles(rootDirectory), credentialPlugins: plugins };

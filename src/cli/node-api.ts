@@ -73,7 +73,7 @@ async function servePrivately(
   signal: AbortSignal,
 ): Promise<void> {
   const { ports, log } = parts;
-  const { host, port, minVersion, ciphers, streamingIdleMs } = settings;
+  const { host, port, minVersion, ciphers, curves, streamingIdleMs } = settings;
   if (parts.configuration.serverTLSBootstrap === true && parts.servingCertificates === undefined) {
     throw new PodwrightError(ExitCode.badInput, "serverTLSBootstrap asks an API server, and there is none", {
       remedy: "leave it out, and give tlsCertFile and tlsPrivateKeyFile or take the certificate that podwright makes",
@@ -97,7 +97,7 @@ async function servePrivately(
   using _watch = watchMaterial(parts, settings, () => void reload().catch((error: unknown) => complain(log, error)));
   await keepServing(ports, log, "the kubelet's API", signal, async () => {
     material = await tlsMaterial(parts, settings);
-    const options = { host, port, minVersion, ciphers, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
+    const options = { host, port, minVersion, ciphers, curves, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
     server = await serveHttps(handler, material, options);
     warnOfExpired(parts, settings, material);
     log.info("the kubelet's API is served", { address: server.address });

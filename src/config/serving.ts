@@ -1,5 +1,6 @@
 import { isIpAddress } from "../sources/formats.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { openSslCurves } from "./curves.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 import { milliseconds } from "./settings.ts";
 
@@ -12,6 +13,8 @@ export interface ServingSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL's names, joined by colons. */
   readonly ciphers: string;
+  /** The same of key exchanges; undefined: OpenSSL's own choice. */
+  readonly curves: string | undefined;
   /** Undefined: one is made. */
   readonly serving: { readonly certificateFile: string; readonly keyFile: string } | undefined;
   /** Undefined: client certificates count for nothing. */
@@ -63,6 +66,7 @@ export function servingSettings(
     readOnlyPort: configuration.readOnlyPort ?? 0,
     minVersion: minVersion(configuration.tlsMinVersion ?? ""),
     ciphers: openSslCiphers(configuration.tlsCipherSuites ?? []),
+    curves: openSslCurves(configuration.tlsCurvePreferences ?? []),
     serving: tlsCertFile === "" ? undefined : { certificateFile: tlsCertFile, keyFile: tlsPrivateKeyFile },
     clientAuthoritiesFile: clientAuthoritiesFile === "" ? undefined : clientAuthoritiesFile,
     anonymous: authentication.anonymous.enabled,

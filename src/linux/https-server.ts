@@ -30,6 +30,8 @@ export interface HttpsServerOptions extends ExchangeOptions, UpgradeOptions {
   readonly minVersion: SecureVersion;
   /** OpenSSL's names, joined by colons; undefined: Node.js's own choice. */
   readonly ciphers: string | undefined;
+  /** The same of key exchanges. */
+  readonly curves?: string | undefined;
   /** {@link defaultServingLimits} unless given. */
   readonly limits?: Partial<ServingLimits>;
 }
@@ -176,7 +178,7 @@ function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: 
 }
 
 function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, options: HttpsServerOptions) {
-  const { minVersion, ciphers } = options;
+  const { minVersion, ciphers, curves } = options;
   return {
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
@@ -184,6 +186,7 @@ function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, opt
     ca: clientAuthorities ?? [],
     minVersion,
     ...(ciphers !== undefined && { ciphers }),
+    ...(curves !== undefined && { ecdhCurve: curves }),
   };
 }
 
