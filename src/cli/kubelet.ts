@@ -120,7 +120,6 @@ async function operate(daemon: Daemon): Promise<void> {
   using _claim = await claim(ports, endpoint, log, daemon.told);
   const credentials = await ownCredentials(daemon, nodeName);
   await shareRoot(daemon, rootDirectory);
-  if (credentials === undefined) log.info("standalone mode, no API client");
   using runtimeConnection = connectCri(endpoint);
   using imageConnection = connectImages(configuration);
   const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
@@ -173,8 +172,11 @@ async function operate(daemon: Daemon): Promise<void> {
   });
 }
 
-function ownCredentials(daemon: Daemon, nodeName: string): ReturnType<typeof nodeCredentials> {
-  return nodeCredentials({ ...daemon, nodeName, renews: daemon.configuration.rotateCertificates ?? false });
+async function ownCredentials(daemon: Daemon, nodeName: string): ReturnType<typeof nodeCredentials> {
+  const renews = daemon.configuration.rotateCertificates ?? false;
+  const credentials = await nodeCredentials({ ...daemon, nodeName, renews });
+  if (credentials === undefined) daemon.log.info("standalone mode, no API client");
+  return credentials;
 }
 
 async function hostAddresses({ ports, log, flags, told }: Daemon, nodeName: string): Promise<HostAddresses> {

@@ -7,17 +7,16 @@ test("the runtime of a node that stands alone is told podCIDR, and one that can'
   const told: unknown[] = [];
   const warned: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warned.push(message) };
-  let problem: Error | undefined;
-  const updateRuntimeConfig = async (request: unknown): Promise<never> => {
+  const problems: Error[] = [];
+  const updateRuntimeConfig = async (request: unknown): Promise<void> => {
     told.push(request);
-    if (problem !== undefined) throw problem;
-    return {} as never;
+    for (const problem of problems) throw problem;
   };
   await tellPodCidr({ runtime: { updateRuntimeConfig } }, log, "");
   assert.deepEqual(told, [], "nobody said anything");
   await tellPodCidr({ runtime: { updateRuntimeConfig } }, log, "10.1.0.0/24");
   assert.deepEqual(told, [{ runtimeConfig: { networkConfig: { podCidr: "10.1.0.0/24" } } }]);
-  problem = new Error("unknown method");
+  problems.push(new Error("unknown method"));
   await tellPodCidr({ runtime: { updateRuntimeConfig } }, log, "10.1.0.0/24");
   assert.deepEqual(warned, ["the runtime can't be told which addresses pods have"]);
 });

@@ -130,10 +130,6 @@ function negativeGrace(seconds = 0): FieldError[] {
 
 function addressWarning(address: string, path: FieldPath): FieldError[] {
   if (!address.includes(":") || !isIpAddress(address)) return [];
-  const mapped = /^(?:0{0,4}:){1,5}:?ffff:(\d+\.\d+\.\d+\.\d+)$/iu.exec(address)?.[1];
-  if (mapped !== undefined) {
-    return [{ path, detail: `non-standard IP address ${quote(address)} is invalid: use ${quote(mapped)}` }];
-  }
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   if (canonical === address) return [];
   const detail = `IPv6 address ${quote(address)} should be in RFC 5952 canonical format (${quote(canonical)})`;

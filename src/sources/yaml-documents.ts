@@ -43,7 +43,15 @@ export function parseDocuments(
   file: string,
   options: DocumentOptions = {},
 ): { documents: TextDocument[]; errors: ManifestError[] } {
-  const reading: Reading = { file, text, options, budget: fullBudget(), place: places(text), documents: [], errors: [] };
+  const reading: Reading = {
+    file,
+    text,
+    options,
+    budget: fullBudget(),
+    place: places(text),
+    documents: [],
+    errors: [],
+  };
   const { documents, errors, budget } = reading;
   if (hasTooManyTokens(text)) {
     errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
