@@ -42,6 +42,7 @@ export async function preflightBesideRuntime(context: CheckContext): Promise<rea
   if (isAble && (await add("state directory", () => checkStateDirectory(context)))) {
     await add("disk space", () => checkDisk(context));
   }
+  await add("mount propagation", () => checkPropagation(context));
   return checks;
 }
 
