@@ -118,7 +118,8 @@ export function parseQuantity(text: string | number): Quantity {
   const { base, exponent, format } = interpretSuffix(written, suffix);
   const digits = BigInt(whole + fraction);
   // Upstream's slow path, which these take, wants a digit where its fast one reads a zero.
-  if (base === 2 && exponent > 40 && whole + fraction === "") throw new QuantityError(written, "it has no digits");
+  const isFine = base === 2 ? exponent <= 40 : exponent >= -9;
+  if (!isFine && whole + fraction === "") throw new QuantityError(written, "it has no digits");
   const scaled = base === 2 ? digits * 2n ** BigInt(exponent) * nanosPerUnit : digits;
   const shift = base === 2 ? -fraction.length : exponent + 9 - fraction.length;
   let nanos = shift >= 0 ? scaled * 10n ** BigInt(shift) : divideAwayFromZero(scaled, 10n ** BigInt(-shift));

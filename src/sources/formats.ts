@@ -19,6 +19,13 @@ export function dnsSubdomainProblem(text: string): string | undefined {
   return good ? undefined : `must consist of ${label}, or several of such joined by '.'`;
 }
 
+/** A search path of DNS: a subdomain whose parts may hold `_`, also one before them (KEP-4427). */
+export function dnsSearchProblem(text: string): string | undefined {
+  if (text.length > 253) return "must be no more than 253 characters";
+  const good = text.split(".").every((part) => /^_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/u.test(part));
+  return good ? undefined : "must consist of lower-case letters, digits, '-' and '_', or several of such joined by '.'";
+}
+
 /** `[prefix/]name`: keys of labels and annotations, names of resources. */
 export function qualifiedNameProblem(text: string): string | undefined {
   const parts = text.split("/");

@@ -61,7 +61,6 @@ const unsupported: readonly UnsupportedField[] = [
     because: "stops a pod when its manifest goes away, not at a time it holds",
     manifestsOnly: true,
   },
-  { path: "metadata.generateName", because: "takes names as they are; use metadata.name", manifestsOnly: true },
   ...["persistentVolumeClaim", "ephemeral", "csi", "nfs", "iscsi", "fc", "flexVolume"].map((type) => ({
     path: `spec.volumes.*.${type}`,
     because: "does not mount volumes that need a driver yet",

@@ -26,11 +26,16 @@ const maxAnnotationBytes = 256 * 1024;
 /** Checks the metadata of any object whose name is a DNS subdomain. */
 export function* validateMetadata(metadata: ObjectMeta): Iterable<FieldError> {
   const path = ["metadata"];
-  const { name, namespace, uid } = metadata;
-  if (name === undefined || name === "") yield required([...path, "name"]);
-  else {
+  const { name, generateName, namespace, uid } = metadata;
+  if (name === undefined || name === "") {
+    yield required([...path, "name"], generateName ? "only an API server makes a name of generateName" : "");
+  } else {
     const problem = dnsSubdomainProblem(name);
     if (problem !== undefined) yield invalid([...path, "name"], name, problem);
+  }
+  if (generateName) {
+    const problem = dnsSubdomainProblem(generateName.replace(/.-$/su, "a"));
+    if (problem !== undefined) yield invalid([...path, "generateName"], generateName, problem);
   }
   if (namespace !== undefined && namespace !== "") {
     const problem = dnsLabelProblem(namespace);

@@ -2,7 +2,13 @@ import type { ContainerPort } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import { normalizeSysctl, sysctlNamespace } from "../runtime/sysctls.ts";
 import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
-import { dnsLabelProblem, dnsSubdomainProblem, ipAddressProblem, qualifiedNameProblem } from "./formats.ts";
+import {
+  dnsLabelProblem,
+  dnsSearchProblem,
+  dnsSubdomainProblem,
+  ipAddressProblem,
+  qualifiedNameProblem,
+} from "./formats.ts";
 import type { FieldPath } from "./manifest-error.ts";
 import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
 import { validateAnnotations } from "./validate-annotations.ts";
@@ -145,12 +151,7 @@ function* validateDns(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
   if (searches.length > 32) yield tooLong([...here, "searches"], "32 search paths");
   if (searches.join(" ").length > 2048) yield tooLong([...here, "searches"], "2048 characters (including spaces)");
   for (const [index, search] of searches.entries()) {
-    // A lone "." and underscores are allowed (KEP-4427).
-    const plain = search
-      .replace(/\.$/u, "")
-      .replaceAll("_", "-")
-      .replaceAll(/^-|(?<=\.)-/gu, "a");
-    const problem = search === "." ? undefined : dnsSubdomainProblem(plain);
+    const problem = search === "." ? undefined : dnsSearchProblem(search.replace(/\.$/u, ""));
     if (problem !== undefined) yield invalid([...here, "searches", index], search, problem);
   }
   for (const [index, option] of (spec.dnsConfig?.options ?? []).entries()) {
