@@ -87,6 +87,12 @@ export const managerMutants: readonly Mutant[] = [
     to: "      const kill = killOf(container);",
   },
   {
+    name: "never-pending-again",
+    file: "src/status/generate.ts",
+    from: 'return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";',
+    to: 'const found = failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";\n  return found === "Pending" && previous?.phase === "Running" ? "Running" : found;',
+  },
+  {
     name: "end-is-not-final",
     file: "src/status/generate.ts",
     from: "if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;",

@@ -180,6 +180,14 @@ test("a pod that is being stopped is over when nothing of it runs, and not ready
     statusInputs(pod, { podStatus, failure, previous: before, podIsTerminal: true, mayRun: true }),
   );
   assert.deepEqual([ending.phase, ending.reason, ready(ending)], ["Running", undefined, "False"]);
+  const found = generateAPIPodStatus(statusInputs(pod, { podStatus, failure, podIsTerminal: true, mayRun: true }));
+  assert.equal(found.phase, "Running", "a life that has said nothing of it yet sees it run, too");
+  const begun = runtimeStatus(pod, []);
+  const waiting = generateAPIPodStatus(statusInputs(pod, { podStatus: begun, failure, mayRun: true }));
+  assert.equal(waiting.phase, "Pending", "nothing of it has run yet");
+  const ended = runtimeStatus(pod, [runtimeContainer("c", { state: "exited" })]);
+  const last = generateAPIPodStatus(statusInputs(pod, { podStatus: ended, podIsTerminal: true, mayRun: true }));
+  assert.equal(last.phase, "Running", "another container of it may still run");
   const over = generateAPIPodStatus(
     statusInputs(pod, { podStatus: runtimeStatus(pod, []), failure, previous: ending, podIsTerminal: true }),
   );

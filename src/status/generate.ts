@@ -25,7 +25,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const regular = containerStatuses(inputs, "regular", containers, previous?.containerStatuses);
   const ephemeral = containerStatuses(inputs, "ephemeral", ephemeralContainers, previous?.ephemeralContainerStatuses);
   const decided = nextPhase(inputs, [...init, ...regular]);
-  const phase = heldBack(inputs, decided);
+  const phase = heldBack(inputs, decided, [...init, ...regular]);
   const isTurned = isTurnedAway(inputs, decided);
   if (isTurned && isRejection(inputs.failure?.reason ?? previous?.reason ?? "")) return refusedStatus(inputs, phase);
   const conditions = podConditions({
@@ -97,9 +97,15 @@ function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): str
 
 /** An end is never left. A pod that runs is Pending again only while it is initialised anew. */
 function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): PodPhase {
-  const { pod, podStatus, previous, podIsTerminal, failure } = inputs;
+  const { previous, failure } = inputs;
   if (previous !== undefined && isTerminalPhase(previous.phase)) return previous.phase;
-  if (failure !== undefined) return "Failed";
+  return failure === undefined ? phaseOfContainers(inputs, statuses) : "Failed";
+}
+
+function phaseOfContainers(
+  { pod, podStatus, podIsTerminal }: StatusInputs,
+  statuses: readonly ContainerStatus[],
+): PodPhase {
   const initialized = hasRegularInSandbox(pod, podStatus);
   const counted = initialized ? statuses : ofThisBeginning(pod, podStatus, statuses);
   return getPhase(pod, { statuses: counted, podIsTerminal, initialized });
@@ -123,17 +129,24 @@ function ofThisBeginning(
 }
 
 /** Who waits for the end of a pod must not see it before its last container has stopped. */
-function heldBack({ previous, mayRun }: StatusInputs, phase: PodPhase): PodPhase {
-  const wasOver = previous !== undefined && isTerminalPhase(previous.phase);
-  return mayRun === true && isTerminalPhase(phase) && !wasOver ? (previous?.phase ?? "Pending") : phase;
+function heldBack(inputs: StatusInputs, phase: PodPhase, statuses: readonly ContainerStatus[]): PodPhase {
+  const { previous, mayRun } = inputs;
+  if (mayRun !== true || !isTerminalPhase(phase) || isTerminalPhase(previous?.phase)) return phase;
+  if (previous !== undefined) return previous.phase;
+  // A life that finds a pod which is to end has said nothing of it yet: its containers say what it was.
+  const found = phaseOfContainers(inputs, statuses);
+  if (!isTerminalPhase(found)) return found;
+  return hasRegularInNewest(inputs.pod, inputs.podStatus) ? "Running" : "Pending";
 }
 
-function hasRegularInSandbox(pod: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
+function hasRegularInSandbox(pod: Pod, podStatus: RuntimePodStatus): boolean {
+  return podStatus.sandboxes[0]?.ready === true && hasRegularInNewest(pod, podStatus);
+}
+
+function hasRegularInNewest(pod: Pod, { sandboxes, containers }: RuntimePodStatus): boolean {
   const [newest] = sandboxes;
   const regular = new Set(pod.spec.containers.map(({ name }) => name));
-  return (
-    newest?.ready === true && containers.some(({ name, sandboxId }) => sandboxId === newest.id && regular.has(name))
-  );
+  return containers.some(({ name, sandboxId }) => sandboxId === newest?.id && regular.has(name));
 }
 
 /** Reason and message explain the phase, so they stay with it. A pod that has begun has its name. */

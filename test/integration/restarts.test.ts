@@ -128,10 +128,11 @@ describe("restarts and stops", { concurrency: 2 }, () => {
     });
   });
 
-  test("a pod whose sandbox dies gets a new one, its containers with it, and its host port leads there", async () => {
+  test("a pod whose sandbox dies gets a new one, is initialised in it, and its host port leads there", async () => {
     await withPodwright(async (podwright) => {
       const script = "trap 'exit 0' TERM; echo here > /tmp/index.html; httpd -f -p 80 -h /tmp & wait $!";
-      const path = await podwright.manifest("web.yaml", podManifest("web", script, { hostPort: 18_433 }));
+      const options = { hostPort: 18_433, initScripts: ["true", "true"] };
+      const path = await podwright.manifest("web.yaml", podManifest("web", script, options));
       await podwright.succeed("run", "--detach", path);
       const answer = async (): Promise<string> => (await fetch("http://127.0.0.1:18433")).text();
       assert.equal(await answer(), "here\n");
@@ -146,6 +147,20 @@ describe("restarts and stops", { concurrency: 2 }, () => {
       assert.notEqual(pods[0]?.ips[0], before.ips[0]);
       assert.equal(await answer(), "here\n");
       assert.match(await podwright.succeed("timeline", "web"), /create the sandbox, attempt 1/);
+      const entries = await podwright.journal();
+      const phases = entries.filter(({ what }) => what === "PodPhaseChanged").map(({ message }) => message);
+      const [pending, running] = ["the pod is Pending", "the pod is Running"];
+      assert.deepEqual(
+        phases,
+        [pending, running, pending, running],
+        "not for a moment Running between init containers",
+      );
+      const starts = entries.filter(({ kind, what }) => kind === "action" && what === "StartContainer");
+      const order = ["init-0", "init-1", "app"];
+      assert.deepEqual(
+        starts.map(({ container }) => container),
+        [...order, ...order],
+      );
     });
   });
 

@@ -8,6 +8,8 @@ export interface PodOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Instead of the shell with its script. */
   readonly command?: readonly string[];
+  /** Of init containers `init-0`, `init-1` … */
+  readonly initScripts?: readonly string[];
 }
 
 /** A pod of one container `app` that runs the script in the demo image's shell. JSON, which is YAML as well. */
@@ -18,13 +20,13 @@ export function podManifest(name: string, script: string, options: PodOptions = 
 /** {@link podManifest} as an object. */
 export function podObject(name: string, script: string, options: PodOptions = {}): object {
   const ports = options.hostPort === undefined ? {} : { ports: [{ containerPort: 80, hostPort: options.hostPort }] };
-  const app = {
-    name: "app",
-    image: options.image ?? "podwright.local/demo:1",
-    imagePullPolicy: "IfNotPresent",
-    command: options.command ?? ["/bin/sh", "-c", script],
-    ...ports,
+  const container = (containerName: string, command: readonly string[]): object => {
+    const image = options.image ?? "podwright.local/demo:1";
+    return { name: containerName, image, imagePullPolicy: "IfNotPresent", command };
   };
+  const shell = (text: string): readonly string[] => ["/bin/sh", "-c", text];
+  const app = { ...container("app", options.command ?? shell(script)), ...ports };
+  const init = options.initScripts?.map((text, index) => container(`init-${index}`, shell(text)));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -32,6 +34,7 @@ export function podObject(name: string, script: string, options: PodOptions = {}
     spec: {
       restartPolicy: options.restartPolicy ?? "Always",
       terminationGracePeriodSeconds: options.grace ?? 5,
+      ...(init && { initContainers: init }),
       containers: [app],
     },
   };

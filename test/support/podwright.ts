@@ -137,7 +137,14 @@ export class Podwright {
   async journal(): Promise<readonly JournalEntry[]> {
     if ((await this.enginePid()) !== undefined) {
       const { engineSocket, stateDirectory } = this.layout;
-      return new EngineClient(unixTransport(engineSocket), stateDirectory).entries({});
+      try {
+        return await new EngineClient(unixTransport(engineSocket), stateDirectory).entries({});
+      } catch (error) {
+        // It may end just now, for want of pods.
+        await until("the engine to end", async () => (await this.enginePid()) === undefined).catch(() => {
+          throw error;
+        });
+      }
     }
     return this.#journalOnDisk();
   }

@@ -109,6 +109,15 @@ export class StatusRules implements Rule {
     }
   }
 
+  /** The phase is said before the containers. */
+  #judgeInit({ pod, container }: SimEntry): void {
+    const uid = pod?.uid ?? "";
+    const init = this.#scene.pods.get(uid)?.spec.initContainers ?? [];
+    const isPlain = init.some(({ name, restartPolicy }) => name === container && restartPolicy === undefined);
+    if (!isPlain || this.#phases.get(uid)?.to !== "Running") return;
+    this.#broken("a pod runs once it is initialised", `${uid} is Running, and its init container ${container} runs`);
+  }
+
   #hook(entry: SimEntry): void {
     const where = whereOf(entry);
     if (entry.kind === "action") this.#hooks.set(where, "runs");
@@ -132,6 +141,7 @@ export class StatusRules implements Rule {
     if (state === "running" && (truth === undefined || truth.startedAt === 0n)) {
       this.#broken("status is true", `${where} is said to run, and never did`);
     }
+    if (state === "running") this.#judgeInit(entry);
     if (state !== "terminated" || truth?.state !== "exited") return;
     const exitCode = dataText(entry, "exitCode");
     if (exitCode === String(truth.exitCode)) return;
