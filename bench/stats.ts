@@ -179,9 +179,12 @@ async function main(): Promise<void> {
     version: "0",
     platform: "",
     cgroupVersion: files.cgroups.version,
+    features: [],
+    credentialConfigHash: undefined,
   };
+  const imageRecords = async () => ({ intents: 0, pulled: 0 });
   const figures = nodeFigures(
-    { stats, metrics, node: { health: () => [] }, files, log: silentLog, ownPid: process.pid },
+    { stats, metrics, node: { health: () => [] }, files, log: silentLog, ownPid: process.pid, imageRecords },
     { fileSystems: ["/"], version: "", facts },
   );
   const text = async (path: string): Promise<string> => expose((await figures.families[path]?.()) ?? [], "text");

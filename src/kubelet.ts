@@ -365,12 +365,12 @@ function runtimeDependencies(
   config: KubeletConfig,
   own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
 ): RuntimeDependencies {
-  const { ports, journal, log } = deps;
+  const { ports, journal, log, observer } = deps;
   const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
   return {
-    ...{ ...own, clock, random, files, compression, mounts, journal, attempts: new StartAttempts() },
+    ...{ ...own, clock, random, files, compression, mounts, journal, observer, attempts: new StartAttempts() },
     ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
-    images: makeImageManager({ ...ports, log, journal, images: own.cri.images }, config),
+    images: makeImageManager({ ...ports, log, journal, observer, images: own.cri.images }, config),
     volumes: new VolumeManager({
       clock,
       random,

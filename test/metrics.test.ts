@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { certificateFamilies } from "../src/certificates/metrics.ts";
 import { measuredCgroups } from "../src/metrics/cgroup-metrics.ts";
 import type { Family } from "../src/metrics/family.ts";
+import { imageRecordFamilies } from "../src/metrics/image-metrics.ts";
 import { NodeMetrics } from "../src/metrics/node-metrics.ts";
 import { processFamilies } from "../src/metrics/process-metrics.ts";
 import { SliMetrics } from "../src/metrics/sli-metrics.ts";
@@ -47,12 +48,15 @@ function served(): Map<string, Map<string, Family>> {
     version: "0",
     platform: "linux/amd64",
     cgroupVersion: 2,
+    credentialConfigHash: undefined,
+    features: [{ name: "NodeSwap", stage: "", enabled: true }],
   } as const;
   const logs: Family = {
     name: "kubelet_container_log_filesystem_used_bytes",
     ...{ help: "", type: "gauge", stability: "ALPHA", labels: ["uid", "namespace", "pod", "container"], samples: [] },
   };
   const own = processFamilies([], undefined);
+  const records = imageRecordFamilies({ intents: 0, pulled: 0 });
   const certificate = { ttlSeconds: 1, renewErrors: 0, ages: [] };
   const sample = { timeMs: 0, pids: [] };
   const machine = { sample, bootedMs: 0, swapTotalBytes: 0, swapFreeBytes: 0, network: undefined };
@@ -66,7 +70,10 @@ function served(): Map<string, Map<string, Family>> {
   const counts = { cores: 1, physicalCores: 1, sockets: 1, memoryBytes: 1, swapBytes: 0 };
   const view = { timeMs: 0, cgroups: [], fileSystems: [], machine: { ...facility, ...counts }, version: "" };
   const paths: Readonly<Record<string, readonly Family[]>> = {
-    "/metrics": [...metrics.families(facts), logs, ...own, ...certificateFamilies(certificate, certificate)],
+    "/metrics": [
+      ...[...metrics.families(facts), ...records, logs, ...own],
+      ...certificateFamilies(certificate, certificate),
+    ],
     "/metrics/resource": resourceFamilies(node),
     "/metrics/cadvisor": cadvisorFamilies(view),
     "/metrics/probes": [...metrics.probeFamilies(), ...own],

@@ -3,6 +3,7 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { decodeCredentialProviders } from "../config/credential-providers.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { CredentialPlugins } from "../images/make-image-manager.ts";
+import { systemHashing } from "../linux/hashing.ts";
 import type { Files } from "../ports/files.ts";
 
 const maxConfigBytes = 10 * 1024 * 1024;
@@ -26,7 +27,8 @@ export async function credentialPlugins(
   if ((await files.stat(directory))?.type !== "directory") {
     throw new PodwrightError(ExitCode.badInput, `plugin binary directory ${directory} did not exist`);
   }
-  const providers = decodeCredentialProviders(await configFiles(files, resolve(process.cwd(), config)));
+  const read = await configFiles(files, resolve(process.cwd(), config));
+  const providers = decodeCredentialProviders(read);
   for (const { name } of providers) {
     const path = `${directory}/${name}`;
     const info = await files.stat(await files.realPath(path).catch(() => path));
@@ -36,7 +38,17 @@ export async function credentialPlugins(
       });
     }
   }
-  return { providers, directory };
+  return { providers, directory, configHash: hashOf(read.map(({ bytes }) => bytes)) };
+}
+
+/** As upstream's metric has it, to compare nodes by: of each file its length, as 8 bytes, and what it holds. */
+function hashOf(contents: readonly Uint8Array[]): string {
+  const parts = contents.flatMap((bytes) => {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(bytes.length));
+    return [length, bytes];
+  });
+  return `sha256:${systemHashing.sha256(Buffer.concat(parts))}`;
 }
 
 /** One file, or the files of a directory in the order of their names. */

@@ -7,7 +7,7 @@ import type { ClusterSetup } from "../engine/cluster.ts";
 import type { MachineInfo } from "../engine/machine.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";
-import { readNodeFacts } from "../node/node-facts.ts";
+import { readBootTime, readNodeFacts } from "../node/node-facts.ts";
 import { NodeMemory } from "../node/node-memory.ts";
 import type { NodeRegistration } from "../node/node-registration.ts";
 import type { Logger } from "../ports/log.ts";
@@ -44,6 +44,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
   const memory = new NodeMemory(ports.files, parts.log, parts.rootDirectory);
   const { host } = new URL(parts.credentials.access.server);
   const { client: requests } = parts.metrics;
+  parts.metrics.nodeStart.booted(await readBootTime(ports.files));
   const client = new ApiClient(
     { transport: requests.measured(transport, host), clock: ports.clock, waited: requests.waited(host) },
     {

@@ -107,6 +107,8 @@ export async function runKubelet(terminal: Terminal, arguments_: readonly string
 
 async function operate(daemon: Daemon): Promise<void> {
   const { ports, log, configuration, flags } = daemon;
+  // How long the node takes to start is counted from here.
+  const metrics = new NodeMetrics(ports.clock);
   const settings = kubeletSettings(configuration, flags.experimentalAllocatableIgnoreEviction);
   const endpoint = socketEndpoint("containerRuntimeEndpoint", configuration.containerRuntimeEndpoint);
   const nodeName = nodeNameOf(flags.hostnameOverride, hostname());
@@ -138,7 +140,6 @@ async function operate(daemon: Daemon): Promise<void> {
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
-  const metrics = new NodeMetrics(ports.clock);
   const parts = { ...daemon, settings, nodeName, addresses, machine, runtime, metrics, rootDirectory };
   using cluster = credentials && (await openCluster({ ...parts, credentials }));
   const where = { nodeName, addresses, rootDirectory, ...apiFiles(flags) };

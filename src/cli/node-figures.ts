@@ -1,13 +1,16 @@
 import { version } from "../base/version.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
+import { featureStates } from "../config/feature-gates.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import { milliseconds } from "../config/settings.ts";
 import { nodeFigures } from "../engine/node-figures.ts";
 import { nodeGauges } from "../engine/node-gauges.ts";
 import { NodeStats, type StatsSettings } from "../engine/node-stats.ts";
 import type { Node } from "../engine/node.ts";
+import { countImageRecords } from "../images/image-records.ts";
 import type { KubeletConfig } from "../kubelet.ts";
 import { openStatsFiles } from "../linux/stats-files.ts";
+import type { ImageRecordCounts } from "../metrics/image-metrics.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -46,9 +49,12 @@ export async function openFigures(parts: FiguresParts, node: Node, signal: Abort
     version: reportedVersion(parts.flags.version, version),
     platform: `linux/${architecture}`,
     cgroupVersion: ports.cgroups.version,
+    credentialConfigHash: config.images.credentialPlugins?.configHash,
+    features: featureStates(parts.configuration.featureGates),
   };
+  const imageRecords = async (): Promise<ImageRecordCounts> => await countImageRecords(ports.files, directory);
   return nodeFigures(
-    { stats, metrics, node, files, log, ownPid: ports.processes.ownPid },
+    { stats, metrics, node, files, log, ownPid: ports.processes.ownPid, imageRecords },
     { fileSystems: [config.node.rootDirectory], version: `podwright ${version}`, facts },
   );
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { featureGates, knownFeatureGates } from "./feature-gates.ts";
+import { vectorText } from "../../test/support/vectors.ts";
+import { featureGates, featureStates, knownFeatureGates } from "./feature-gates.ts";
 import { removedGates } from "./removed-gates.ts";
 
 const errorsOf = (settings: Readonly<Record<string, boolean>>): string[] =>
@@ -12,6 +13,20 @@ test("every gate of the 1.36 kubelet is known", () => {
   assert.deepEqual(known.get("EventedPLEG"), { stage: "alpha", enabled: false, locked: false });
   assert.deepEqual(known.get("NodeSwap"), { stage: "ga", enabled: true, locked: true });
   assert.deepEqual(known.get("GitRepoVolumeDriver"), { stage: "deprecated", enabled: false, locked: true });
+});
+
+test("gates have the stages and defaults of upstream, and what is set changes what is told of them", () => {
+  // Recorded from Kubernetes 1.36.2's own registry of gates, as kubernetes_feature_enabled is made from it.
+  const recorded = vectorText("feature-gates.tsv").trimEnd().split("\n");
+  assert.deepEqual(
+    featureStates().map(({ name, stage, enabled }) => `${name}\t${stage}\t${enabled}`),
+    recorded,
+  );
+  const changed = featureStates({ AllBeta: false, ContextualLogging: true, NodeSwap: true });
+  const stateOf = (wanted: string): boolean | undefined => changed.find(({ name }) => name === wanted)?.enabled;
+  assert.deepEqual(["AllBeta", "ComponentStatusz", "ContextualLogging", "NodeSwap"].map(stateOf), [
+    ...[false, false, true, true],
+  ]);
 });
 
 test("an unknown gate and a change of a locked one are errors in upstream's words", () => {

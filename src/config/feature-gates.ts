@@ -280,6 +280,27 @@ function settingWarning(settings: Settings, name: string, value: boolean): strin
   return [looked.length === 0 ? without : `${without} beyond ${looked.join(", ")}`];
 }
 
+/** A gate as it is set. */
+export interface FeatureState {
+  readonly name: string;
+  /** As upstream's metrics spell it: nothing for what is generally available. */
+  readonly stage: "ALPHA" | "BETA" | "" | "DEPRECATED";
+  readonly enabled: boolean;
+}
+
+const stageWords = { alpha: "ALPHA", beta: "BETA", ga: "", deprecated: "DEPRECATED" } as const;
+
+/** Every gate with those settings, by name; AllAlpha and AllBeta among them. Pure. */
+export function featureStates(settings: Settings = {}): FeatureState[] {
+  const whole = Object.entries(wholeStages).map(([name, stage]) => {
+    return { name, stage: stageWords[stage], enabled: settings[name] ?? false };
+  });
+  const single = [...gates].map(([name, { stage }]) => {
+    return { name, stage: stageWords[stage], enabled: isEnabled(settings, name) };
+  });
+  return [...whole, ...single].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
 /** Every known gate, for documentation and tests. */
 export function knownFeatureGates(): ReadonlyMap<string, Gate> {
   return gates;

@@ -157,7 +157,7 @@ function evictionReserve(statements: ThresholdStatements): EvictionReserve {
 function imageVerification(configuration: KubeletConfiguration): VerificationPolicy {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist = [] } = configuration;
   return {
-    policy: (policy || "NeverVerify") as VerificationPolicy["policy"],
+    policy: (policy || "Off") as VerificationPolicy["policy"],
     allowlist: preloadedImagesVerificationAllowlist,
   };
 }

@@ -1,5 +1,6 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Family } from "../metrics/family.ts";
+import { type ImageRecordCounts, imageRecordFamilies } from "../metrics/image-metrics.ts";
 import type { NodeFacts, NodeMetrics } from "../metrics/node-metrics.ts";
 import { processFamilies, processPaths } from "../metrics/process-metrics.ts";
 import { SliMetrics } from "../metrics/sli-metrics.ts";
@@ -19,6 +20,8 @@ export interface NodeFiguresDependencies {
   readonly files: StatsFiles;
   readonly log: Logger;
   readonly ownPid: number;
+  /** Counts what is kept of how images came to the node. */
+  readonly imageRecords: () => Promise<ImageRecordCounts>;
 }
 
 export interface NodeFiguresSettings extends CadvisorSettings {
@@ -50,7 +53,9 @@ export function nodeFigures(deps: NodeFiguresDependencies, settings: NodeFigures
   };
   const everything = async (): Promise<Family[]> => {
     const logs = await attempt("logs", () => stats.logFamily());
-    const all = [...metrics.families(settings.facts), ...(logs === undefined ? [] : [logs]), ...(await own())];
+    const records = imageRecordFamilies(await attempt("records of images", deps.imageRecords));
+    const known = [...metrics.families(settings.facts), ...records, ...(logs === undefined ? [] : [logs])];
+    const all = [...known, ...(await own())];
     return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   };
   const slis = new SliMetrics(() => [{ name: "ping", ok: true }, { name: "log", ok: true }, ...node.health()]);

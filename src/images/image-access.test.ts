@@ -5,6 +5,7 @@ import { silentLog } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { simHashing } from "../sim/hashing.ts";
 import { ImageAccess } from "./image-access.ts";
+import { countImageRecords } from "./image-records.ts";
 import type { SecretCredential, VerificationPolicy } from "./pull-record.ts";
 
 const clock = new ManualClock();
@@ -31,9 +32,15 @@ async function disk(): Promise<MemoryFiles> {
 test("with which credentials an image was pulled is known after a restart", async () => {
   const files = await disk();
   const access = open(files);
+  const counts = async (): Promise<unknown> => await countImageRecords(files, "/kubelet");
+  assert.deepEqual(await counts(), { intents: 0, pulled: 0 });
   await access.pulling(image);
+  assert.deepEqual(await counts(), { intents: 1, pulled: 0 });
   assert.equal(await access.pulled({ image, imageRef: present.id, with: own }), true);
   await access.settled(image, "told");
+  await files.writeAtomic("/kubelet/image_manager/pulled/notes.txt", new Uint8Array(), 0o600);
+  assert.deepEqual(await counts(), { intents: 0, pulled: 1 });
+  await files.remove("/kubelet/image_manager/pulled/notes.txt");
   for (const later of [access, open(files)]) {
     assert.equal(await later.isProven(image, present, shown(own)), true);
     assert.equal(await later.isProven(image, present, shown(other)), false);
@@ -82,4 +89,15 @@ test("a record that can't be read means asking the registry", async () => {
   assert.equal(await access.isProven(image, present, shown()), false);
   await access.pulled({ image, imageRef: present.id, with: "node" });
   assert.equal(await open(files).isProven(image, present, shown()), true);
+});
+
+test("while the feature gate is off nobody asks, and nothing is told of it", async () => {
+  const told: string[] = [];
+  const observer = { accessJudged: (judgement: string) => told.push(judgement) };
+  const deps = { clock, files: await disk(), hashing: simHashing, log: silentLog, observer };
+  for (const policy of ["Off", "NeverVerify", "AlwaysVerify"] as const) {
+    const access = new ImageAccess(deps, { policy, allowlist: [] }, "/kubelet");
+    assert.equal(await access.isProven(image, present, shown()), policy !== "AlwaysVerify");
+  }
+  assert.deepEqual(told, ["credentialPolicyAllowed", "mustAuthenticate"]);
 });

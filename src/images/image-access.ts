@@ -1,9 +1,11 @@
 import { errorMessage } from "../base/errors.ts";
 import { formatTime } from "../base/time.ts";
+import type { AccessJudgement, Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Logger } from "../ports/log.ts";
+import { imageRecordDirectory, isImageRecord } from "./image-records.ts";
 import {
   decodePulledRecord,
   decodePullIntent,
@@ -23,6 +25,7 @@ export interface ImageAccessDependencies {
   readonly files: Files;
   readonly hashing: Hashing;
   readonly log: Logger;
+  readonly observer?: Pick<Observer, "accessJudged"> | undefined;
 }
 
 /** An image that is on the node, by all its names. */
@@ -53,7 +56,7 @@ export class ImageAccess {
   constructor(deps: ImageAccessDependencies, policy: VerificationPolicy, rootDirectory: string) {
     this.#deps = deps;
     this.#policy = policy;
-    this.#directory = `${rootDirectory}/image_manager`;
+    this.#directory = `${rootDirectory}/${imageRecordDirectory}`;
   }
 
   /**
@@ -66,17 +69,33 @@ export class ImageAccess {
     present: PresentImage,
     credentials: () => Promise<readonly PodCredential[]>,
   ): Promise<boolean> {
-    if (this.#policy.policy === "NeverVerify") return true;
+    if (this.#policy.policy === "Off") return true;
+    let judgement: AccessJudgement = "error";
+    try {
+      judgement = await this.#judge(image, present, credentials);
+    } finally {
+      this.#deps.observer?.accessJudged(judgement);
+    }
+    return judgement === "credentialPolicyAllowed" || judgement === "credentialRecordFound";
+  }
+
+  async #judge(
+    image: string,
+    present: PresentImage,
+    credentials: () => Promise<readonly PodCredential[]>,
+  ): Promise<AccessJudgement> {
+    if (this.#policy.policy === "NeverVerify") return "credentialPolicyAllowed";
     const record = await this.#record(present.id);
     const names = [image, ...present.repoTags, ...present.repoDigests];
     const intents = record === null ? await this.#loadIntents() : undefined;
     const byKubelet = record !== null || names.some((name) => intents?.has(name));
-    if (record !== "bad" && !mustVerify(this.#policy, image, byKubelet)) return true;
-    if (record === "bad" || record === null) return false;
+    if (record === "bad") return "error";
+    if (!mustVerify(this.#policy, image, byKubelet)) return "credentialPolicyAllowed";
+    if (record === null) return "mustAuthenticate";
     const proof = provenAccess(record, image, []) ?? provenAccess(record, image, await credentials());
-    if (proof === undefined) return false;
+    if (proof === undefined) return "mustAuthenticate";
     if (proof !== "node") await this.#remember({ image, imageRef: present.id, with: proof, looked: true });
-    return true;
+    return "credentialRecordFound";
   }
 
   /**
@@ -183,7 +202,7 @@ export class ImageAccess {
     const intents = new Map<string, number>();
     const entries = await files.list(directory).catch(() => []);
     for (const { name } of entries) {
-      if (!/^sha256-[0-9a-f]{64}$/u.test(name)) continue;
+      if (!isImageRecord(name)) continue;
       const path = `${directory}/${name}`;
       try {
         intents.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);

@@ -2,6 +2,7 @@ import { BackOff } from "../base/back-off.ts";
 import { DeadlineError } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause, JournalInput, PodRef, Recorder } from "../journal/entry.ts";
+import type { AskedImage, Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
@@ -51,6 +52,7 @@ export interface ImageManagerDependencies {
   readonly hashing: Hashing;
   readonly credentials: Pick<PullCredentials, "for">;
   readonly access: Pick<ImageAccess, "isProven" | "pulling" | "pulled" | "settled">;
+  readonly observer?: Pick<Observer, "imageAsked" | "accessJudged"> | undefined;
 }
 
 /** One container's need of an image. */
@@ -120,6 +122,15 @@ export class ImageManager {
    */
   async ensureImageExists(request: EnsureImageRequest, signal: AbortSignal): Promise<EnsuredImage> {
     signal.throwIfAborted();
+    const asked: AskedImage = {};
+    try {
+      return await this.#ensure(request, asked, signal);
+    } finally {
+      this.#deps.observer?.imageAsked(request.pullPolicy, asked);
+    }
+  }
+
+  async #ensure(request: EnsureImageRequest, asked: AskedImage, signal: AbortSignal): Promise<EnsuredImage> {
     const spec: ImageSpec = { image: this.#taggedName(request), annotations: { ...request.annotations } };
     let found: Promise<readonly TrackedCredential[]> | undefined;
     const credentials = (): Promise<readonly TrackedCredential[]> =>
@@ -127,9 +138,13 @@ export class ImageManager {
         ...{ pod: request.pod, cause: request.cause, account: request.account, signal },
       }));
     const task: Task = { request, spec, backOffKey: `${request.pod.uid}_${request.image}`, credentials };
-    const present = looksFirst(request.pullPolicy) ? await this.#look(task, signal) : undefined;
+    const looks = looksFirst(request.pullPolicy);
+    const present = looks ? await this.#look(task, signal) : undefined;
+    if (looks) asked.present = present !== undefined;
     const usable = present !== undefined && (await this.#isProven(task, present));
     signal.throwIfAborted();
+    // One that is not here and must not be pulled is refused before anybody asks whether a pull is needed.
+    if (present !== undefined || request.pullPolicy !== "Never") asked.pulls = !usable;
     switch (decidePull(request.pullPolicy, usable)) {
       case "use":
         this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image));

@@ -23,6 +23,8 @@ export interface ImageConfig extends ImageManagerLimits {
 export interface CredentialPlugins {
   readonly providers: readonly CredentialProvider[];
   readonly directory: string;
+  /** Of the files that name them: `sha256:…`. */
+  readonly configHash: string;
 }
 
 export interface ImageDependencies extends Omit<ImageManagerDependencies, "credentials" | "access"> {

@@ -42,7 +42,13 @@ export type PulledWith = PodCredential | "node";
 
 /** imagePullCredentialsVerificationPolicy and what belongs to it. */
 export interface VerificationPolicy {
-  readonly policy: "NeverVerify" | "NeverVerifyPreloadedImages" | "NeverVerifyAllowlistedImages" | "AlwaysVerify";
+  /** Off: the feature gate is off, and nobody asks. */
+  readonly policy:
+    | "Off"
+    | "NeverVerify"
+    | "NeverVerifyPreloadedImages"
+    | "NeverVerifyAllowlistedImages"
+    | "AlwaysVerify";
   /** preloadedImagesVerificationAllowlist: names without tag, or their beginnings with `/*` behind. */
   readonly allowlist: readonly string[];
 }
@@ -76,6 +82,7 @@ const maxSecretsByLooking = 100;
  */
 export function mustVerify({ policy, allowlist }: VerificationPolicy, image: string, byKubelet: boolean): boolean {
   switch (policy) {
+    case "Off":
     case "NeverVerify":
       return false;
     case "NeverVerifyPreloadedImages":

@@ -1,4 +1,3 @@
-import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import { isRejection } from "../pods/admission.ts";
@@ -162,21 +161,16 @@ export class EntryMetrics {
   }
 
   #action(entry: JournalInput): void {
-    const { what, pod, container, message } = entry;
+    const { what, pod, message } = entry;
     if (hooks.has(what) && sleeps.test(message)) this.#sleeping.add(hookKey(entry));
     if (what === "RunPodSandbox") {
       this.#pods.startedPods.add([]);
       if (this.#deps.pod(pod?.uid ?? "")?.spec.hostUsers === false) this.#pods.startedUserPods.add([]);
     }
-    // With Always nobody looks whether it is there.
-    if (what !== "PullImage") return;
-    const policy = this.#policy(pod?.uid, container);
-    this.#containers.ensured.add([policy, policy === "always" ? "unknown" : "false", "true"]);
   }
 
   #decision(entry: JournalInput): void {
     const { what, pod, container, cause, data = {} } = entry;
-    if (what === "ImagePresent") this.#containers.ensured.add([this.#policy(pod?.uid, container), "true", "false"]);
     const code = container === undefined ? undefined : startFailures[what];
     if (code !== undefined) this.#startFailed(this.#containerType(entry), code);
     if (what === "PodTerminating" && cause?.code === "OrphanedPod") this.#pods.orphans.add([]);
@@ -209,16 +203,6 @@ export class EntryMetrics {
     if (has(spec?.initContainers)) return "init_container";
     return has(spec?.ephemeralContainers) ? "ephemeral_container" : "container";
   }
-
-  #policy(uid: string | undefined, name: string | undefined): string {
-    const spec = this.#deps.pod(uid ?? "")?.spec;
-    const all: readonly Pick<Container, "name" | "imagePullPolicy">[] = [
-      ...(spec?.containers ?? []),
-      ...(spec?.initContainers ?? []),
-      ...(spec?.ephemeralContainers ?? []),
-    ];
-    return (all.find((each) => each.name === name)?.imagePullPolicy ?? "").toLowerCase();
-  }
 }
 
 /** The number of resources that a cluster has names for, and of reasons to come, must not grow into a metric's. */
@@ -242,11 +226,6 @@ function containerInstruments(registry: Registry) {
       "container_type",
       "exit_code",
       "reason",
-    ]),
-    ensured: registry.counter("kubelet_image_manager_ensure_image_requests_total", "Images that a start asked for", [
-      "pull_policy",
-      "present_locally",
-      "pull_required",
     ]),
     pullSeconds: registry.histogram(
       "kubelet_image_pull_duration_seconds",

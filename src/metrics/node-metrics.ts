@@ -4,6 +4,7 @@ import { ClientMetrics } from "./client-metrics.ts";
 import { EntryMetrics } from "./entry-metrics.ts";
 import type { Family } from "./family.ts";
 import { HttpMetrics } from "./http-metrics.ts";
+import { NodeStartMetrics } from "./node-start-metrics.ts";
 import { podGauges, type PodCounts } from "./pod-gauges.ts";
 import { PodsApiMetrics } from "./pods-api-metrics.ts";
 import { Registry } from "./registry.ts";
@@ -18,6 +19,10 @@ export interface NodeFacts {
   readonly version: string;
   readonly platform: string;
   readonly cgroupVersion: 1 | 2;
+  /** `sha256:…` of the files that name plugins for credentials; undefined: there are none. */
+  readonly credentialConfigHash: string | undefined;
+  /** Feature gates as they are set, each with its stage in upstream's words. */
+  readonly features: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
 }
 
 /** What metrics look at when they are asked for. */
@@ -34,6 +39,7 @@ export class NodeMetrics {
   readonly http: HttpMetrics;
   readonly client: ClientMetrics;
   readonly podsApi: PodsApiMetrics;
+  readonly nodeStart: NodeStartMetrics;
   readonly #entries: EntryMetrics;
   readonly #resizes: ResizeMetrics;
   readonly #volumeSeconds;
@@ -44,6 +50,7 @@ export class NodeMetrics {
     this.http = new HttpMetrics(this.registry, clock);
     this.client = new ClientMetrics(this.registry, clock);
     this.podsApi = new PodsApiMetrics(this.registry);
+    this.nodeStart = new NodeStartMetrics(this.registry, clock);
     this.#entries = new EntryMetrics(this.registry, {
       pod: (uid) => this.#sources.pod(uid),
       now: () => clock.now(),
@@ -65,6 +72,7 @@ export class NodeMetrics {
   recorded(entry: JournalInput): void {
     this.#entries.recorded(entry);
     this.#resizes.recorded(entry);
+    this.nodeStart.recorded(entry);
   }
 
   podAdded(pod: Pod): void {
@@ -93,7 +101,7 @@ export class NodeMetrics {
 }
 
 function factFamilies(facts: NodeFacts): Family[] {
-  const { nodeName, version, platform, cgroupVersion } = facts;
+  const { nodeName, version, platform, cgroupVersion, credentialConfigHash } = facts;
   const [, major = "", minor = ""] = /^v(\d+)\.(\d+)/u.exec(version) ?? [];
   const info = (name: string, help: string, labels: Readonly<Record<string, string>>, stable = false): Family => {
     const stability = stable ? "BETA" : "ALPHA";
@@ -122,6 +130,22 @@ function factFamilies(facts: NodeFacts): Family[] {
       stability: "ALPHA",
       labels: [],
       samples: [{ labels: [], value: cgroupVersion }],
+    },
+    {
+      name: "kubelet_credential_provider_config_info",
+      help: "Information about the last applied credential provider configuration with hash as label",
+      type: "gauge",
+      stability: "ALPHA",
+      labels: ["hash"],
+      samples: credentialConfigHash === undefined ? [] : [{ labels: [credentialConfigHash], value: 1 }],
+    },
+    {
+      name: "kubernetes_feature_enabled",
+      help: "This metric records the data about the stage and enablement of a k8s feature.",
+      type: "gauge",
+      stability: "BETA",
+      labels: ["name", "stage"],
+      samples: facts.features.map(({ name, stage, enabled }) => ({ labels: [name, stage], value: enabled ? 1 : 0 })),
     },
   ];
 }

@@ -1,8 +1,11 @@
-import { parseBootTime, parseNetDev, parseOpenFilesLimit, parseProcessStat } from "../stats/kernel-text.ts";
+import { parseBootTime, parseLimit, parseNetDev, parseOpenFilesLimit, parseProcessStat } from "../stats/kernel-text.ts";
 import type { Family } from "./family.ts";
 
 /** What is read of podwright's own process. */
 export const processPaths = ["/proc/self/stat", "/proc/stat", "/proc/self/limits", "/proc/self/net/dev"] as const;
+
+/** What every client library of Prometheus shows where there is no limit: the greatest number of 64 bits. */
+const unlimitedBytes = 2 ** 64;
 
 /** `process_*`, as every program of Prometheus' client libraries shows. @param texts of {@link processPaths} */
 export function processFamilies(texts: readonly (string | undefined)[], openFiles: number | undefined): Family[] {
@@ -12,12 +15,19 @@ export function processFamilies(texts: readonly (string | undefined)[], openFile
   const network = parseNetDev(netDev);
   const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
   const limit = parseOpenFilesLimit(limits);
+  const addressSpace = parseLimit(limits, "address space");
   const started = usage && bootedMs !== undefined ? (bootedMs + usage.startedMs) / 1000 : undefined;
   const cpuSeconds = usage === undefined ? undefined : usage.cpuNanoseconds / 1e9;
   return [
     family("counter", "process_cpu_seconds_total", "CPU time used, in seconds", cpuSeconds),
     family("gauge", "process_resident_memory_bytes", "Resident memory", usage?.residentBytes),
     family("gauge", "process_virtual_memory_bytes", "Virtual memory", usage?.virtualBytes),
+    family(
+      "gauge",
+      "process_virtual_memory_max_bytes",
+      "Maximum amount of virtual memory available in bytes.",
+      addressSpace === -1 ? unlimitedBytes : addressSpace,
+    ),
     family("gauge", "process_open_fds", "Open file descriptors", openFiles),
     family(
       "gauge",

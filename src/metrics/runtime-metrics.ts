@@ -1,6 +1,7 @@
-import type { Observer, ProbeName, StepState } from "../journal/observer.ts";
+import type { AccessJudgement, AskedImage, Observer, ProbeName, StepState } from "../journal/observer.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { defaultBounds, runtimeBounds } from "./buckets.ts";
+import { ImageMetrics } from "./image-metrics.ts";
 import type { Registry } from "./registry.ts";
 
 /** Upstream's names of CRI's methods where they are not theirs in snake case. */
@@ -35,7 +36,7 @@ const steps: Readonly<Record<StepState, string>> = {
 const probeTypes = { liveness: "Liveness", readiness: "Readiness", startup: "Startup" } as const;
 const probeResults = { success: "successful", warning: "successful", failure: "failed", error: "unknown" } as const;
 
-/** What managers tell besides the journal: calls, listings, probes, steps. */
+/** What managers tell besides the journal: calls, listings, probes, steps, images, what is cleaned up. */
 export class RuntimeMetrics implements Observer {
   readonly #clock: { now(): number; monotonic(): number };
   readonly #calls;
@@ -49,6 +50,8 @@ export class RuntimeMetrics implements Observer {
   readonly #workerStart;
   readonly #probes;
   readonly #probeSeconds;
+  readonly #images: ImageMetrics;
+  readonly #upkeep;
   #lastRelistMs: number | undefined;
   /** Pods whose worker has not done its first step, with when they were added. */
   readonly #added = new Map<string, number>();
@@ -56,6 +59,8 @@ export class RuntimeMetrics implements Observer {
   /** @param probes where probes are shown: an endpoint of its own */
   constructor(registry: Registry, probes: Registry, clock: { now(): number; monotonic(): number }) {
     this.#clock = clock;
+    this.#images = new ImageMetrics(registry);
+    this.#upkeep = upkeepInstruments(registry);
     const operation = ["operation_type"] as const;
     this.#calls = registry.counter("kubelet_runtime_operations_total", "Calls of the runtime", operation);
     this.#callErrors = registry.counter(
@@ -166,8 +171,45 @@ export class RuntimeMetrics implements Observer {
     this.#workerStart.observe([], Math.max(0, this.#clock.monotonic() - durationMs - addedMs) / 1000);
   }
 
+  podReturned(isStatic: boolean): void {
+    this.#upkeep.restarted.add([isStatic ? "true" : ""]);
+  }
+
+  leftoversSwept(found: number, failed: number): void {
+    this.#upkeep.swept.set([], found);
+    this.#upkeep.sweptErrors.set([], failed);
+  }
+
+  imageAsked(policy: string, asked: AskedImage): void {
+    this.#images.imageAsked(policy, asked);
+  }
+
+  accessJudged(judgement: AccessJudgement): void {
+    this.#images.accessJudged(judgement);
+  }
+
   /** The node was given a pod. */
   podAdded(uid: string): void {
     this.#added.set(uid, this.#clock.monotonic());
   }
+}
+
+function upkeepInstruments(registry: Registry) {
+  return {
+    restarted: registry.counter(
+      "kubelet_restarted_pods_total",
+      "Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)",
+      ["static"],
+    ),
+    swept: registry.gauge(
+      "kubelet_orphan_pod_cleaned_volumes",
+      "The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.",
+      [],
+    ),
+    sweptErrors: registry.gauge(
+      "kubelet_orphan_pod_cleaned_volumes_errors",
+      "The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.",
+      [],
+    ),
+  };
 }

@@ -1,4 +1,5 @@
 import type { Files } from "../ports/files.ts";
+import { parseBootTime } from "../stats/kernel-text.ts";
 
 /** What a Node object says of its machine. */
 export interface NodeFacts {
@@ -28,6 +29,8 @@ export const systemUuidFiles = [
   "/etc/machine-id",
 ] as const;
 const maxFileBytes = 64 * 1024;
+/** With a number for each interrupt of a machine of many processors. */
+const maxProcStatBytes = 4 * 1024 * 1024;
 
 /** Reads /proc, /sys and /etc. What is not there is left empty. */
 export async function readNodeFacts(
@@ -67,6 +70,12 @@ export async function readNodeFacts(
     systemUuid: await text(...systemUuidFiles),
     bootId: await text("/proc/sys/kernel/random/boot_id"),
   };
+}
+
+/** When the machine was started, wall clock ms; undefined: the kernel does not say. */
+export async function readBootTime(files: Pick<Files, "read">): Promise<number | undefined> {
+  const bytes = await files.read("/proc/stat", maxProcStatBytes).catch(() => undefined);
+  return bytes && parseBootTime(new TextDecoder().decode(bytes));
 }
 
 /** Without space around it; texts of a device tree end as those of C. Pure. */

@@ -125,6 +125,18 @@ test("a list from before the registration, without the Node, says nothing of a d
   });
 });
 
+test("how long it took to make the Node is noted, all tries together", async () => {
+  const world = new World();
+  await world.run(async () => {
+    await world.answer("POST /api/v1/nodes", failure("InternalError", 500), 500);
+    const { clock } = world.kube;
+    await clock.advance(100);
+    await world.register();
+    const [{ durationMs, data } = {}] = world.journal.entries;
+    assert.deepEqual([durationMs, data], [100, { isNew: true }]);
+  });
+});
+
 test("a Node that others delete is noted", async () => {
   await registered(async (sync, node, notes) => {
     sync.replaced([node]);
@@ -215,6 +227,7 @@ test("a Node that is there already gets what it lacks, also where the server doe
       assert.deepEqual(patch, { metadata: { labels: { "topology.kubernetes.io/zone": "a" }, annotations: gone } });
       assert.equal(world.sync.uid, "old");
       assert.deepEqual(world.notes(), ["NodeRegistered"]);
+      assert.deepEqual(world.journal.entries[0]?.data, { isNew: false });
     });
   }
 });

@@ -170,6 +170,7 @@ export class NodeSync {
   async #register(signal: AbortSignal): Promise<void> {
     const { clock, log, journal, onRegistered } = this.#deps;
     const { name } = this.#config.identity;
+    const beganMs = clock.monotonic();
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       let waitMs = delayMs;
       try {
@@ -179,7 +180,11 @@ export class NodeSync {
         // One that was there may not have been heard of for long: it is told at once that this node lives.
         if (how === "registered") this.#reportedAtMs = clock.monotonic();
         log.info(`node ${how}`, { node: name });
-        journal.record({ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` });
+        journal.record({
+          ...{ kind: "note", what: "NodeRegistered", message: `node ${name} ${how} at the API server` },
+          durationMs: clock.monotonic() - beganMs,
+          data: { isNew: how === "registered" },
+        });
         if (how === "registered") this.#tellConditions(undefined, node);
         this.#tellSchedulable(node);
         onRegistered(node);

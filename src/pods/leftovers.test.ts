@@ -5,7 +5,8 @@ import { Scene } from "../../test/support/sim-scene.ts";
 const pods = "/var/lib/kubelet/pods";
 
 test("what can't be removed of one pod keeps nothing of the others", async () => {
-  const { node, clock } = new Scene();
+  const scene = new Scene();
+  const { node, clock } = scene;
   const remove = node.cgroups.remove.bind(node.cgroups);
   let isBusy = true;
   node.kill();
@@ -20,8 +21,12 @@ test("what can't be removed of one pod keeps nothing of the others", async () =>
   node.start();
   await clock.run(clock.nowMs + 60_000);
   const left = async (): Promise<string[]> => (await node.files.list(pods)).map(({ name }) => name);
+  const swept = (): string[] =>
+    ["", "_errors"].flatMap((end) => scene.counted(`kubelet_orphan_pod_cleaned_volumes${end}`));
   assert.deepEqual(await left(), ["bad"]);
+  assert.deepEqual(swept(), ["1", "1"]);
   isBusy = false;
   await clock.run(clock.nowMs + 10_000);
   assert.deepEqual(await left(), []);
+  assert.deepEqual(swept(), ["0", "0"]);
 });

@@ -1,3 +1,4 @@
+import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
@@ -198,6 +199,7 @@ export class PodWorkers {
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
     if (back === undefined) return;
+    if (back.end === undefined) this.#deps.runtime.observer?.podReturned(isStaticPod(back.pod));
     const next = this.#workerOf(back.pod, back.cause);
     // What its predecessor was granted is forgotten with that one.
     if (back.end === undefined) this.#deps.allocations.wanted(back.letIn, back.cause);

@@ -282,19 +282,23 @@ export class SyncLoop {
   /** Removes what pods left that are gone. What can't be removed of one of them keeps no other's. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
     const { workers, cache, pleg, leftovers, runtime } = this.#deps;
+    let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
       const known = workers.get(pod) !== undefined || cache.uids().includes(pod) || pleg.isListed(pod);
       if (known) continue;
       this.#endings.take(pod);
+      found++;
       try {
         await leftovers.remove(uid, signal);
       } catch (error) {
         signal.throwIfAborted();
+        failed++;
         runtime.log.warn("what a pod left can't be removed", { uid, error: errorMessage(error) });
       }
     }
+    runtime.observer?.leftoversSwept(found, failed);
   }
 
   /** One line on what of an earlier life runs on. */

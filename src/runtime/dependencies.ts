@@ -2,6 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
 import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Compression } from "../ports/compression.ts";
@@ -95,6 +96,7 @@ export interface RuntimeDependencies {
   readonly mounts: Mounts;
   readonly cri: Cri;
   readonly journal: Recorder;
+  readonly observer?: Observer | undefined;
   readonly log: Logger;
   readonly images: ImageProvider;
   readonly podCgroups: PodCgroupProvider;

@@ -5,6 +5,7 @@ import {
   parseMemInfo,
   parseNetDev,
   parseNumber,
+  parseLimit,
   parseOpenFilesLimit,
   parseOwnCgroup,
   parsePressure,
@@ -74,6 +75,11 @@ test("limits of open files and single numbers are read, and what is no number is
   assert.equal(parseOpenFilesLimit(limits("1024")), 1024);
   assert.equal(parseOpenFilesLimit(limits("unlimited")), -1);
   assert.equal(parseOpenFilesLimit(""), undefined);
+  assert.equal(
+    parseLimit(`${limits("7")}Max address space     4194304    unlimited  bytes \n`, "address space"),
+    4194304,
+  );
+  assert.equal(parseLimit(limits("7"), "address space"), undefined);
   assert.equal(parseNumber("-1\n"), -1);
   assert.equal(parseNumber("max\n"), undefined);
   assert.equal(parseNumber(""), undefined);

@@ -149,7 +149,13 @@ export function parseOwnCgroup(text: string | undefined, controller: string | un
 
 /** The soft limit of open files by /proc/<pid>/limits; −1: none. */
 export function parseOpenFilesLimit(text: string | undefined): number | undefined {
-  const soft = /^Max open files\s+(\d+|unlimited)/mu.exec(text ?? "")?.[1];
+  return parseLimit(text, "open files");
+}
+
+/** A soft limit by /proc/<pid>/limits; −1: none. @param of as the kernel names it: `address space` */
+export function parseLimit(text: string | undefined, of: string): number | undefined {
+  const line = (text ?? "").split("\n").find((each) => each.startsWith(`Max ${of} `));
+  const soft = /^\s+(\d+|unlimited)\s/u.exec(line?.slice(`Max ${of}`.length) ?? "")?.[1];
   if (soft === undefined) return undefined;
   return soft === "unlimited" ? -1 : Number(soft);
 }

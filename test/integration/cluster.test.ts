@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
+import { unixTransport } from "../../src/linux/unix-client.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { withClusterNode } from "../support/cluster-node.ts";
+import { parseExposition, valueOf } from "../support/exposition.ts";
 import { sleep, until } from "../support/podwright.ts";
 
 const image = "docker.io/library/busybox:latest";
@@ -47,6 +49,17 @@ test("a node registers, runs what is bound to it, tells how it is, and lets go o
     assert.equal(reasons("node1")[0], "Starting");
     const isV1 = !existsSync("/sys/fs/cgroup/cgroup.controllers");
     assert.equal(reasons("node1").includes("CgroupV1"), isV1);
+
+    const { body } = await unixTransport(cluster.node.podwright.layout.engineSocket).request("GET", "/metrics");
+    const seconds = (stage: string): number =>
+      valueOf(parseExposition(body), `kubelet_node_startup_${stage}duration_seconds`) ?? NaN;
+    const stages = ["pre_kubelet_", "pre_registration_", "registration_", "post_registration_"].map(seconds);
+    const told = stages.join(" + ");
+    assert.ok(
+      stages.slice(0, 3).every((each) => each > 0),
+      told,
+    );
+    assert.ok(Math.abs(seconds("") - stages.reduce((sum, each) => sum + each, 0)) < 0.001, told);
   }, image);
 });
 

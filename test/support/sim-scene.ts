@@ -3,6 +3,8 @@ import type { Container } from "../../src/api/container.ts";
 import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
+import { Registry } from "../../src/metrics/registry.ts";
+import { RuntimeMetrics } from "../../src/metrics/runtime-metrics.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { FaultWindows } from "../../src/sim/life/faults.ts";
@@ -44,6 +46,8 @@ export class Scene {
   readonly node: SimNode;
   /** What goes wrong, while it does: nothing by itself. */
   readonly faults: FaultWindows;
+  /** What the node counts of itself. */
+  readonly registry = new Registry();
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
 
   /**
@@ -59,7 +63,9 @@ export class Scene {
     const resources = { ...usualConfig.node.resources, allocatable };
     const config = { ...usualConfig, node: { ...usualConfig.node, resources } };
     const machine = { clock, world, ...(files !== undefined && { files }) };
-    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1) });
+    const time = { now: () => clock.nowMs, monotonic: () => clock.nowMs };
+    const observer = new RuntimeMetrics(this.registry, new Registry(), time);
+    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1), observer });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
@@ -81,6 +87,13 @@ export class Scene {
 
   entries(...what: readonly string[]): SimEntry[] {
     return this.node.entries.filter((entry) => what.includes(entry.what));
+  }
+
+  /** Series of a counter or gauge, as `<labels> <value>`. */
+  counted(name: string): string[] {
+    const family = this.registry.families().find((each) => each.name === name);
+    assert.ok(family !== undefined && family.type !== "histogram", name);
+    return family.samples.map(({ labels, value }) => [...labels, value].join(" "));
   }
 
   container(name: string): SimContainer {

@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
+import type { Observer } from "../../journal/observer.ts";
 import type { KnownPod, KubeletConfig } from "../../kubelet.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
@@ -56,6 +57,7 @@ export interface SimNodeSettings {
   /** Told of each entry of the journal. */
   readonly onEntry?: (entry: SimEntry) => void;
   readonly recorder?: DecisionRecorder | undefined;
+  readonly observer?: Observer | undefined;
   /** Undefined: the node stands alone. */
   readonly cluster?: SimCluster | undefined;
   /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
@@ -102,10 +104,8 @@ export class SimNode {
     this.#settings = {
       faults: calm,
       onFault: () => {},
-      onEntry: () => {},
-      config: usualConfig,
-      recorder: undefined,
-      cluster: undefined,
+      ...{ onEntry: () => {}, config: usualConfig },
+      ...{ recorder: undefined, observer: undefined, cluster: undefined },
       onUpdate: () => {},
       onRequest: () => {},
       ...settings,
@@ -317,7 +317,7 @@ export class SimNode {
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },
       owns: async () => true,
       pressure: this.pressure,
-      recorder: this.#settings.recorder,
+      ...{ recorder: this.#settings.recorder, observer: this.#settings.observer },
     };
     const built: Built =
       cluster === undefined

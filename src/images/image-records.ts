@@ -1,0 +1,32 @@
+import { FileError, type Files } from "../ports/files.ts";
+
+/** Where it is kept, below the root directory, how images came to the node: the Go kubelet's layout (KEP-2535). */
+export const imageRecordDirectory = "image_manager";
+
+const recordName = /^sha256-[0-9a-f]{64}$/u;
+
+/** True for the name of a file that holds one such record. */
+export function isImageRecord(name: string): boolean {
+  return recordName.test(name);
+}
+
+/**
+ * How many records there are.
+ * @throws FileError when a directory that is there can't be read
+ */
+export async function countImageRecords(
+  files: Pick<Files, "list">,
+  rootDirectory: string,
+): Promise<{ readonly intents: number; readonly pulled: number }> {
+  const count = async (directory: string): Promise<number> => {
+    try {
+      const entries = await files.list(`${rootDirectory}/${imageRecordDirectory}/${directory}`);
+      return entries.filter(({ name }) => isImageRecord(name)).length;
+    } catch (error) {
+      if (error instanceof FileError && error.code === "ENOENT") return 0;
+      throw error;
+    }
+  };
+  const [intents, pulled] = await Promise.all([count("pulling"), count("pulled")]);
+  return { intents, pulled };
+}

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deaf, podOf, Scene } from "../../test/support/sim-scene.ts";
+
+test("a pod that comes back under its UID before it is gone is counted as restarted, static or not, once it begins", async () => {
+  const scene = new Scene();
+  const restarted = (): string[] => scene.counted("kubelet_restarted_pods_total");
+  const spec = { terminationGracePeriodSeconds: 7, containers: [deaf("c")] };
+  const annotations = { "kubernetes.io/config.source": "file" };
+  const own = podOf(spec, "a".repeat(32), "own");
+  const pods = [podOf(spec), { ...own, metadata: { ...own.metadata, annotations } }, podOf(spec, "uid-3", "third")];
+  for (const pod of pods) scene.node.add(pod);
+  await scene.pass(5000);
+  for (const pod of pods) scene.node.remove(pod.metadata.uid);
+  await scene.pass(1000);
+  for (const pod of pods) scene.node.add(pod);
+  // One of them is wanted no longer before its turn comes.
+  scene.node.remove("uid-3");
+  assert.deepEqual(restarted(), []);
+  await scene.pass(30_000);
+  assert.deepEqual(restarted().toSorted(), [" 1", "true 1"]);
+  // What comes back when everything of it is gone is a new pod.
+  scene.node.remove("uid-1");
+  await scene.pass(30_000);
+  scene.node.add(podOf(spec));
+  await scene.pass(30_000);
+  assert.deepEqual(restarted().toSorted(), [" 1", "true 1"]);
+});
