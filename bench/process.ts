@@ -8,6 +8,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -60,6 +61,8 @@ async function oneLife(launcher: string, node: KubeletNode, series: Series): Pro
   note("start", performance.now() - began);
   try {
     await sleep(settleMs);
+    const status = await readFile(`/proc/${child.pid}/status`, "utf8");
+    note("RSS, MiB", Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024);
     for (const words of [["why", "bench-node1"], ["ps"], ["logs", "bench-node1"]]) {
       note(words[0] ?? "", await timeCommand(launcher, node, words));
     }
@@ -112,7 +115,7 @@ async function main(): Promise<void> {
   printReport(
     {
       bench: "process",
-      setting: ["milliseconds; one pod runs"],
+      setting: ["milliseconds, but for the resident memory a few seconds after the start; one pod runs"],
       columns: ["", "what", "runs", "min", "median", "p90", "max"],
       rows: measured.flatMap((series, index) => rowsOf(index === 0 ? "podwright" : "the other", series)),
       goals: goalsOf(measured[0] ?? {}),
