@@ -221,7 +221,7 @@ export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
   const heap = systemHeap();
   const work = Promise.all([
     node.run(stop.signal),
-    heap && keepLean(heap, clock, stop.signal),
+    keepLean(heap, clock, stop.signal),
     pressure?.run(stop.signal),
     parts.beside?.(node, figures, stop.signal, journal),
   ]);

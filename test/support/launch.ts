@@ -1,8 +1,5 @@
 /** How bin/podwright starts a node, for what starts one without it: V8's flags, and the C library's memory. */
 export const nodeFlags = [
-  "--no-turbofan",
-  "--expose-gc",
-  "--no-flush-bytecode",
   "--max-semi-space-size=8",
   "--max-old-space-size=512",
   "--disable-warning=ExperimentalWarning",
