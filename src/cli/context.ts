@@ -1,12 +1,7 @@
 import { resolve } from "node:path";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Compression } from "../ports/compression.ts";
-import type { Daemons } from "../ports/daemons.ts";
 import { FileError, type Files } from "../ports/files.ts";
-import type { Mounts } from "../ports/mounts.ts";
-import type { Network } from "../ports/network.ts";
-import type { Processes } from "../ports/processes.ts";
 import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { EngineClient } from "./engine-client.ts";
 import type { Terminal } from "./terminal.ts";
@@ -16,11 +11,6 @@ export interface CommandContext {
   readonly terminal: Terminal;
   readonly clock: Clock;
   readonly files: Files;
-  readonly compression: Compression;
-  readonly processes: Processes;
-  readonly mounts: Mounts;
-  readonly network: Network;
-  readonly daemons: Daemons;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly layout: RuntimeLayout;
   /** Talks to the engine of the layout's state directory, whether or not one runs at this moment. */
@@ -34,16 +24,10 @@ export interface StateOptions {
 
 /** Opens the real ports. The modules are loaded here, so that `version` and `--help` do without them. */
 export async function openContext(terminal: Terminal, options: StateOptions): Promise<CommandContext> {
-  const [clock, compression, daemons, files, hashing, mounts, network, processes, proxy, unix] = await Promise.all([
+  const [{ systemClock }, { systemFiles }, { systemHashing }, { unixTransport }] = await Promise.all([
     import("../linux/clock.ts"),
-    import("../linux/compression.ts"),
-    import("../linux/daemons.ts"),
     import("../linux/files.ts"),
     import("../linux/hashing.ts"),
-    import("../linux/mounts.ts"),
-    import("../linux/network.ts"),
-    import("../linux/processes.ts"),
-    import("../kube/proxy.ts"),
     import("../linux/unix-client.ts"),
   ]);
   const environment = process.env;
@@ -54,20 +38,15 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
       remedy: "name a directory, or leave it out",
     });
   }
-  const stateDirectory = await canonicalPath(files.systemFiles, resolve(asked));
-  const layout = runtimeLayout(stateDirectory, hashing.systemHashing);
+  const stateDirectory = await canonicalPath(systemFiles, resolve(asked));
+  const layout = runtimeLayout(stateDirectory, systemHashing);
   return {
     terminal,
-    clock: clock.systemClock,
-    files: files.systemFiles,
-    compression: compression.systemCompression,
-    processes: processes.systemProcesses,
-    mounts: mounts.systemMounts,
-    network: network.openNetwork((url) => proxy.environmentProxy(url, environment)),
-    daemons: daemons.systemDaemons,
+    clock: systemClock,
+    files: systemFiles,
     environment,
     layout,
-    engine: new EngineClient(unix.unixTransport(layout.engineSocket), stateDirectory),
+    engine: new EngineClient(unixTransport(layout.engineSocket), stateDirectory),
   };
 }
 

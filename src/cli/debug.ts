@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { followLog } from "../logs/reader.ts";
 import type { ContainerView, DebugContainer } from "../server/engine.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";
 import { LogOutput } from "./logs.ts";
@@ -23,7 +23,7 @@ const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInit
  * fails when it fails.
  */
 export async function debugCommand(
-  context: CommandContext,
+  context: MachineContext,
   selector: string,
   command: readonly string[],
   options: DebugOptions,
@@ -61,7 +61,7 @@ export async function debugCommand(
 }
 
 /** The container as soon as it has been started. @throws PodwrightError when it can't be */
-async function startOf(context: CommandContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
+async function startOf(context: MachineContext, added: DebugContainer, signal: AbortSignal): Promise<ContainerView> {
   const { clock } = context;
   const deadline = clock.monotonic() + takenUpWithinMs;
   for (;;) {
@@ -93,7 +93,7 @@ function notTakenUp({ pod, container }: DebugContainer): PodwrightError {
  * @throws PodwrightError when the pod has ended
  */
 async function viewOf(
-  { engine }: CommandContext,
+  { engine }: MachineContext,
   { pod, container }: DebugContainer,
 ): Promise<ContainerView | undefined> {
   const listing = await listPods(engine);

@@ -4,7 +4,7 @@ import type { Check } from "../private-runtime/preflight/check.ts";
 import { preflight, preflightBesideRuntime } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/engine.ts";
 import { connectCri } from "../cri/client.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { findEngine, searchPath } from "./engine-process.ts";
 import { plural } from "./format.ts";
 import { checkRuntime } from "./runtime-check.ts";
@@ -19,7 +19,7 @@ export interface DoctorOptions {
  * `podwright doctor`: whether this machine can run pods, in the runtime that is named, else in that of the engine, else
  * in podwright's own; and how the engine is. Exit code 3 when something is not as it must be.
  */
-export async function doctorCommand(context: CommandContext, options: DoctorOptions): Promise<ExitCode> {
+export async function doctorCommand(context: MachineContext, options: DoctorOptions): Promise<ExitCode> {
   const { layout, terminal } = context;
   const health = await findEngine(context);
   const endpoint = options.runtimeEndpoint ?? health?.runtimeEndpoint ?? layout.containerd.endpoint;
@@ -30,7 +30,7 @@ export async function doctorCommand(context: CommandContext, options: DoctorOpti
   return all.some((check) => check.ok === "failed") ? ExitCode.environment : ExitCode.done;
 }
 
-async function machineChecks(context: CommandContext, endpoint: string): Promise<readonly Check[]> {
+async function machineChecks(context: MachineContext, endpoint: string): Promise<readonly Check[]> {
   const { clock, files, mounts, processes, layout } = context;
   const checked = { files, mounts, processes, layout, searchPath: searchPath(context) };
   if (endpoint === layout.containerd.endpoint) return (await preflight(checked)).checks;

@@ -2,7 +2,7 @@ import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { preflight, requireReady } from "../private-runtime/preflight/preflight.ts";
 import type { Health } from "../server/engine.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { EngineGone, hangRemedy } from "./engine-client.ts";
 import { printable } from "../journal/text.ts";
 
@@ -21,12 +21,12 @@ export interface EngineStart {
 }
 
 /** Where the engine of this state directory writes what it has to say. */
-export function engineLogPath(context: Pick<CommandContext, "layout">): string {
+export function engineLogPath(context: Pick<MachineContext, "layout">): string {
   return `${context.layout.stateDirectory}/engine.log`;
 }
 
 /** The engine's health; undefined when none runs. */
-export async function findEngine(context: Pick<CommandContext, "engine" | "clock">): Promise<Health | undefined> {
+export async function findEngine(context: Pick<MachineContext, "engine" | "clock">): Promise<Health | undefined> {
   try {
     return await withDeadline(context.clock, "the engine's answer", HEALTH_TIMEOUT_MS, undefined, (signal) => {
       return context.engine.health(signal);
@@ -45,7 +45,7 @@ export async function findEngine(context: Pick<CommandContext, "engine" | "clock
  * session of its own and waits for its first answer. Rejects with PodwrightError: environment when the machine is not
  * fit, failed with the end of the engine's log when it does not come up.
  */
-export async function ensureEngine(context: CommandContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
+export async function ensureEngine(context: MachineContext, start: EngineStart, signal: AbortSignal): Promise<Health> {
   const running = await findEngine(context);
   if (running !== undefined) return checkFits(running, start);
   if (start.runtimeEndpoint === undefined) await checkMachine(context);
@@ -64,7 +64,7 @@ export async function ensureEngine(context: CommandContext, start: EngineStart, 
 }
 
 async function startEngine(
-  context: CommandContext,
+  context: MachineContext,
   start: EngineStart,
 ): Promise<{ readonly pid: number; readonly failure: () => Promise<PodwrightError> }> {
   await context.files.makeDirectory(context.layout.stateDirectory, 0o711);
@@ -85,7 +85,7 @@ async function startEngine(
  * still to be stopped: it has the state directory until it is gone. Undefined when none is left.
  */
 async function passOtherEngines(
-  context: CommandContext,
+  context: MachineContext,
   deadline: number,
   signal: AbortSignal,
 ): Promise<Health | undefined> {
@@ -97,14 +97,14 @@ async function passOtherEngines(
   return undefined;
 }
 
-async function anotherEngineLives({ processes, layout }: CommandContext): Promise<boolean> {
+async function anotherEngineLives({ processes, layout }: MachineContext): Promise<boolean> {
   return (await processes.list()).some(({ arguments: words }) => {
     const flag = words.indexOf("--state-dir");
     return flag > 0 && words[flag - 1] === "engine" && words[flag + 1] === layout.stateDirectory;
   });
 }
 
-function engineArguments(context: CommandContext, start: EngineStart): string[] {
+function engineArguments(context: MachineContext, start: EngineStart): string[] {
   const [, script] = process.argv;
   if (script === undefined) throw new Error("podwright does not know its own program");
   const endpoint = start.runtimeEndpoint === undefined ? [] : ["--runtime-endpoint", start.runtimeEndpoint];
@@ -118,19 +118,19 @@ function needsRoot(): PodwrightError {
   });
 }
 
-async function checkMachine(context: CommandContext): Promise<void> {
+async function checkMachine(context: MachineContext): Promise<void> {
   const { files, mounts, processes, layout } = context;
   requireReady(await preflight({ files, mounts, processes, layout, searchPath: searchPath(context) }));
 }
 
 /** The directories of PATH. */
-export function searchPath(context: Pick<CommandContext, "environment">): string[] {
+export function searchPath(context: Pick<MachineContext, "environment">): string[] {
   return (context.environment["PATH"] ?? "").split(":").filter((directory) => directory.startsWith("/"));
 }
 
 /** Undefined when it ended or did not answer in time. Another client may start one too: whichever listens is the one. */
 async function waitForEngine(
-  context: CommandContext,
+  context: MachineContext,
   pid: number,
   deadline: number,
   signal: AbortSignal,
@@ -160,7 +160,7 @@ function checkFits(health: Health, start: EngineStart): Health {
   );
 }
 
-async function logSince(context: CommandContext, path: string, offset: number): Promise<string> {
+async function logSince(context: MachineContext, path: string, offset: number): Promise<string> {
   const size = (await context.files.stat(path))?.size ?? 0;
   const from = Math.max(offset, size - LOG_TAIL_BYTES);
   const bytes = await context.files.readRange(path, from, Math.max(size - from, 0));

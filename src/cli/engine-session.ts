@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry } from "../journal/entry.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { type EngineClient, EngineGone } from "./engine-client.ts";
 import { engineLogPath, ensureEngine, type EngineStart } from "./engine-process.ts";
 
@@ -12,14 +12,14 @@ const RECOVERY_WINDOW_MS = 60_000;
  * pods, which go on running) and repeats the call. All calls of the engine can be repeated.
  */
 export class EngineSession {
-  readonly #context: CommandContext;
+  readonly #context: MachineContext;
   readonly #start: EngineStart;
   readonly #signal: AbortSignal;
   #recoveries: number[] = [];
   #recovering: Promise<void> | undefined;
 
   /** @param signal aborts waits for an engine that is being started */
-  constructor(context: CommandContext, start: EngineStart, signal: AbortSignal) {
+  constructor(context: MachineContext, start: EngineStart, signal: AbortSignal) {
     this.#context = context;
     this.#start = start;
     this.#signal = signal;

@@ -1,5 +1,5 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { LocalTerminal } from "./local-terminal.ts";
 import { carryStreams, type RemoteEnd } from "./remote-streams.ts";
 import { remoteContainer, remotePath, remotePod } from "./remote-target.ts";
@@ -12,7 +12,7 @@ export interface ExecOptions {
 
 /** `podwright exec POD -- CMD…`: runs a command in a container and ends with its exit code. */
 export async function execCommand(
-  context: CommandContext,
+  context: MachineContext,
   selector: string,
   command: readonly string[],
   options: ExecOptions,
@@ -32,7 +32,7 @@ export async function execCommand(
 }
 
 /** `podwright attach POD`: connects with the process of a container that runs. */
-export async function attachCommand(context: CommandContext, selector: string, options: ExecOptions): Promise<number> {
+export async function attachCommand(context: MachineContext, selector: string, options: ExecOptions): Promise<number> {
   const pod = await remotePod(context, selector);
   const { name, stdin: reads, tty: hasTerminal } = remoteContainer(context, pod, options.container);
   if (options.stdin === true && reads !== true) {
@@ -57,7 +57,7 @@ export async function attachCommand(context: CommandContext, selector: string, o
 
 /** The terminal of this command, when it is one and keys are to go there. */
 async function ownTerminal(
-  { terminal, processes }: CommandContext,
+  { terminal, processes }: MachineContext,
   { stdin }: ExecOptions,
 ): Promise<LocalTerminal | undefined> {
   if (stdin !== true) {
@@ -72,7 +72,7 @@ async function ownTerminal(
 }
 
 async function carry(
-  context: CommandContext,
+  context: MachineContext,
   {
     path,
     query,
@@ -102,7 +102,7 @@ async function carry(
   }
 }
 
-function exitCodeOf({ terminal }: CommandContext, end: RemoteEnd): number {
+function exitCodeOf({ terminal }: MachineContext, end: RemoteEnd): number {
   switch (end.kind) {
     case "exited":
       if (end.code !== 0) terminal.warn(`command terminated with exit code ${end.code}`);

@@ -1,7 +1,7 @@
 import { readLog } from "../logs/reader.ts";
 import { FileError } from "../ports/files.ts";
 import type { PodView } from "../server/engine.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { terminalText } from "./safe-text.ts";
 
@@ -9,7 +9,7 @@ const LINES = 10;
 
 /** Prints the last lines of each container that has ended: its log goes with the pod. */
 export async function printLastOutput(
-  { terminal, files, compression }: Pick<CommandContext, "terminal" | "files" | "compression">,
+  { terminal, files, compression }: Pick<MachineContext, "terminal" | "files" | "compression">,
   pods: readonly PodView[],
 ): Promise<void> {
   for (const pod of pods) {

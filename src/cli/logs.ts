@@ -2,7 +2,7 @@ import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { LogLine } from "../logs/cri-log.ts";
 import { followLog, type LogRange, readLog } from "../logs/reader.ts";
 import { FileError } from "../ports/files.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
 import { gonePods, listPods } from "./listing.ts";
@@ -27,7 +27,7 @@ const ENDED_CHECK_MS = 1000;
 
 /** `podwright logs POD [CONTAINER]`: what the container wrote; its standard error to standard error. */
 export async function logsCommand(
-  context: CommandContext,
+  context: MachineContext,
   selector: string,
   container: string | undefined,
   options: LogsOptions,
@@ -126,7 +126,7 @@ function notBefore(since: number): (time: string) => boolean {
 }
 
 /** Whether the container writes no more and none follows it, as far as anybody knows. */
-function endOf({ engine, clock }: CommandContext, target: LogTarget): () => Promise<boolean> {
+function endOf({ engine, clock }: MachineContext, target: LogTarget): () => Promise<boolean> {
   let checked = -Infinity;
   let ended = false;
   return async () => {

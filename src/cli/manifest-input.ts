@@ -2,7 +2,7 @@ import { PodwrightError } from "../base/errors.ts";
 import type { ApplyRequest } from "../server/engine.ts";
 import { loadManifests } from "../sources/load.ts";
 import { ManifestError, type Origin } from "../sources/manifest-error.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 
 export interface LoadedInput {
   /** The objects without errors. */
@@ -15,7 +15,7 @@ export interface LoadedInput {
 
 /** Reads what the operands of `podwright run` name: files, directories, URLs, and `-` for standard input. */
 export async function loadInput(
-  { clock, files, network }: Pick<CommandContext, "clock" | "files" | "network">,
+  { clock, files, network }: Pick<MachineContext, "clock" | "files" | "network">,
   inputs: readonly string[],
   signal: AbortSignal,
 ): Promise<LoadedInput> {

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { ExitCode } from "../base/errors.ts";
 import type { ApplyRequest, Plan } from "../server/engine.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { printError, printWarning } from "./error-output.ts";
 import { Interrupts } from "./interrupts.ts";
@@ -14,7 +14,7 @@ import { planText } from "./plan-text.ts";
  * change. Nothing is done. Manifests are planned without an engine too, for a node that has no pods.
  */
 export async function planCommand(
-  context: CommandContext,
+  context: MachineContext,
   inputs: readonly string[],
   options: { readonly json?: true },
 ): Promise<ExitCode> {
@@ -39,7 +39,7 @@ export async function planCommand(
 }
 
 /** Manifests tell what they would do before any engine has run. */
-async function withoutEngine(context: CommandContext, request: ApplyRequest): Promise<Plan> {
+async function withoutEngine(context: MachineContext, request: ApplyRequest): Promise<Plan> {
   const [{ freshPlan }, { systemRandom }, { createLogger }] = await Promise.all([
     import("../engine/fresh-plan.ts"),
     import("../linux/random.ts"),
@@ -54,7 +54,7 @@ async function withoutEngine(context: CommandContext, request: ApplyRequest): Pr
 }
 
 /** Ctrl-C ends the reading, which may wait for standard input or a server. */
-async function read(context: CommandContext, inputs: readonly string[]): Promise<LoadedInput> {
+async function read(context: MachineContext, inputs: readonly string[]): Promise<LoadedInput> {
   using interrupts = new Interrupts(process, context.terminal.closed);
   return await loadInput(context, inputs, interrupts.first);
 }

@@ -1,14 +1,16 @@
 import { version } from "../base/version.ts";
-import { Argument, Command, Option } from "commander";
+import { Command, Option } from "commander";
 import type { CommandContext, StateOptions } from "./context.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { DebugOptions } from "./debug.ts";
 import type { DoctorOptions } from "./doctor.ts";
 import type { LogsOptions } from "./logs.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { parseDuration, parseEndpoint, parsePort, parseSeconds, parseTail } from "./options.ts";
 import type { PsOptions } from "./ps.ts";
 import type { RunOptions } from "./run.ts";
 import { addRemoteCommands } from "./remote-program.ts";
+import { jsonOption, podArgument, stateOption } from "./shared-options.ts";
 import type { StopOptions } from "./stop.ts";
 import type { UiOptions } from "./ui.ts";
 import type { Terminal } from "./terminal.ts";
@@ -46,7 +48,7 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 this machine can't do it. PODWRIGHT
   addPs(define);
   addLogs(define);
   addDebug(define);
-  addRemoteCommands({ program, run: (work) => withContext(define, work) });
+  addRemoteCommands({ program, run: (work) => withMachine(define, work) });
   addStop(define);
   addWhy(define);
   addTimeline(define);
@@ -84,13 +86,17 @@ function withContext<O extends StateOptions>(
   };
 }
 
-const stateOption = (): Option => {
-  return new Option(
-    "--state-dir <dir>",
-    "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
-  );
-};
-const jsonOption = (): Option => new Option("--json", "print JSON for programs");
+/** The same for a command that does more than to ask the engine. */
+function withMachine<O extends StateOptions>(
+  define: Define,
+  work: (context: MachineContext, options: O, operands: readonly string[]) => Promise<number>,
+): (...given: unknown[]) => Promise<void> {
+  return withContext<O>(define, async (context, options, operands) => {
+    const { openMachine } = await import("./machine-context.ts");
+    return await work(openMachine(context), options, operands);
+  });
+}
+
 const endpointOption = (what: string): Option => {
   return new Option("--runtime-endpoint <endpoint>", what).argParser(parseEndpoint);
 };
@@ -98,7 +104,6 @@ const otherRuntime = "use this CRI runtime (unix://…) instead of a containerd 
 const recordOption = (): Option => {
   return new Option("--record <file>", "record what is decided and from what, for 'podwright replay'");
 };
-const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
 
 function addRun(define: Define): void {
   define.program
@@ -133,7 +138,7 @@ Exit codes: 0 the pods are up (--detach), have succeeded or were stopped; 1 one 
   kubectl create configmap app --from-file=app.conf --dry-run=client -o yaml | podwright run - pod.yaml`,
     )
     .action(
-      withContext<RunOptions & StateOptions>(define, async (context, options, files) => {
+      withMachine<RunOptions & StateOptions>(define, async (context, options, files) => {
         return (await import("./run.ts")).runCommand(context, files, options);
       }),
     );
@@ -177,7 +182,7 @@ function addLogs(define: Define): void {
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright logs -f --tail 20 hello client\n  podwright logs --previous crash")
     .action(
-      withContext<LogsOptions & StateOptions>(define, async (context, options, [pod = "", container]) => {
+      withMachine<LogsOptions & StateOptions>(define, async (context, options, [pod = "", container]) => {
         return (await import("./logs.ts")).logsCommand(context, pod, container, options);
       }),
     );
@@ -202,7 +207,7 @@ function addDebug(define: Define): void {
       "\n  podwright debug web --target app -- ps\n  podwright debug web --image busybox -- nc -z db 5432",
     )
     .action(
-      withContext<DebugOptions & StateOptions>(define, async (context, options, [pod = "", ...command]) => {
+      withMachine<DebugOptions & StateOptions>(define, async (context, options, [pod = "", ...command]) => {
         return (await import("./debug.ts")).debugCommand(context, pod, command, options);
       }),
     );
@@ -221,7 +226,7 @@ function addStop(define: Define): void {
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright stop hello\n  podwright stop --grace 5 web tools/worker")
     .action(
-      withContext<StopOptions & StateOptions>(define, async (context, options, pods) => {
+      withMachine<StopOptions & StateOptions>(define, async (context, options, pods) => {
         return (await import("./stop.ts")).stopCommand(context, pods, options);
       }),
     );
@@ -292,7 +297,7 @@ function addPlan(define: Define): void {
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright plan\n  podwright plan web.yaml config/")
     .action(
-      withContext<JsonOptions>(define, async (context, options, files) => {
+      withMachine<JsonOptions>(define, async (context, options, files) => {
         return (await import("./plan.ts")).planCommand(context, files, options);
       }),
     );
@@ -310,7 +315,7 @@ function addUi(define: Define): void {
     .addOption(stateOption())
     .addHelpText("after", "\n  podwright ui\n  ssh -L 8080:127.0.0.1:8080 node podwright ui --port 8080")
     .action(
-      withContext<UiOptions & StateOptions>(define, async (context, options) => {
+      withMachine<UiOptions & StateOptions>(define, async (context, options) => {
         return (await import("./ui.ts")).uiCommand(context, options);
       }),
     );
@@ -345,7 +350,7 @@ function addDoctor(define: Define): void {
     .addOption(endpointOption("judge this CRI runtime (unix://…)"))
     .addOption(stateOption())
     .action(
-      withContext<DoctorOptions & StateOptions>(define, async (context, options) => {
+      withMachine<DoctorOptions & StateOptions>(define, async (context, options) => {
         return (await import("./doctor.ts")).doctorCommand(context, options);
       }),
     );

@@ -1,9 +1,11 @@
-import { Argument, type Command, Option } from "commander";
-import type { CommandContext, StateOptions } from "./context.ts";
+import { type Command, Option } from "commander";
+import type { StateOptions } from "./context.ts";
 import type { ExecOptions } from "./exec.ts";
+import type { MachineContext } from "./machine-context.ts";
 import type { PortForwardOptions } from "./port-forward.ts";
+import { podArgument, stateOption } from "./shared-options.ts";
 
-type Work<O> = (context: CommandContext, options: O, operands: readonly string[]) => Promise<number>;
+type Work<O> = (context: MachineContext, options: O, operands: readonly string[]) => Promise<number>;
 type Action = (...given: unknown[]) => Promise<void>;
 
 interface Define {
@@ -12,19 +14,12 @@ interface Define {
   readonly run: <O extends StateOptions>(work: Work<O>) => Action;
 }
 
-const stateOption = (): Option => {
-  return new Option(
-    "--state-dir <dir>",
-    "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
-  );
-};
 const containerOption = (): Option => {
   return new Option(
     "-c, --container <name>",
     "default: that of the annotation kubectl.kubernetes.io/default-container, or the first",
   );
 };
-const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
 
 /** The commands that connect with what runs in a pod. */
 export function addRemoteCommands(define: Define): void {

@@ -5,7 +5,7 @@ import { renderWhy } from "../journal/render.ts";
 import { formatDuration } from "../journal/text.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { AppliedPod, ApplyRequest, Health, PodView } from "../server/engine.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { ensureEngine, type EngineStart } from "./engine-process.ts";
 import { EngineSession } from "./engine-session.ts";
 import { printError, printWarning } from "./error-output.ts";
@@ -34,7 +34,7 @@ export interface RunOptions {
 
 /** One run once its pods are handed to the engine. */
 interface Run {
-  readonly context: CommandContext;
+  readonly context: MachineContext;
   readonly options: RunOptions;
   readonly session: EngineSession;
   readonly pods: readonly PodRef[];
@@ -50,7 +50,7 @@ interface Run {
  * and the exit code is 2.
  */
 export async function runCommand(
-  context: CommandContext,
+  context: MachineContext,
   inputs: readonly string[],
   options: RunOptions,
 ): Promise<ExitCode> {
@@ -92,7 +92,7 @@ async function storedPods(session: EngineSession): Promise<readonly PodRef[]> {
   return views.filter((view) => view.source === "run").map(({ namespace, name, uid }) => ({ namespace, name, uid }));
 }
 
-function nothingStored({ layout }: CommandContext): PodwrightError {
+function nothingStored({ layout }: MachineContext): PodwrightError {
   return new PodwrightError(ExitCode.badInput, `no pods are stored in ${layout.stateDirectory}`, {
     remedy: "name a manifest: 'podwright run FILE', e.g. examples/hello.yaml",
   });
@@ -100,7 +100,7 @@ function nothingStored({ layout }: CommandContext): PodwrightError {
 
 /** Hands the objects over. A pod that ran to its end before, from the same manifest, runs anew: it was asked for. */
 async function apply(
-  context: CommandContext,
+  context: MachineContext,
   session: EngineSession,
   request: ApplyRequest,
 ): Promise<readonly AppliedPod[]> {

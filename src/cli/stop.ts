@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { EngineSession } from "./engine-session.ts";
 import { Interrupts } from "./interrupts.ts";
 import { printError } from "./error-output.ts";
@@ -17,7 +17,7 @@ export interface StopOptions {
  * others are stopped.
  */
 export async function stopCommand(
-  context: CommandContext,
+  context: MachineContext,
   selectors: readonly string[],
   options: StopOptions,
 ): Promise<ExitCode> {

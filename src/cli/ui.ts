@@ -8,7 +8,7 @@ import { SocketError, type UnixTransport, unixTransport } from "../linux/unix-cl
 import { PageGuard } from "../page/guard.ts";
 import { pageFiles, pageHeaders } from "../page/routes.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";
-import type { CommandContext } from "./context.ts";
+import type { MachineContext } from "./machine-context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 import { Interrupts } from "./interrupts.ts";
 
@@ -20,7 +20,7 @@ export interface UiOptions {
  * `podwright ui`: serves the node page to one browser of this machine until Ctrl-C. What it shows comes from the engine's
  * socket; the engine may end and come back meanwhile.
  */
-export async function uiCommand(context: CommandContext, { port = 0 }: UiOptions): Promise<ExitCode> {
+export async function uiCommand(context: MachineContext, { port = 0 }: UiOptions): Promise<ExitCode> {
   const { terminal, layout, engine } = context;
   using interrupts = new Interrupts(process, terminal.closed);
   await engine.health().catch((error: unknown) => {

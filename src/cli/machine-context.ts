@@ -1,0 +1,32 @@
+import { environmentProxy } from "../kube/proxy.ts";
+import { systemCompression } from "../linux/compression.ts";
+import { systemDaemons } from "../linux/daemons.ts";
+import { systemMounts } from "../linux/mounts.ts";
+import { openNetwork } from "../linux/network.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import type { Compression } from "../ports/compression.ts";
+import type { Daemons } from "../ports/daemons.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { Network } from "../ports/network.ts";
+import type { Processes } from "../ports/processes.ts";
+import type { CommandContext } from "./context.ts";
+
+/** What a command works with that does more on the machine than to ask the engine; the others need not load it. */
+export interface MachineContext extends CommandContext {
+  readonly compression: Compression;
+  readonly processes: Processes;
+  readonly mounts: Mounts;
+  readonly network: Network;
+  readonly daemons: Daemons;
+}
+
+export function openMachine(context: CommandContext): MachineContext {
+  return {
+    ...context,
+    compression: systemCompression,
+    processes: systemProcesses,
+    mounts: systemMounts,
+    network: openNetwork((url) => environmentProxy(url, context.environment)),
+    daemons: systemDaemons,
+  };
+}

@@ -1,0 +1,11 @@
+import { Argument, Option } from "commander";
+
+/** What several commands take. */
+export const stateOption = (): Option => {
+  return new Option(
+    "--state-dir <dir>",
+    "where podwright keeps its state (also PODWRIGHT_STATE_DIR; default /var/lib/podwright)",
+  );
+};
+export const jsonOption = (): Option => new Option("--json", "print JSON for programs");
+export const podArgument = (): Argument => new Argument("<pod>", "its name, namespace/name or UID");
