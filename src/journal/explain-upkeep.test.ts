@@ -23,3 +23,35 @@ test("what is done again for a pod at rest is no answer to why, unless it failed
   assert.equal(lastAfterToken("done"), "PodPhaseChanged");
   assert.equal(lastAfterToken("failed"), "RequestToken");
 });
+
+test("a pod whose manifest was taken away and is there again says so, until something of it ends of its own", () => {
+  const place = "/m/web.yaml";
+  const life: readonly Omit<JournalInput, "message">[] = [
+    { kind: "input", what: "PodAdded", data: { place } },
+    { kind: "input", what: "PodRemoved", data: { place } },
+    { kind: "observation", what: "ContainerDied", container: "c" },
+    { kind: "input", what: "PodAdded", data: { place } },
+    { kind: "decision", what: "PodFinished" },
+    { kind: "action", what: "RunPodSandbox", cause: { code: "SandboxMissing", message: "the pod has no sandbox" } },
+    {
+      kind: "action",
+      what: "StartContainer",
+      container: "c",
+      cause: { code: "ContainerMissing", message: "container c has not been started yet" },
+    },
+  ];
+  const causes = (inputs: readonly Omit<JournalInput, "message">[]): (readonly (number | string)[] | undefined)[] => {
+    const entries = inputs.map((input, index): JournalEntry => {
+      return { message: input.what, pod, ...input, seq: index + 1, time: 1000 * index };
+    });
+    const subjects = why(entries, pod)?.subjects ?? [];
+    return subjects.map((subject) => subject.causes.flatMap(({ code, evidence }) => [code, evidence?.seq ?? 0]));
+  };
+  assert.deepEqual(causes(life), [
+    ["SandboxMissing", 0, "ManifestReturned", 4],
+    ["ContainerMissing", 0, "ManifestReturned", 4],
+  ]);
+  const died: Omit<JournalInput, "message"> = { kind: "observation", what: "ContainerDied", container: "d" };
+  assert.deepEqual(causes([...life, died]).slice(0, 1), [["SandboxMissing", 0]]);
+  assert.deepEqual(causes(life.slice(4)).slice(0, 1), [["SandboxMissing", 0]], "a pod that is there for the first time");
+});

@@ -1,6 +1,7 @@
 import type { JournalEntry, PodRef } from "./entry.ts";
 import { matches } from "./memory.ts";
-import { type CauseLink, endSeq, type Step, stepsOf } from "./steps.ts";
+import { manifestReturn } from "./manifest-return.ts";
+import { type CauseLink, endSeq, linkOf, type Step, stepsOf } from "./steps.ts";
 
 /** One life of a pod name: a pod that is deleted and made again has a new UID. Times are wall-clock milliseconds. */
 export interface Incarnation {
@@ -65,6 +66,7 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   if (incarnation === undefined) return undefined;
   const steps = stepsOf(entries);
   const own = steps.filter((step) => step.pod?.uid === incarnation.pod.uid);
+  const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const lastSeq = Math.max(...own.map(endSeq));
   const bySubject = Map.groupBy(
     own.filter((step) => step.kind !== "note" && !remarks.has(step.what)),
@@ -74,7 +76,13 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   bySubject.delete(undefined);
   // From there on nothing is waited for but the end: what waited for its restart is not restarted.
   const stopped = own.findLast(({ what }) => stops.has(what))?.seq ?? 0;
-  const explain = (of: readonly Step[]): Subject | undefined => explainSubject(of, stopped);
+  const returned = manifestReturn(entries.filter((entry) => entry.pod?.uid === incarnation.pod.uid));
+  const explain = (of: readonly Step[]): Subject | undefined => {
+    const subject = explainSubject(of, stopped);
+    const isBegin = begins.has(subject?.causes.at(-1)?.code ?? "");
+    if (subject === undefined || returned === undefined || !isBegin) return subject;
+    return { ...subject, causes: [...subject.causes, linkOf(returned, bySeq.get(returned.entry ?? 0))] };
+  };
   return {
     incarnation,
     subjects: [podItself ?? [], ...bySubject.values()].map(explain).filter((subject) => subject !== undefined),
@@ -159,6 +167,9 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
     .map(({ incarnation }) => incarnation);
 }
 
+/** Why something is made for the first time in a life of its pod. */
+const begins: ReadonlySet<string> = new Set(["SandboxMissing", "ContainerMissing"]);
+
 /** Causes that only say that something was seen: why it came to that is told by the action before. */
 const seenCodes: ReadonlySet<string> = new Set([
   "ContainerStarted",
@@ -205,6 +216,11 @@ const tidied: ReadonlySet<string> = new Set(["ContainerRemoved", "ContainerChang
 
 /** What is done again and again for a pod at rest, and anew after each start of podwright; when it fails, it is the answer. */
 const upkeep: ReadonlySet<string> = new Set(["RequestToken", "MountVolume", "UpdateVolume", "PatchPodStatus"]);
+
+/** True for an action that changes nothing of what a pod or container waits for. */
+export function isUpkeep({ what, cause }: Pick<JournalEntry, "what" | "cause">): boolean {
+  return upkeep.has(what) || cause?.code === tidyingCause;
+}
 
 /** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
 function isTidying(step: Step): boolean {

@@ -108,7 +108,8 @@ function causesOf(entry: JournalEntry, bySeq: ReadonlyMap<number, JournalEntry>)
   return links;
 }
 
-function linkOf({ code, message }: Cause, evidence: JournalEntry | undefined): CauseLink {
+/** The link of a chain that a cause is. */
+export function linkOf({ code, message }: Cause, evidence: JournalEntry | undefined): CauseLink {
   if (evidence === undefined) return { code, message };
   return { code, message, evidence: { seq: evidence.seq, time: evidence.time, message: evidence.message } };
 }

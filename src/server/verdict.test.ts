@@ -39,6 +39,14 @@ const unhealthy = (probe: string, output: string): Partial<JournalInput> => ({
   data: { probe, output },
 });
 
+/** A manifest that is moved out and back. */
+const returned: readonly Partial<JournalInput>[] = [
+  { kind: "input", what: "PodRemoved", message: "", data: { place: "/m/a.yaml" } },
+  { kind: "input", what: "PodAdded", message: "", data: { place: "/m/a.yaml" } },
+  { kind: "observation", what: "ContainerDied", message: "", container: "app" },
+  { kind: "decision", what: "PodFinished", message: "" },
+];
+
 /** Expected line, the pod, and its journal. */
 const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInput>[]])[] = [
   ["Running and Ready for 2 min, no restarts", { readySince: now - 130_000 }],
@@ -51,11 +59,35 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
     { readySince: now - 3 * 3_600_000, containers: app({ restartCount: 4 }) },
   ],
   ["Running and Ready, no restarts", { readySince: undefined }],
+  [
+    "Running and Ready, restarted once, 1 min ago: /m/a.yaml was taken away and is there again",
+    { readySince: undefined, containers: app({ restartCount: 1 }) },
+    ...returned,
+  ],
+  [
+    "Running and Ready, restarted 2 times, last 1 min ago",
+    { readySince: undefined, containers: app({ restartCount: 2 }) },
+    ...returned,
+    { kind: "observation", what: "ContainerDied", message: "", container: "app" },
+  ],
   // Restarts.
   [
     "Restarting: app exits with 3, next try in 14 s",
     { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
     retry(14_000, "app"),
+  ],
+  // What is cleared away meanwhile is no try.
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) },
+    retry(14_000, "app"),
+    {
+      kind: "action",
+      what: "RemoveContainer",
+      message: "",
+      container: "app",
+      cause: { code: "ContainerGC", message: "only the last dead instances of a container are kept" },
+    },
   ],
   [
     "Restarting: app ends well, and is to run on, next try is due",

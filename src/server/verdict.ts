@@ -1,4 +1,6 @@
 import type { JournalEntry } from "../journal/entry.ts";
+import { isUpkeep } from "../journal/explain.ts";
+import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
 import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
@@ -29,18 +31,20 @@ export function verdict(inputs: VerdictInputs): string {
   return pod.ready ? ready(inputs) : notReady(inputs);
 }
 
-function ready({ pod, now }: VerdictInputs): string {
+function ready(inputs: VerdictInputs): string {
+  const { pod, now } = inputs;
   const since = pod.readySince === undefined ? "" : ` for ${span(now - pod.readySince)}`;
-  return `Running and Ready${since}, ${restarts(pod, now)}`;
+  return `Running and Ready${since}, ${restarts(inputs)}`;
 }
 
-function restarts(pod: PodView, now: number): string {
+function restarts({ pod, entries, now }: VerdictInputs): string {
   const restarted = all(pod).filter(({ restartCount }) => restartCount > 0);
   const count = restarted.reduce((sum, container) => sum + container.restartCount, 0);
   if (count === 0) return "no restarts";
   const last = Math.max(...restarted.map(({ startedAt = 0 }) => startedAt));
   const ago = span(now - last);
-  return count === 1 ? `restarted once, ${ago} ago` : `restarted ${count} times, last ${ago} ago`;
+  const text = count === 1 ? `restarted once, ${ago} ago` : `restarted ${count} times, last ${ago} ago`;
+  return detailed(text, "", manifestReturn(entries)?.message ?? "");
 }
 
 function terminating({ pod, entries, now }: VerdictInputs): string {
@@ -149,7 +153,7 @@ function nextTry({ entries, now }: VerdictInputs, container: string): string | u
 function lastWait(entries: readonly JournalEntry[], container: string | undefined): JournalEntry | undefined {
   const own = entries.filter((entry) => entry.container === container);
   const wait = own.findLastIndex(({ kind, until }) => kind === "decision" && until !== undefined);
-  if (own.slice(wait + 1).some(({ kind }) => kind === "action")) return undefined;
+  if (own.slice(wait + 1).some((entry) => entry.kind === "action" && !isUpkeep(entry))) return undefined;
   return own[wait];
 }
 

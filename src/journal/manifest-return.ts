@@ -1,0 +1,17 @@
+import type { Cause, JournalEntry } from "./entry.ts";
+
+/**
+ * Why a pod's present life began although it had ended under the same UID: its manifest was taken away and is there again.
+ * Undefined when that was not so, or when a container has ended since, of its own.
+ * @param entries of one UID, by sequence number
+ */
+export function manifestReturn(entries: readonly JournalEntry[]): Cause | undefined {
+  const finished = entries.findLastIndex(({ what }) => what === "PodFinished");
+  if (entries.slice(finished + 1).some(({ what }) => what === "ContainerDied")) return undefined;
+  const removed = entries.slice(0, Math.max(finished, 0)).findLastIndex(({ what }) => what === "PodRemoved");
+  if (removed === -1) return undefined;
+  const again = entries.slice(removed + 1).findLast(({ what }) => what === "PodAdded");
+  const place = again?.data?.["place"];
+  if (again === undefined || typeof place !== "string") return undefined;
+  return { code: "ManifestReturned", message: `${place} was taken away and is there again`, entry: again.seq };
+}
