@@ -79,6 +79,13 @@ export class CriLogDecoder {
     this.#rest = EMPTY;
   }
 
+  /** No more comes for now: of lines that were begun, what is there is given. */
+  pause(): void {
+    for (const [stream, open] of this.#open) {
+      if (open.bytes > 0) this.#giveBegun(open, stream);
+    }
+  }
+
   /** The output ended here for good: what was cut and never finished is given as it is. */
   end(): void {
     this.endFile();
@@ -118,11 +125,15 @@ export class CriLogDecoder {
       this.#sink.piece(pieceOf(open, stream, true));
       this.#open.delete(stream);
     } else if (open.bytes >= MAX_LINE_BYTES) {
-      this.#sink.piece(pieceOf(open, stream, false));
-      open.parts = [];
-      open.bytes = 0;
-      open.given = true;
+      this.#giveBegun(open, stream);
     }
+  }
+
+  #giveBegun(open: OpenLine, stream: LogStream): void {
+    this.#sink.piece(pieceOf(open, stream, false));
+    open.parts = [];
+    open.bytes = 0;
+    open.given = true;
   }
 }
 

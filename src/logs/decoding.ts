@@ -10,6 +10,8 @@ export interface Decoding<T> {
   push(bytes: Uint8Array): T;
   /** The file ended here for good: it was rotated. */
   endFile(): T;
+  /** No more comes for now. */
+  pause(): T;
   /** The output ended here for good. */
   end(): T;
   /** The file was truncated under the reader. */
@@ -46,6 +48,11 @@ abstract class FilteredDecoding<T> implements Decoding<T>, LineSink {
 
   endFile(): T {
     this.#decoder.endFile();
+    return this.take();
+  }
+
+  pause(): T {
+    this.#decoder.pause();
     return this.take();
   }
 

@@ -254,6 +254,21 @@ test("a follower goes on with the container's next instance", async () => {
   assert.deepEqual(texts, ["tail of old", "dying", "new", "newest"]);
 });
 
+test("a follower gives a line without an end once no more comes, and the rest of it later", async () => {
+  const files = new MemoryLogs();
+  files.append("0.log", raw("whole") + raw("pa", "P"));
+  const texts = await follow(files, `${directory}/0.log`, [
+    () => {},
+    () => {},
+    () => files.append("0.log", raw("nic") + raw("pass", "P")),
+    () => {},
+    () => files.append("1.log", raw("again")),
+    () => {},
+    () => {},
+  ]);
+  assert.deepEqual(texts, ["whole", "pa", "nic", "pass", "again"]);
+});
+
 test("a log that does not exist yet is waited for", async () => {
   const files = new MemoryLogs();
   const texts = await follow(files, `${directory}/0.log`, [() => {}, () => files.append("0.log", raw("at last"))]);

@@ -117,10 +117,12 @@ async function* followInstance<T>(
   following: Following,
 ): AsyncGenerator<T, string | undefined> {
   let settled = false;
+  let waited = false;
   while (!following.signal.aborted) {
     const read = await cursor.next();
     if (read.kind === "bytes" || read.kind === "truncated") {
       settled = false;
+      waited = false;
       yield await take(cursor, decoding, read);
       continue;
     }
@@ -130,6 +132,9 @@ async function* followInstance<T>(
     const moves = read.kind === "rotated" || next !== undefined || ended;
     if (!moves || !(settled || (read.kind === "rotated" && read.complete))) {
       settled = moves;
+      // The last words of a container that waits for its restart need not end a line.
+      if (waited) yield decoding.pause();
+      waited = true;
       await waiter.wait(moves ? SETTLE_MS : POLL_MS, !moves, following.signal);
       continue;
     }
