@@ -53,5 +53,28 @@ test("a pod whose manifest was taken away and is there again says so, until some
   ]);
   const died: Omit<JournalInput, "message"> = { kind: "observation", what: "ContainerDied", container: "d" };
   assert.deepEqual(causes([...life, died]).slice(0, 1), [["SandboxMissing", 0]]);
-  assert.deepEqual(causes(life.slice(4)).slice(0, 1), [["SandboxMissing", 0]], "a pod that is there for the first time");
+  assert.deepEqual(
+    causes(life.slice(4)).slice(0, 1),
+    [["SandboxMissing", 0]],
+    "a pod that is there for the first time",
+  );
+});
+
+test("a pod that was over before anything of it was there hides no other of its name", () => {
+  const entries = (["uid-1", "uid-2"] as const).flatMap((uid, index): JournalEntry[] => {
+    const own = { pod: { ...pod, uid }, time: 0 };
+    const told: readonly Pick<JournalEntry, "kind" | "what">[] = [
+      { kind: "input", what: "PodAdded" },
+      ...(uid === "uid-1"
+        ? ([{ kind: "observation", what: "PodPhaseChanged" }] as const)
+        : ([
+            { kind: "decision", what: "PodFinished" },
+            { kind: "action", what: "RemoveLeftovers" },
+          ] as const)),
+    ];
+    return told.map((entry, at) => ({ ...own, ...entry, message: "", seq: 10 * index + at + 1 }));
+  });
+  const { namespace, name } = pod;
+  assert.equal(why(entries, { namespace, name })?.incarnation.pod.uid, "uid-1");
+  assert.equal(why(entries, { uid: "uid-2" })?.incarnation.pod.uid, "uid-2");
 });

@@ -141,13 +141,20 @@ export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>)
  */
 const shadows: ReadonlySet<string> = new Set(["CreateMirrorPod", "DeleteMirrorPod", "FailedValidation"]);
 
+/** True of a pod that was over before anything of it was there: the backup that an editor writes for a moment. */
+function neverStarted(own: readonly JournalEntry[]): boolean {
+  const isThere = ({ kind, what }: JournalEntry): boolean =>
+    kind === "observation" || (kind === "action" && what !== "RemoveLeftovers");
+  return own.some(({ what }) => what === "PodFinished") && !own.some(isThere);
+}
+
 /** The pods that `pod` names, newest first. */
 export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodRef>): Incarnation[] {
   const byUid = Map.groupBy(
     entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
     (entry) => entry.pod?.uid,
   );
-  const real = [...byUid.values()].filter((own) => own.some(({ what }) => !shadows.has(what)));
+  const real = [...byUid.values()].filter((own) => own.some(({ what }) => !shadows.has(what)) && !neverStarted(own));
   return (real.length > 0 ? real : [...byUid.values()])
     .flatMap((own) => {
       const first = own[0];
