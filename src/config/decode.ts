@@ -67,8 +67,8 @@ function onlyDocument(bytes: Uint8Array, file: string, warnings: string[]): { va
   } catch (error) {
     throw new PodwrightError(ExitCode.badInput, `${file}: is not UTF-8 text`, { cause: error });
   }
-  const onRepeatedKey = (problem: ManifestError): void => void warnings.push(problem.message);
-  const { documents, errors } = parseDocuments(text, file, { onRepeatedKey });
+  const warn = (problem: ManifestError): void => void warnings.push(problem.message);
+  const { documents, errors } = parseDocuments(text, file, { onRepeatedKey: warn, onLaterError: warn });
   if (errors.length > 0) throw badInput(errors);
   const [document, ...others] = documents;
   // No configuration is an error: a file that was cut off must not mean the defaults.

@@ -265,6 +265,12 @@ test("numbers have to fit their type; of 64 bits every one is taken", async () =
   });
 });
 
+test("only the first document counts, and what is wrong with later ones is a warning", async () => {
+  const { configuration, warnings } = await loadText("maxPods: 7\n---\nmaxPods: *x\n");
+  assert.equal(configuration.maxPods, 7);
+  assert.match(warnings.join("\n"), /^\/etc\/kubelet\.yaml:5:10: maxPods: an alias names no anchor above it/u);
+});
+
 test("a file that is empty, missing, of another kind or version is an error that names it", async () => {
   await assert.rejects(load(["--config", "/empty"], { "/empty": "" }), /kubelet config file "\/empty" was empty/);
   await assert.rejects(load(["--config", "/none"]), /failed to read kubelet config file: .*\/none/);

@@ -141,7 +141,7 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
   test("is read as Kubernetes reads YAML: fields that it does not know have no say, of a repeated one the last counts", () => {
     const cluster = `{ ${server}, insecure-skip-tls-verify: yes, tls-server-name: a, tls-server-name: b, disable-compression: true, new: 1 }`;
     const access = decodeKubeconfig(
-      `${kubeconfig(cluster, "{ token: t, unknown: [1] }")}---\nanother: document\n`,
+      `${kubeconfig(cluster, "{ token: t, unknown: [1] }")}---\nanother: *document\n---\nq: "\n`,
       "/conf",
     );
     assert.deepEqual(

@@ -123,7 +123,10 @@ function refuseTwins(list: string, items: readonly { readonly name: string }[], 
 
 /** As client-go: the first document counts, and of a repeated key the last. */
 function parsedYaml(text: string, refuse: Refuse): unknown {
-  const { documents, errors } = parseDocuments(text, "", { onRepeatedKey: () => undefined });
+  const { documents, errors } = parseDocuments(text, "", {
+    onRepeatedKey: () => undefined,
+    onLaterError: () => undefined,
+  });
   const [error] = errors;
   const line = error?.position === undefined ? "" : ` at line ${error.position.line}`;
   if (error !== undefined) refuse("", `is not YAML${line}: ${error.detail}`);

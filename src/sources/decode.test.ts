@@ -238,7 +238,7 @@ test("broken YAML is reported with its place, and the other documents are read",
 
 test("a repeated key and an unknown alias are errors", () => {
   assert.deepEqual(messages("a: 1\nb: *x\na: 2\n"), [
-    "pod.yaml:2:4: b: the alias *x names no anchor above it",
+    "pod.yaml:2:4: b: an alias names no anchor above it; a text that starts with * needs quotes",
     "pod.yaml:3:1: a: is given twice",
   ]);
 });

@@ -114,3 +114,112 @@ test("many marks, opening braces and keys of floats end soon", () => {
   const keys = Array.from({ length: 5000 }, (_, index) => `${index}.5e-20: x`).join("\n");
   assert.deepEqual(messages(keys), []);
 });
+
+test("lines of quoted texts and of brackets may begin anywhere, and keep their places", () => {
+  for (const end of ["\n", "\r\n"]) {
+    const text = [
+      "metadata:",
+      "  annotations:",
+      "    networks: '[",
+      '      {"name": "it\'\'s"}',
+      "    ]'",
+      '    other: "a \\',
+      "b",
+      "",
+      'c"',
+      "  labels: {",
+      "  a: b, # c",
+      "# d",
+      "  e: f",
+      "  }",
+      "  args: [",
+      "x, y",
+      "]",
+      "  last: 1",
+    ].join(end);
+    assert.deepEqual(values(text), [
+      {
+        metadata: {
+          annotations: { networks: '[ {"name": "it\'s"} ]', other: "a b\nc" },
+          ...{ labels: { a: "b", e: "f" }, args: ["x", true], last: 1 },
+        },
+      },
+    ]);
+    const { documents } = parseDocuments(text, "f");
+    assert.deepEqual(documents[0]?.origin.locate(["metadata", "labels", "e"]), { line: 13, column: 3 });
+    assert.deepEqual(documents[0]?.origin.locate(["metadata", "last"]), { line: 18, column: 3 });
+  }
+  assert.match(messages('a: "b\nc: 1\nd: "x"\n')[0] ?? "", /^f:1:6: .*a closing quote/u, "a missing quote is none");
+  assert.match(messages("a: [b\nc: d\n")[0] ?? "", /^f:2:1: .*a bracket there is not closed/u);
+});
+
+test("a block that a text ends in has a break at its end only where the text has one", () => {
+  for (const [block, value] of [
+    ["|\n  x", "x"],
+    ["|\n  x\n", "x\n"],
+    ["|+\n  x", "x"],
+    [">\n  x\n  y", "x y"],
+    ["|\r\n  x\r\n  y", "x\ny"],
+    ["|\n  x\n    ", "x\n  "],
+    ["|\n  x\n ", "x\n"],
+    ["|", ""],
+  ]) {
+    assert.deepEqual(values(`a: ${block}`), [{ a: value }], JSON.stringify(block));
+  }
+});
+
+test("the breaks of lines that only YAML 1.1 has", () => {
+  assert.deepEqual(values("a: |\r  x\r  y\rb: 1\r"), [{ a: "x\ny\n", b: 1 }]);
+  assert.deepEqual(values("a: 'b \u0085 c'\nd: \"e\u0085 \u0085f\"\n"), [{ a: "b c", d: "e\nf" }]);
+  assert.deepEqual(values("a: 'b \u2028 c'\nd: \"e \\n \u2029 f\"\n"), [{ a: "b\u2028c", d: "e \n\u2029f" }]);
+  for (const text of ["a: b\u2028c\n", "a: |\n  b\u0085c\n", "a: b # c\u2029d: e\n", "'a': b\n# \u2028c: d\ne: f\n"]) {
+    assert.match(messages(text)[0] ?? "", /^f:[12]:\d+: broken YAML: U\+0085, U\+2028 and U\+2029 break a line/u, text);
+  }
+  assert.deepEqual(values('{"a": "b\u2028 c"}'), [{ a: "b\u2028 c" }], "JSON has none of them");
+});
+
+test("no error quotes a text, which may be a secret without its quotes", () => {
+  const secret = "hunter2";
+  const marks = [
+    "*",
+    "&",
+    "!",
+    "!!int ",
+    "!<",
+    "%",
+    "@",
+    "`",
+    "|",
+    ">",
+    "&a ",
+    "'",
+    '"',
+    '"\\q',
+    "!!binary ",
+    "? ",
+    "[",
+    "{",
+    "- ",
+    "a: b: ",
+  ];
+  for (const mark of marks) {
+    for (const text of [`a: ${mark}${secret}\n`, `- ${mark}${secret}?\n`, `%YAML ${secret}\n---\na: *${secret}\n`]) {
+      for (const message of messages(text)) assert.ok(!message.includes(secret), `${text}: ${message}`);
+    }
+  }
+  assert.deepEqual(messages(`a: *${secret}\n`), [
+    "f:1:4: a: an alias names no anchor above it; a text that starts with * needs quotes",
+  ]);
+});
+
+test("a JSON value may be as long as a file", () => {
+  assert.deepEqual(values(`{"a": "${"x".repeat(9_000_000)}"}`).length, 1);
+});
+
+test("what is wrong with later documents may be told apart, where only the first counts", () => {
+  const later: string[] = [];
+  const onLaterError = ({ message }: { message: string }): void => void later.push(message);
+  const { documents, errors } = parseDocuments("a: 1\n---\nb: *c\n---\nd: 'e\n", "f", { onLaterError });
+  assert.deepEqual([documents.length, errors.length, later.length], [1, 0, 2]);
+  assert.equal(parseDocuments("a: *c\n---\nb: 1\n", "f", { onLaterError }).errors.length, 1);
+});

@@ -1,6 +1,7 @@
-import { Lexer, parseAllDocuments, type Document, type ErrorCode } from "yaml";
+import { parseAllDocuments, visit, type Document, type ErrorCode } from "yaml";
 import { formatPath, ManifestError, quote, type Origin, type Position } from "./manifest-error.ts";
 import { templateProblem } from "./placeholder.ts";
+import { endOfQuoted, joinLines, maxTokens } from "./yaml-lines.ts";
 import { fullBudget, Reader, type Budget, type SourceText } from "./yaml-reader.ts";
 
 /**
@@ -12,12 +13,11 @@ export interface TextDocument {
   readonly origin: Origin;
 }
 
-/** The YAML parser needs a microsecond and more by the token, so their number is bounded as well as the file's size. */
-const maxTokens = 500_000;
-
 export interface DocumentOptions {
   /** Told of a repeated key, of which then the last counts; otherwise that is an error. */
   readonly onRepeatedKey?: (problem: ManifestError) => void;
+  /** Told of what is wrong with later documents than the first, which alone counts; otherwise that is an error. */
+  readonly onLaterError?: (problem: ManifestError) => void;
 }
 
 /** Where a text came from and what becomes of what is wrong with it. */
@@ -53,11 +53,12 @@ export function parseDocuments(
     errors: [],
   };
   const { documents, errors, budget } = reading;
-  if (hasTooManyTokens(text)) {
+  const joined = joinLines(text);
+  if (joined === undefined) {
     errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
     return { documents, errors };
   }
-  for (const part of partsOf(text)) {
+  for (const part of partsOf(joined)) {
     if (budget.values >= 0) readPart(part, reading);
   }
   return { documents, errors };
@@ -82,11 +83,18 @@ function partsOf(text: string): Part[] {
   if (text.includes("\ufeff", start)) {
     for (const { index } of text.matchAll(innerMark)) {
       if (index < start) continue;
-      parts.push({ start, text: text.slice(start, index), isJson: false });
+      parts.push(yamlPart(text, start, index));
       start = index + 1;
     }
   }
-  return [...parts, { start, text: text.slice(start), isJson: false }];
+  return [...parts, yamlPart(text, start, text.length)];
+}
+
+/** A break of lines that YAML has and the parser has not. */
+const loneReturn = /\r(?!\n)/gu;
+
+function yamlPart(text: string, start: number, end: number): Part {
+  return { start, text: text.slice(start, end).replaceAll(loneReturn, "\n"), isJson: false };
 }
 
 /** The JSON map that starts there; undefined when there is none. */
@@ -95,12 +103,12 @@ function jsonValueAt(text: string, offset: number): Part | undefined {
   opening.lastIndex = offset;
   if (!opening.test(text)) return undefined;
   const start = opening.lastIndex;
-  const mark = /"(?:[^"\\]|\\.)*"|[{}]/gsu;
+  const mark = /["{}]/gu;
   mark.lastIndex = start;
   let depth = 0;
   for (let match = mark.exec(text); match !== null; match = mark.exec(text)) {
-    if (match[0] === "{") depth++;
-    else if (match[0] === "}") depth--;
+    if (match[0] === '"') mark.lastIndex = endOfQuoted(text, match.index, '"') || text.length;
+    else depth += match[0] === "{" ? 1 : -1;
     if (depth > 0) continue;
     const value = text.slice(start, mark.lastIndex);
     return isJson(value) ? { start, text: value, isJson: true } : undefined;
@@ -118,13 +126,17 @@ function isJson(text: string): boolean {
 }
 
 function readPart(part: Part, reading: Reading): void {
-  const { file, text, errors, place, budget } = reading;
+  const { file, text, place, budget } = reading;
+  let end = 0;
   for (const document of parse(part.text, reading)) {
-    const problem = problemOf(document, part.text);
+    const start = end;
+    end = document.range[2];
+    // One slip makes a parser report several things: the first is the one to mend.
+    const problem = problemAsWritten(document, part, start, reading) ?? oddBreak(document, part, start);
     if (problem !== undefined) {
-      // One slip makes a parser report several things: the first is the one to mend.
       const position = place(part.start + problem.offset);
-      errors.push(new ManifestError({ file, position }, templateProblem(text, position.line) ?? problem.detail));
+      const detail = templateProblem(text, position.line) ?? problem.detail;
+      fail(new ManifestError({ file, position }, detail), reading);
       continue;
     }
     readDocument(document, part, reading);
@@ -144,7 +156,7 @@ function readDocument(document: Document.Parsed, part: Part, reading: Reading): 
     if (repeatedKey && options.onRepeatedKey !== undefined) {
       options.onRepeatedKey(error);
     } else {
-      reading.errors.push(error);
+      fail(error, reading);
       failed = true;
     }
   }
@@ -154,10 +166,9 @@ function readDocument(document: Document.Parsed, part: Part, reading: Reading): 
   reading.documents.push({ value, origin: { file, locate } });
 }
 
-function hasTooManyTokens(text: string): boolean {
-  let count = 0;
-  for (const _token of new Lexer().lex(text)) if (++count > maxTokens) return true;
-  return false;
+function fail(error: ManifestError, { documents, errors, options }: Reading): void {
+  if (documents.length > 0 && options.onLaterError !== undefined) options.onLaterError(error);
+  else errors.push(error);
 }
 
 function parse(text: string, { file, errors }: Reading): Document.Parsed[] {
@@ -177,19 +188,52 @@ function parse(text: string, { file, errors }: Reading): Document.Parsed[] {
   }
 }
 
-/** Escapes and tags are left to Reader: the parser has those of YAML 1.2. */
+interface Slip {
+  readonly offset: number;
+  readonly detail: string;
+}
 
-function problemOf(document: Document.Parsed, text: string): { offset: number; detail: string } | undefined {
+/** Escapes and tags are left to Reader: the parser has those of YAML 1.2. */
+function problemOf(document: Document.Parsed, text: string): Slip | undefined {
   const { explicit, version } = document.directives.yaml;
   if (explicit === true && version !== "1.1") {
     const offset = Math.max(0, text.lastIndexOf("%YAML", document.range[0]));
-    const line = /.*/u.exec(text.slice(offset, offset + 40))?.[0].trim() ?? "";
+    const line = /^%YAML[ \t]+[\d.]{1,9}/u.exec(text.slice(offset, offset + 40))?.[0] ?? "%YAML";
     return { offset, detail: `found incompatible YAML document: ${quote(line)}; Kubernetes reads 1.1: leave it out` };
   }
   const problem =
     document.errors.find(({ code }) => code !== "BAD_DQ_ESCAPE") ??
     document.warnings.find(({ code }) => code !== "TAG_RESOLVE_FAILED");
   return problem && { offset: problem.pos[0], detail: describe(problem.code) };
+}
+
+/** A problem of what was joined may be told far from the slip: the text as it was written has it where a line goes wrong. */
+function problemAsWritten(document: Document.Parsed, part: Part, start: number, reading: Reading): Slip | undefined {
+  const problem = problemOf(document, part.text);
+  const [from, to] = [part.start + start, part.start + document.range[2]];
+  const written = reading.text.slice(from, to);
+  if (problem === undefined || written === part.text.slice(start, document.range[2])) return problem;
+  const [first] = parse(written, reading);
+  const earlier = first && problemOf(first, written);
+  return earlier === undefined ? problem : { ...earlier, offset: start + earlier.offset };
+}
+
+/** Where a break of lines stands that the parser does not know and only a quoted text may hold. */
+function oddBreak(document: Document.Parsed, part: Part, start: number): Slip | undefined {
+  const found = part.isJson ? [] : [...part.text.slice(start, document.range[2]).matchAll(/[\u0085\u2028\u2029]/gu)];
+  if (found.length === 0) return undefined;
+  const quoted: [from: number, to: number][] = [];
+  visit(document, {
+    Scalar(_key, { type, range }) {
+      if (range && (type === "QUOTE_DOUBLE" || type === "QUOTE_SINGLE")) quoted.push([range[0], range[1]]);
+    },
+  });
+  const offset = found
+    .map(({ index }) => start + index)
+    .find((each) => !quoted.some(([from, to]) => from < each && each < to));
+  if (offset === undefined) return undefined;
+  const detail = "broken YAML: U+0085, U+2028 and U+2029 break a line; in double quotes they are \\N, \\L and \\P";
+  return { offset, detail };
 }
 
 /** Looks the place of an offset up. Most texts are never asked: their lines are counted at the first question. */

@@ -22,7 +22,7 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 const piece =
-  /\\(?:\r?\n([ \t\r\n]*)|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([^]))|[ \t]*\r?\n([ \t\r\n]*)/gu;
+  /\\(?:(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([^]?))|[ \t]*(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|[ \t]*([\u2028\u2029])[ \t]*/gu;
 
 /**
  * The text of a double-quoted scalar of YAML 1.1, as Kubernetes' reader has it: it knows `\'` and not JSON's `\/`, and no
@@ -32,9 +32,10 @@ const piece =
  */
 export function unquote(raw: string): string {
   return raw.slice(1, -1).replaceAll(piece, (...match: (string | undefined)[]) => {
-    const [, afterEscapedBreak, x, u, U, escaped, afterBreak] = match;
+    const [, afterEscapedBreak, x, u, U, escaped, afterBreak, keptBreak] = match;
     if (afterEscapedBreak !== undefined) return breaksIn(afterEscapedBreak);
     if (afterBreak !== undefined) return breaksIn(afterBreak) || " ";
+    if (keptBreak !== undefined) return keptBreak;
     const code = x ?? u ?? U;
     if (code !== undefined) return character(Number.parseInt(code, 16));
     const text = escapes[escaped ?? ""];
@@ -43,8 +44,20 @@ export function unquote(raw: string): string {
   });
 }
 
+/**
+ * The text of a single-quoted scalar of YAML 1.1.
+ * @param raw with its quotes
+ */
+export function unquoteSingle(raw: string): string {
+  const text = raw.slice(1, -1).replaceAll("''", "'");
+  return text.replaceAll(
+    /[ \t]*(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|[ \t]*([\u2028\u2029])[ \t]*/gu,
+    (...match: (string | undefined)[]) => match[2] ?? (breaksIn(match[1] ?? "") || " "),
+  );
+}
+
 function breaksIn(space: string): string {
-  return "\n".repeat(space.split("\n").length - 1);
+  return "\n".repeat(space.split(/[\n\u0085]/u).length - 1);
 }
 
 function character(code: number): string {

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from "yaml";
-import { printable, type FieldPath } from "./manifest-error.ts";
-import { unquote } from "./yaml-escapes.ts";
+import type { FieldPath } from "./manifest-error.ts";
+import { unquote, unquoteSingle } from "./yaml-escapes.ts";
 import { keyText, resolvePlain, resolveTagged, ScalarError, type ScalarValue } from "./yaml-scalars.ts";
 
 /** Values of a file once its aliases are written out, and levels of nesting. */
@@ -102,7 +102,8 @@ export class Reader {
   #readAlias(name: string, offset: number, path: FieldPath): unknown {
     const target = this.#anchors.get(name);
     if (target === undefined) {
-      this.#fail(offset, path, `the alias *${printable(name)} names no anchor above it`);
+      // Its name may be a secret that lacks its quotes.
+      this.#fail(offset, path, "an alias names no anchor above it; a text that starts with * needs quotes");
       return null;
     }
     this.#expanding++;
@@ -142,10 +143,20 @@ export class Reader {
   }
 
   #textOf({ source = "", type, range }: Scalar): string {
-    if (type !== "QUOTE_DOUBLE" || !range) return source;
+    if (!range) return source;
+    if (type !== "QUOTE_DOUBLE" && type !== "QUOTE_SINGLE") return this.#withoutEnd(source, range[1]);
     const raw = this.#source.text.slice(range[0], range[1]);
-    if (!raw.includes("\\")) return source;
-    return this.#source.isJson ? String(JSON.parse(raw)).toWellFormed() : unquote(raw);
+    if (this.#source.isJson) return raw.includes("\\") ? String(JSON.parse(raw)).toWellFormed() : source;
+    if (!/[\\\u0085\u2028\u2029]/u.test(raw)) return source;
+    return type === "QUOTE_DOUBLE" ? unquote(raw) : unquoteSingle(raw);
+  }
+
+  /** A block that a text ends in without a break of the line has none at its end, either. */
+  #withoutEnd(block: string, end: number): string {
+    const { text } = this.#source;
+    if (end < text.length || !block.endsWith("\n") || text.endsWith("\n")) return block;
+    const lastLine = text.slice(text.lastIndexOf("\n") + 1);
+    return lastLine.trim() !== "" || block.endsWith(" \n") ? block.slice(0, -1) : block;
   }
 
   #attempt<T>(node: Node, path: FieldPath, work: () => T): T | null {

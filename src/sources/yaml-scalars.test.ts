@@ -41,9 +41,12 @@ const failed = "an error";
 
 /** What podwright makes of a scalar, with as few documents as can be: what is refused would hide what is taken. */
 function readAll(scalar: string, expected: ReadonlyMap<Position, string>): (readonly [Position, string])[] {
+  // One quote would be closed by the next.
+  const isAlone = ({ name }: Position): boolean => name === "quantity" || /^['"]/u.test(scalar);
   const groups = Map.groupBy(
     expected.entries(),
-    ([{ document, name }, right]) => `${document} ${right === failed} ${right === failed && name === "quantity"}`,
+    ([position, right]) =>
+      `${position.document} ${right === failed} ${right === failed && isAlone(position) ? position.name : ""}`,
   );
   return [...groups.values()].flatMap((group) =>
     readTogether(
