@@ -57,6 +57,8 @@ test("while a replaced pod ends, its log is read until the new one has begun, an
   assert.deepEqual([target.path, target.uid], ["/logs/app", "old"]);
   assert.match(target.said, /pod web \(uid new\) has not begun; this is of the one that it replaces, uid old/u);
   assert.equal((await found([coming, going], "old")).path, "/logs/app");
+  const unbegun = { ...coming, containers: [{ ...waiting, logPath: "" }] };
+  await assert.rejects(found([unbegun, going], "new"), /container app has not started yet/u);
   const begun = { ...coming, containers: [{ ...waiting, state: "running" as const, startedAt: 1 }] };
   assert.deepEqual(await found([begun, going], "web"), { path: "/logs/new", uid: "new", container: "app", said: "" });
 });

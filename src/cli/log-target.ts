@@ -43,12 +43,13 @@ export async function findLog(
     if (gone) sayNoEngine(context, `reading ${found.path}`);
     return found;
   }
-  return logOfView(context, await withLog(context, pod, container), container, previous);
+  const meant = selector === pod.uid ? pod : await withLog(context, pod, container);
+  return logOfView(context, meant, container, previous);
 }
 
 /**
  * The pod, or, before its container has begun, the one that it replaces and waits for: what that still writes is all there
- * is to read under the name. A UID means the pod that has it.
+ * is to read under the name.
  */
 async function withLog(context: TargetContext, pod: PodView, asked: string | undefined): Promise<PodView> {
   const begun = ({ containers, initContainers, ephemeralContainers }: PodView): boolean => {
