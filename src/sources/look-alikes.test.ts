@@ -31,6 +31,18 @@ test("a field that has another name elsewhere is told with its name here, once",
       'spec.volumes[0].projected.sources[0].secret.secretName: unknown field "secretName": it is called "name" here',
     ],
     [
+      inContainer("env: [{name: A, valueFrom: {secretKeyRef: {secretName: x, key: k}}}]"),
+      'spec.containers[0].env[0].valueFrom.secretKeyRef.secretName: unknown field "secretName": it is called "name" here',
+    ],
+    [
+      inContainer("envFrom: [{configMapRef: {configMapName: x}}]"),
+      'spec.containers[0].envFrom[0].configMapRef.configMapName: unknown field "configMapName": it is called "name" here',
+    ],
+    [
+      "{imagePullSecrets: [{secretName: x}], containers: [{name: c, image: i}]}",
+      'spec.imagePullSecrets[0].secretName: unknown field "secretName": it is called "name" here',
+    ],
+    [
       inContainer("volumeMounts: [{name: v, path: /x}]"),
       'spec.containers[0].volumeMounts[0].path: unknown field "path": it is called "mountPath" here',
     ],

@@ -5,15 +5,23 @@ import type { FieldHint } from "./schema-errors.ts";
 
 type Renamed = Readonly<Record<string, string>>;
 
+const ofConfigMap: Renamed = { configMap: "name", configMapName: "name", secretName: "name" };
+const ofSecret: Renamed = { configMapName: "name", secret: "name", secretName: "name" };
+
 /** By the field around it: how a field is called there that has another name elsewhere, or in other programs. */
 const names: Readonly<Record<string, Renamed>> = {
-  "volumes.configMap": { configMapName: "name", secretName: "name" },
+  "volumes.configMap": ofConfigMap,
   "volumes.emptyDir": { size: "sizeLimit", type: "medium" },
   "volumes.hostPath": { hostPath: "path", mountPath: "path", name: "path" },
   "volumes.persistentVolumeClaim": { name: "claimName", persistentVolumeClaimName: "claimName" },
   "volumes.secret": { name: "secretName" },
-  "sources.configMap": { configMapName: "name" },
-  "sources.secret": { secretName: "name" },
+  "sources.configMap": ofConfigMap,
+  "sources.secret": ofSecret,
+  configMapKeyRef: ofConfigMap,
+  configMapRef: ofConfigMap,
+  secretKeyRef: ofSecret,
+  secretRef: ofSecret,
+  imagePullSecrets: ofSecret,
   volumes: { persistentVolume: "persistentVolumeClaim", pvc: "persistentVolumeClaim", host: "hostPath" },
   envFrom: {
     configMap: "configMapRef",
