@@ -11,7 +11,7 @@ export function manifestReturn(entries: readonly JournalEntry[]): Cause | undefi
   const removed = entries.slice(0, Math.max(finished, 0)).findLastIndex(({ what }) => what === "PodRemoved");
   if (removed === -1) return undefined;
   const again = entries.slice(removed + 1).findLast(({ what }) => what === "PodAdded");
-  const place = again?.data?.["place"];
-  if (again === undefined || typeof place !== "string") return undefined;
-  return { code: "ManifestReturned", message: `${place} was taken away and is there again`, entry: again.seq };
+  if (typeof again?.data?.["place"] !== "string") return undefined;
+  // The entry names the file.
+  return { code: "ManifestReturned", message: "its manifest was taken away and is there again", entry: again.seq };
 }

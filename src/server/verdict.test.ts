@@ -60,7 +60,7 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
   ],
   ["Running and Ready, no restarts", { readySince: undefined }],
   [
-    "Running and Ready, restarted once, 1 min ago: /m/a.yaml was taken away and is there again",
+    "Running and Ready, restarted once, 1 min ago: its manifest was taken away and is there again",
     { readySince: undefined, containers: app({ restartCount: 1 }) },
     ...returned,
   ],
