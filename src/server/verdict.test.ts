@@ -39,6 +39,13 @@ const unhealthy = (probe: string, output: string): Partial<JournalInput> => ({
   data: { probe, output },
 });
 
+const unmounted: Partial<JournalInput> = {
+  kind: "outcome",
+  what: "MountVolume",
+  message: "a.sock is not a socket",
+  result: "failed",
+};
+
 /** A manifest that is moved out and back. */
 const returned: readonly Partial<JournalInput>[] = [
   { kind: "input", what: "PodRemoved", message: "", data: { place: "/m/a.yaml" } },
@@ -108,6 +115,30 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
       initContainers: init({ state: "waiting", reason: "CrashLoopBackOff", exitCode: 1 }),
     },
     retry(20_000, "setup"),
+  ],
+  [
+    "Restarting: app does not start: a.sock is not a socket, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3, finishedAt: now - 13_000 }) },
+    unmounted,
+    retry(14_000, "app"),
+  ],
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3, finishedAt: now - 13_000 }) },
+    unmounted,
+    { kind: "action", what: "CreateContainer", message: "", container: "app" },
+    retry(14_000, "app"),
+  ],
+  [
+    "Restarting: app exits with 3, next try in 14 s",
+    { ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3, finishedAt: now - 5000 }) },
+    unmounted,
+    retry(14_000, "app"),
+  ],
+  [
+    "Running, not Ready: app does not start: ContainerCreating: a.sock is not a socket, next try in 14 s",
+    { ...notReady, containers: waiting("ContainerCreating", { message: "a.sock is not a socket" }) },
+    retry(14_000, "app"),
   ],
   // Pending.
   [

@@ -77,7 +77,7 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
   const unfinished = pod.initContainers.filter(({ done }) => !done);
   const waiting = [...unfinished, ...pod.containers, ...pod.initContainers]
     .filter((container) => container.state !== "running" && !neverStarts(pod, container))
-    .find(({ reason }) => !onItsWay.has(reason));
+    .find(({ state, reason, message }) => !onItsWay.has(reason) || (state === "waiting" && message !== ""));
   if (waiting === undefined) return undefined;
   const { name, reason, message, state } = waiting;
   const next = nextTry(inputs, name);
@@ -85,7 +85,12 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
     if (next === undefined) return undefined;
     return `Restarting: ${endText(waiting)}${next}`;
   }
-  if (reason === "CrashLoopBackOff") return `Restarting: ${exitText(waiting)}${next ?? ""}`;
+  if (reason === "CrashLoopBackOff") {
+    const unmounted = failedMount(inputs, waiting);
+    const what =
+      unmounted === undefined ? exitText(waiting) : detailed(`${printable(name)} does not start`, "", unmounted);
+    return `Restarting: ${what}${next ?? ""}`;
+  }
   const word = pod.phase === "Running" ? "Running, not Ready" : "Pending";
   if (isPull.test(reason)) {
     return `${detailed(`${word}: cannot pull ${printable(waiting.image)} for ${printable(name)}`, "", message || reason)}${next ?? ""}`;
@@ -93,7 +98,17 @@ function inTrouble(inputs: VerdictInputs): string | undefined {
   return `${detailed(`${word}: ${printable(name)} does not start: ${reason}`, "", message)}${next ?? ""}`;
 }
 
-/** Waiting for these says nothing of a problem. */
+/** What kept the last try to restart a container from coming as far as the container. */
+function failedMount({ entries }: VerdictInputs, { name, finishedAt = Infinity }: ContainerView): string | undefined {
+  const last = entries.findLastIndex(({ what, result }) => what === "MountVolume" && result === "failed");
+  const mount = entries[last];
+  if (mount === undefined || mount.time < finishedAt) return undefined;
+  const since = entries.slice(last + 1);
+  if (since.some((entry) => entry.kind === "action" && entry.container === name && !isUpkeep(entry))) return undefined;
+  return mount.message;
+}
+
+/** Waiting for these says nothing of a problem, unless a message does. */
 const onItsWay: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing", "Completed"]);
 const isPull =
   /^(?:ErrImage\w*|ImagePull\w*|ImageInspectError|InvalidImageName|RegistryUnavailable|SignatureValidationFailed)$/u;
