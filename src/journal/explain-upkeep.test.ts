@@ -78,3 +78,18 @@ test("a pod that was over before anything of it was there hides no other of its 
   assert.equal(why(entries, { namespace, name })?.incarnation.pod.uid, "uid-1");
   assert.equal(why(entries, { uid: "uid-2" })?.incarnation.pod.uid, "uid-2");
 });
+
+test("of two pods of a name that one is newer whose manifest came last, though it had been there before", () => {
+  const { namespace, name } = pod;
+  const told = ["uid-1", "uid-2", "uid-1"].flatMap((uid, index): JournalEntry[] => {
+    const own = { pod: { ...pod, uid }, time: 0, message: "" };
+    return [
+      { ...own, kind: "input", what: "PodAdded", seq: 10 * index + 1 },
+      { ...own, kind: "observation", what: "PodPhaseChanged", seq: 10 * index + 2 },
+    ];
+  });
+  const newest = (entries: readonly JournalEntry[]): string | undefined =>
+    why(entries, { namespace, name })?.incarnation.pod.uid;
+  assert.equal(newest(told), "uid-1");
+  assert.equal(newest(told.slice(0, 4)), "uid-2");
+});

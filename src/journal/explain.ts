@@ -148,7 +148,7 @@ function neverStarted(own: readonly JournalEntry[]): boolean {
   return own.some(({ what }) => what === "PodFinished") && !own.some(isThere);
 }
 
-/** The pods that `pod` names, newest first. */
+/** The pods that `pod` names, newest first: a static pod that comes back under its old UID is newer than what was there meanwhile. */
 export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodRef>): Incarnation[] {
   const byUid = Map.groupBy(
     entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
@@ -168,9 +168,10 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
         entryCount: own.length,
         lastMessage: last.message,
       };
-      return [{ incarnation, firstSeq: first.seq }];
+      const came = own.findLast(({ what }) => what === "PodAdded") ?? first;
+      return [{ incarnation, cameSeq: came.seq }];
     })
-    .toSorted((a, b) => b.firstSeq - a.firstSeq)
+    .toSorted((a, b) => b.cameSeq - a.cameSeq)
     .map(({ incarnation }) => incarnation);
 }
 
