@@ -17,6 +17,15 @@ function podWithToken(name: string): Pod {
   }
 }
 
+/** Whose restarts pull nothing: how long that takes is drawn. */
+function withItsImage(pod: Pod): Pod {
+  const containers = pod.spec.containers.map((container) => ({
+    ...container,
+    imagePullPolicy: "IfNotPresent" as const,
+  }));
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
 /** How long it takes until a container of the pod that crashes now runs again. */
 async function restartMs(world: ClusterScene, uid: string): Promise<number> {
   const { changes, clock } = world;
@@ -31,8 +40,8 @@ async function restartMs(world: ClusterScene, uid: string): Promise<number> {
 
 async function started(): Promise<ClusterScene> {
   const world = new ClusterScene();
-  world.cluster.want(clusterPod("calm"));
-  world.cluster.want(podWithToken("crashes"));
+  world.cluster.want(withItsImage(clusterPod("calm")));
+  world.cluster.want(withItsImage(podWithToken("crashes")));
   world.cluster.want(clusterPod("deleted"));
   world.node.start();
   await world.pass(minuteMs);
