@@ -283,6 +283,25 @@ describe("a pod with init containers whose sandbox is made anew", () => {
     assert.equal(phaseWith([...made, runtimeContainer("c")]), "Running");
   });
 
+  test("stays Running when a container of it runs its postStart hook, and the instance before is removed", () => {
+    const sandboxes = [readySandbox({ id: second, attempt: 1 }), dead];
+    const here = [runtimeContainer("s", { sandboxId: second, restartCount: 1 })];
+    const running = runtimeStatus(withInit, [
+      ...here,
+      runtimeContainer("c", { sandboxId: second, restartCount: 1 }),
+      ...old,
+    ]);
+    const previous = generateAPIPodStatus(statusInputs(withInit, { podStatus: { ...running, sandboxes } }));
+    // The one in its hook is left out of what is shown.
+    const shown = runtimeStatus(withInit, [...here, ...old.slice(1)], sandboxes);
+    const phase = (isInitialized?: boolean): string => {
+      const seen = { podStatus: shown, previous, ...(isInitialized !== undefined && { isInitialized }) };
+      return generateAPIPodStatus(statusInputs(withInit, seen)).phase;
+    };
+    assert.equal(phase(), "Pending");
+    assert.equal(phase(true), "Running");
+  });
+
   test("stays Pending while an init container fails in it", () => {
     assert.equal(phaseWith([runtimeContainer("i", { state: "exited", exitCode: 1 })]), "Pending");
   });

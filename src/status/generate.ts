@@ -103,10 +103,9 @@ function nextPhase(inputs: StatusInputs, statuses: readonly ContainerStatus[]): 
 }
 
 function phaseOfContainers(
-  { pod, podStatus, podIsTerminal }: StatusInputs,
+  { pod, podStatus, podIsTerminal, isInitialized: initialized = hasRegularInSandbox(pod, podStatus) }: StatusInputs,
   statuses: readonly ContainerStatus[],
 ): PodPhase {
-  const initialized = hasRegularInSandbox(pod, podStatus);
   const counted = initialized ? statuses : ofThisBeginning(pod, podStatus, statuses);
   return getPhase(pod, { statuses: counted, podIsTerminal, initialized });
 }
@@ -139,7 +138,8 @@ function heldBack(inputs: StatusInputs, phase: PodPhase, statuses: readonly Cont
   return hasRegularInNewest(inputs.pod, inputs.podStatus) ? "Running" : "Pending";
 }
 
-function hasRegularInSandbox(pod: Pod, podStatus: RuntimePodStatus): boolean {
+/** The pod is initialised in the sandbox that is there: a regular container has been made in it. */
+export function hasRegularInSandbox(pod: Pod, podStatus: RuntimePodStatus): boolean {
   return podStatus.sandboxes[0]?.ready === true && hasRegularInNewest(pod, podStatus);
 }
 

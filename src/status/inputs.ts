@@ -23,6 +23,8 @@ export interface StatusInputs {
   readonly pod: Pod;
   /** What the runtime shows of the pod. */
   readonly podStatus: RuntimePodStatus;
+  /** Unset: as podStatus says, which leaves out a container whose postStart hook runs. That one counts too. */
+  readonly isInitialized?: boolean;
   /** By container name; absent for containers that could be started last time. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
   /** Containers whose start this life has tried: why others wait is told by `previous`. */

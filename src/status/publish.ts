@@ -8,7 +8,7 @@ import { preempting } from "../pods/preemption.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
-import { generateAPIPodStatus } from "./generate.ts";
+import { generateAPIPodStatus, hasRegularInSandbox } from "./generate.ts";
 import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";
 import { terminatedStatus } from "./transitions.ts";
@@ -50,6 +50,7 @@ export function publishStatus(
   const status = generateAPIPodStatus({
     pod,
     podStatus,
+    isInitialized: hasRegularInSandbox(pod, view.status),
     waiting: view.waiting,
     tried: view.tried,
     previous,
