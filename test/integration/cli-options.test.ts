@@ -179,6 +179,11 @@ const rows: readonly Row[] = [
   { shows: "replay --json", line: `replay --json ${recording}`, out: /^\{\n/ },
   { shows: "doctor --json", line: "doctor --json", out: /^\{\n {2}"checks": \[/, check: doctorKnowsEngine(false) },
   { shows: "doctor --state-dir", line: "doctor --json --state-dir @", check: doctorKnowsEngine(true) },
+  {
+    shows: "doctor --runtime-endpoint",
+    line: "doctor --json --runtime-endpoint unix:///run/podwright-nobody.sock",
+    out: /\/run\/podwright-nobody\.sock/,
+  },
   { shows: "version --json", line: "version --json", out: /^\{"version":/ },
   // With the variable that names the place without an engine, only the option leads to the one that answers.
   ...led.map((line) => ({
