@@ -18,7 +18,10 @@ export const logs: RuleMaker = ({ world, node, pods }, broken): Rule => {
       if (container === undefined) return;
       const { logPath } = container;
       if (type === "started") written.add(logPath);
-      if (type !== "created" || node.files.ownerOf(logPath) === undefined || !written.has(logPath)) return;
+      if (type !== "created") return;
+      // It may have been removed with its pod, and be opened anew.
+      if (node.files.ownerOf(logPath) === undefined) written.delete(logPath);
+      if (!written.has(logPath)) return;
       // Where somebody took the newest away, the count goes on from the one before.
       const hasOthers = [...world.containers.values()].some((other) => {
         const isTwin = nameOf(other) === nameOf(container) && other.config.labels["io.kubernetes.pod.uid"] === uid;
