@@ -34,20 +34,23 @@ export class PlegBench {
   readonly pleg: Pleg;
   cri: Cri;
 
-  /** Lines of the log. */
+  /** Lines of the log that events are told in. */
   readonly said: string[] = [];
+  /** Lines of the log that listings are told in. */
+  readonly saidOfListings: string[] = [];
 
   constructor({ faults = noFaults, capacity = 1000, wrap = (cri: Cri): Cri => cri, ways = usualWays } = {}) {
     this.world = new RuntimeWorld(this.clock, undefined, ways);
     this.connection = new SimConnection(this.world, this.node, new SimRandom(1), faults);
     this.cri = wrap(this.connection.cri);
+    const sayOfListings = (line: string): void => void this.saidOfListings.push(line);
     this.pleg = new Pleg(
       {
         clock: this.node,
         cri: this.cri,
         cache: this.cache,
         journal: { record: (entry) => this.journal.push(entry) },
-        log: silentLog,
+        log: { ...silentLog, info: sayOfListings, warn: sayOfListings },
       },
       { relistPeriodMs: 1000, eventedRelistPeriodMs: 10_000, channelCapacity: capacity, inspections: 4 },
     );
