@@ -80,12 +80,20 @@ export class Stops implements Rule {
     const endMs = this.#endOf(entry.pod?.uid ?? "");
     const where = whereOf(entry);
     if (endMs === undefined) return this.#judgeProbe(entry, seconds);
-    if (killMs < endMs - roundingMs) {
+    if (killMs < Math.min(endMs, entry.atMs + this.#probeGraceMs(entry)) - roundingMs) {
       this.#broken("the whole grace", `${where} is to be killed ${endMs - killMs} ms before its pod's grace ends`);
     }
     if (killMs > Math.max(endMs, entry.atMs) + lateMs) {
       this.#broken("no more than the grace", `${where} is to be killed ${killMs - endMs} ms after its pod's grace`);
     }
+  }
+
+  /** One that is stopped for its probe has what the probe says, though its pod ends with it. */
+  #probeGraceMs(entry: SimEntry): number {
+    const { livenessProbe, startupProbe } = this.#specOf(entry) ?? {};
+    if (entry.cause?.code !== "LastContainerUnhealthy") return Number.POSITIVE_INFINITY;
+    const own = [livenessProbe, startupProbe].map((probe) => probe?.terminationGracePeriodSeconds ?? Infinity);
+    return Math.min(...own) * 1000;
   }
 
   /** What podwright has said itself, unless it was told since that the pod is to go sooner. */
