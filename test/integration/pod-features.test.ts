@@ -123,7 +123,8 @@ describe("features of pods on a real runtime", { concurrency: 2 }, () => {
       const phases = await entriesOf(podwright, "again", "PodPhaseChanged");
       assert.deepEqual(
         phases.map(({ data }) => data?.["to"]),
-        ["Pending", "Running"],
+        ["Pending", "Running", "Pending", "Running"],
+        "its init container runs again",
       );
       const states = (await entriesOf(podwright, "again", "ContainerStateChanged")).map(({ data }) => data?.["reason"]);
       assert.ok(states.includes("RestartingAllContainers"));
