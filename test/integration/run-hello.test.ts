@@ -25,7 +25,8 @@ test("hello comes up, answers, is explained, and stops without a trace", async (
     const blame = await podwright.succeed("blame", "hello");
     assert.match(
       blame,
-      /ready for the first time after[^]*│.* m?s +sandbox[^]*│.* web +create[^]*│.* client +until ready/,
+      // Which of the two is ready last is the machine's.
+      /ready for the first time after[^]*│.* m?s +sandbox[^]*│.* web +create[^]*│.* (web|client) +until ready/,
     );
 
     const follow = podwright.start(["logs", "-f", "hello", "client"]);
