@@ -34,3 +34,7 @@ test("a value with a placeholder is told as one that nobody filled in", () => {
   ]);
   for (const plain of ["$", "{}", "a{b}c", "$HOME", "100%"]) assert.equal(placeholderHint(plain), "", plain);
 });
+
+test("a text of a million open brackets is answered at once", () => {
+  for (const open of ["{{", "{%"]) assert.equal(placeholderHint(open.repeat(500_000)), "");
+});

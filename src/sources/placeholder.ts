@@ -1,8 +1,15 @@
-const placeholder = /\{\{[^]*\}\}|\{%[^]*%\}|\$\{[A-Za-z_][\w.:-]*\}|\$\([A-Z_][A-Z0-9_]*\)/u;
+const variable = /\$\{[A-Za-z_][\w.:-]*\}|\$\([A-Z_][A-Z0-9_]*\)/u;
 
 /** Behind what is wrong with a text that holds a place that a tool was to fill in; empty for any other. */
 export function placeholderHint(text: string): string {
-  return placeholder.test(text) ? "; it holds a placeholder that nobody filled in" : "";
+  const isPlaceholder = holds(text, "{{", "}}") || holds(text, "{%", "%}") || variable.test(text);
+  return isPlaceholder ? "; it holds a placeholder that nobody filled in" : "";
+}
+
+/** Looked for without a pattern: one would begin again at each of a million open brackets. */
+function holds(text: string, open: string, close: string): boolean {
+  const at = text.indexOf(open);
+  return at !== -1 && text.includes(close, at + open.length);
 }
 
 /** Not behind a quote, where it is a text like any other, nor behind a comment's beginning. */
