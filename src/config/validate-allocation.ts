@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/errors.ts";
 import { parseCpuList } from "../resources/cpu-list.ts";
-import { parseQuantity, QuantityError } from "../resources/quantity.ts";
+import { readQuantity } from "../resources/quantity.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
 
 const enforcements = [
@@ -81,7 +81,7 @@ function* reservation(field: string, resources: Readonly<Record<string, string>>
       yield `${field}: cannot reserve ${JSON.stringify(resource)} resource`;
       continue;
     }
-    const nanos = nanosOf(amount);
+    const nanos = readQuantity(amount)?.nanos;
     const what = `${JSON.stringify(resource)} resource`;
     if (nanos === undefined) {
       yield `${field}: failed to parse quantity ${JSON.stringify(amount)} for ${what}`;
@@ -99,18 +99,9 @@ function* reservedMemory(configuration: KubeletConfiguration): Iterable<string> 
       if (resource !== "memory" && !resource.startsWith("hugepages-")) {
         yield `the limit type ${JSON.stringify(resource)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
       }
-      if ((nanosOf(String(amount)) ?? 0n) === 0n) yield `reserved memory may not be zero for ${where}`;
+      if ((readQuantity(String(amount))?.nanos ?? 0n) === 0n) yield `reserved memory may not be zero for ${where}`;
       if (seen.has(where)) yield `the reserved memory has a duplicate value for ${where}`;
       seen.add(where);
     }
-  }
-}
-
-function nanosOf(amount: string): bigint | undefined {
-  try {
-    return parseQuantity(amount).nanos;
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
   }
 }

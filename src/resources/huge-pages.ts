@@ -1,16 +1,11 @@
-import { parseQuantity, type Quantity, QuantityError } from "./quantity.ts";
+import { type Quantity, readQuantity } from "./quantity.ts";
 
 const prefix = "hugepages-";
 
 /** The page size of a resource like `hugepages-2Mi`, in bytes; undefined for any other resource. */
 export function pageSizeOf(resource: string): bigint | undefined {
   if (!resource.startsWith(prefix)) return undefined;
-  try {
-    return parseQuantity(resource.slice(prefix.length)).value();
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
+  return readQuantity(resource.slice(prefix.length))?.value();
 }
 
 /** Bytes by page size of the huge pages in a list of resources. */

@@ -130,6 +130,16 @@ export function parseQuantity(text: string | number): Quantity {
   return new Quantity(sign === "-" ? -nanos : nanos, fine ? "DecimalSI" : format, kept);
 }
 
+/** The same; undefined for a text that is no quantity. */
+export function readQuantity(text: string | number): Quantity | undefined {
+  try {
+    return parseQuantity(text);
+  } catch (error) {
+    if (error instanceof QuantityError) return undefined;
+    throw error;
+  }
+}
+
 /** Whether upstream's parser takes a text for canonical, by what it can tell without computing. */
 function keepsText({ whole, fraction, exponent, format }: Parts): boolean {
   const shifted = (whole.replace(/^0+/u, "") || "0") + fraction;

@@ -2,7 +2,7 @@ import type { Container, EphemeralContainer, ResourceRequirements } from "../api
 import type { PodManifest, PodSpec } from "../api/pod.ts";
 import type { EnvVarSource, HttpGetAction, Volume } from "../api/volume.ts";
 import { containerLimits, containerRequests, isSupportedPodResource } from "../resources/pod-totals.ts";
-import { parseQuantity, QuantityError } from "../resources/quantity.ts";
+import { QuantityError, readQuantity } from "../resources/quantity.ts";
 
 type ContainerFields = Partial<Container>;
 type Probe = NonNullable<Container["livenessProbe"]>;
@@ -44,15 +44,10 @@ function inThousandths(spec: PodSpec): PodSpec {
 
 function roundedUp(amounts: Amounts): Amounts {
   const entries = Object.entries(amounts).map(([name, written]): [string, string | number] => {
-    try {
-      const amount = parseQuantity(written);
-      const rounded = amount.inThousandths();
-      return [name, rounded === amount ? written : rounded.toString()];
-    } catch (error) {
-      // Validation says which quantity is none.
-      if (error instanceof QuantityError) return [name, written];
-      throw error;
-    }
+    const amount = readQuantity(written);
+    const rounded = amount?.inThousandths();
+    // Validation says which quantity is none.
+    return [name, rounded === undefined || rounded === amount ? written : rounded.toString()];
   });
   return Object.fromEntries(entries);
 }

@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { PodManifest } from "../api/pod.ts";
-import { parseQuantity, QuantityError } from "../resources/quantity.ts";
+import { readQuantity } from "../resources/quantity.ts";
 import { plainCapability } from "../runtime/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
 import { isIpAddress } from "./formats.ts";
@@ -95,17 +95,12 @@ function* containerWarnings(container: Container, path: FieldPath): Iterable<Fie
 
 function fractionProblem(name: string, amount: string | number): string | undefined {
   if (name !== "memory" && name !== "ephemeral-storage") return undefined;
-  try {
-    const quantity = parseQuantity(amount);
-    if (quantity.milliValue() % 1000n === 0n) return undefined;
-    const thousandths = /^(\d+)m$/u.exec(String(amount).trim())?.[1];
-    const hint = thousandths === undefined ? "" : ` (m stands for thousandths; did you mean ${thousandths}Mi?)`;
-    return `fractional byte value ${quote(quantity.toString())} is invalid, must be an integer${hint}`;
-  } catch (error) {
-    // Validation says what is wrong with it.
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
+  const quantity = readQuantity(amount);
+  // Validation says of which there is none.
+  if (quantity === undefined || quantity.milliValue() % 1000n === 0n) return undefined;
+  const thousandths = /^(\d+)m$/u.exec(String(amount).trim())?.[1];
+  const hint = thousandths === undefined ? "" : ` (m stands for thousandths; did you mean ${thousandths}Mi?)`;
+  return `fractional byte value ${quote(quantity.toString())} is invalid, must be an integer${hint}`;
 }
 
 /** A later variable may build on an earlier one of its name; anything else hides it. */

@@ -1,7 +1,7 @@
 import type { Container, ContainerPort, EnvVar, ResourceRequirements } from "../api/container.ts";
 import type { VolumeMount } from "../api/volume.ts";
 import { pageSizeOf } from "../resources/huge-pages.ts";
-import { parseQuantity, QuantityError, type Quantity } from "../resources/quantity.ts";
+import { readQuantity } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required, type FieldError } from "./field-errors.ts";
 import {
   configKeyProblem,
@@ -171,17 +171,8 @@ function* validateFileKey(
 
 function* quantityProblems(value: string | number, path: FieldPath): Iterable<FieldError> {
   const quantity = readQuantity(value);
-  if (typeof quantity === "string") yield invalid(path, value, quantity);
+  if (quantity === undefined) yield invalid(path, value, "must be a quantity like 2, 500m or 64Mi");
   else if (quantity.nanos < 0n) yield invalid(path, value, "must be greater than or equal to 0");
-}
-
-function readQuantity(value: string | number): Quantity | string {
-  try {
-    return parseQuantity(value);
-  } catch (error) {
-    if (error instanceof QuantityError) return "must be a quantity like 2, 500m or 64Mi";
-    throw error;
-  }
 }
 
 const nativeResources = new Set(["cpu", "memory", "ephemeral-storage"]);
@@ -208,7 +199,7 @@ export function* validateResources(resources: ResourceRequirements, path: FieldP
       continue;
     }
     const [requested, limited] = [readQuantity(value), readQuantity(limit)];
-    if (typeof requested === "string" || typeof limited === "string") continue;
+    if (requested === undefined || limited === undefined) continue;
     const order = requested.compare(limited);
     if (overcommits && order > 0) {
       yield invalid(here, String(value), `must be less than or equal to ${name} limit of ${limited.toString()}`);
@@ -229,7 +220,7 @@ function* validatePages(name: string, value: string | number, path: FieldPath): 
   if (!name.startsWith("hugepages-")) return;
   const size = pageSizeOf(name);
   const amount = readQuantity(value);
-  if (typeof amount === "string") return;
+  if (amount === undefined) return;
   if (size !== undefined && size > 0n && amount.value() % size === 0n) return;
   yield invalid(path, value, `${amount.toString()} is not positive integer multiple of ${name}`);
 }
