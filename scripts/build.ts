@@ -10,7 +10,6 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
-import { nodeFlags } from "../test/support/launch.ts";
 
 const root = dirname(import.meta.dirname);
 const outputDirectory = resolve(root, process.argv[2] ?? "dist");
@@ -154,8 +153,7 @@ async function fillCompileCache(): Promise<void> {
   ];
   for (const words of commands) {
     // What they make of a directory that there is not is their own matter.
-    const run = promisify(execFile)(process.execPath, [...nodeFlags, join(outputDirectory, entryName), ...words]);
-    await run.catch(() => {});
+    await promisify(execFile)(process.execPath, [join(outputDirectory, entryName), ...words]).catch(() => {});
   }
 }
 

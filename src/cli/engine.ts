@@ -49,11 +49,11 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   await ports.files.makeDirectory(layout.stateDirectory, 0o711);
   await ports.files.makeDirectory(layout.runDirectory, 0o755);
   // Until it is served a signal ends this process at once.
-  const always = AbortSignal.any([]);
-  using _engineLock = await lockStateDirectory(ports, layout, log, always);
+  const never = AbortSignal.any([]);
+  using _engineLock = await lockStateDirectory(ports, layout, log, never);
   const recorder = await openRecorder(ports, log, options.record);
   const endpoint = options.runtimeEndpoint ?? layout.containerd.endpoint;
-  using _claim = await claim(ports, endpoint, log, always);
+  using _claim = await claim(ports, endpoint, log, never);
   const machine = options.runtimeEndpoint === undefined ? await startRuntime(ports, layout) : undefined;
   await serve(ports, layout, endpoint, { machine, endsWhenIdle: options.stay !== true, recorder }, log);
   // Told to end, pods go on, and their runtime with them: it stops only when it has none.

@@ -1,4 +1,4 @@
-import { onAbort } from "../base/abort.ts";
+import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { podUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -97,10 +97,10 @@ function endOf(failure: unknown, worked: boolean): StreamEnd {
 
 /** A runtime that was away may come back as another one. */
 async function pause(pleg: Pleg, clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
-  const controller = new AbortController();
-  using _end = onAbort(signal, () => controller.abort());
-  using _back = pleg.onRecovered(() => controller.abort());
-  await clock.sleep("reconnect to runtime events", pauseMs, controller.signal).catch(() => {});
+  const back = new AbortController();
+  using either = eitherSignal(signal, back.signal);
+  using _recovered = pleg.onRecovered(() => back.abort());
+  await clock.sleep("reconnect to runtime events", pauseMs, either.signal).catch(() => {});
 }
 
 function isEnd({ containerEventType: type }: ContainerEventResponse): boolean {
