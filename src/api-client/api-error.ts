@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
 
 /** metav1.Status, as far as it says what went wrong. */

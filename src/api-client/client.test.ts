@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { z } from "zod";
+import * as z from "zod";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { ApiError, askedPauseMs, isApiError, isExpired } from "./api-error.ts";
 import { decoder, resourcePath } from "./resource.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { z } from "zod";
+import * as z from "zod";
 import { ScriptedKube, type ScriptedRequest } from "../../test/support/scripted-kube.ts";
 import type { Logger } from "../ports/log.ts";
 import { Reflector, reflectorDelayMs } from "./reflector.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ApiDecodeError, apiErrorOf, parseAnswer } from "./api-error.ts";
 import { withoutManagedFields } from "./resource.ts";
 

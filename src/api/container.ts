@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Int32, IntOrString, optionalChoice, OptionalText, Quantity } from "./meta.ts";
 import { EnvVarSource, HttpGetAction, VolumeMount } from "./volume.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { StringMap } from "./meta.ts";
 
 const OptionalText = z.string().optional();

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Int32, LabelSelector, OptionalText } from "./meta.ts";
 
 /** What of a pod's spec only a scheduler decides by; of it the node reads the required node affinity. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Int32, IntOrString, LabelSelector, ObjectMeta, OptionalText, Quantity, StringMap } from "./meta.ts";
 
 const LocalObjectReference = z.strictObject({ name: OptionalText });

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { checkedInstance, type CloudInstance, type CloudProvider, type NodeAddress } from "./cloud-provider.ts";
 import type { Metadata } from "./metadata.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { type CredentialProvider, providerApi } from "../images/credential-provider.ts";
 import { qualifiedNameProblem } from "../sources/formats.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Int32 } from "../api/meta.ts";
 import { durationProblem, parseGoDuration } from "./go-duration.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { parseGoDuration } from "../config/go-duration.ts";
 import { type CredentialProvider, providerApi } from "./credential-provider.ts";
 import type { RegistryEntry } from "./docker-config.ts";

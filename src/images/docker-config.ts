@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** How somebody proves to a registry who they are. A secret: never to be shown. */
 export interface RegistryCredential {

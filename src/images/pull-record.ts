@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ImageReferenceError, parseImageReference } from "./image-reference.ts";
 import type { SecretSource } from "./keyring.ts";
 

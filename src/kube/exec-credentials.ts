@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import { z } from "zod";
+import * as z from "zod";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";

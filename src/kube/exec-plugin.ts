@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path/posix";
-import { z } from "zod";
+import * as z from "zod";
 import { printable } from "../journal/text.ts";
 
 /** A program that hands out credentials (client-go credential plugins, client.authentication.k8s.io). */

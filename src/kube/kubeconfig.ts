@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, resolve } from "node:path/posix";
-import { z } from "zod";
+import * as z from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { goValues } from "../sources/go-values.ts";
 import { parseDocuments } from "../sources/yaml-documents.ts";

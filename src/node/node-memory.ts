@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import type { ReflectorHandler, ReflectorTarget } from "../api-client/reflector.ts";
 import { type ApiObject, decoder, type Resource } from "../api-client/resource.ts";
 import { StringMap } from "../api/meta.ts";

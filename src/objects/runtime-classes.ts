@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { decoder, type Resource } from "../api-client/resource.ts";
 
 /** node.k8s.io/v1 RuntimeClass (KEP-585), as far as nodes need it. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ApiClient } from "../api-client/client.ts";
 import type { ApiObject, Resource } from "../api-client/resource.ts";
 import { ApiDecodeError, askedPauseMs } from "../api-client/api-error.ts";

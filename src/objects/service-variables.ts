@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { decoder, type Resource } from "../api-client/resource.ts";
 import type { Pod } from "../api/pod.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Container, EphemeralContainer, ResourceRequirements } from "../api/container.ts";
 import { PodSpec } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";

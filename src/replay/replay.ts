@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
 import { computePodActions } from "../runtime/pod-actions.ts";
 import { restoredInputs } from "./decode.ts";

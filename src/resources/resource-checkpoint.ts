@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ResourceRequirements } from "../api/container.ts";
 import { fnv32a } from "../base/fnv.ts";
 import { parseList } from "./pod-totals.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** User and group ids of the node that a pod's user namespace stands for: `first` and those after it. */
 export interface IdRange {

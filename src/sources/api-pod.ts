@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ApiDecodeError } from "../api-client/api-error.ts";
 import { type Resource, withoutManagedFields } from "../api-client/resource.ts";
 import { type Pod, PodManifest } from "../api/pod.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { z } from "zod";
+import * as z from "zod";
 import { vectorJson, vectorText } from "../../test/support/vectors.ts";
 import { PodManifest } from "../api/pod.ts";
 import { canonicalJson } from "./canonical-json.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 export interface GoValueOptions {
   /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { quote, type FieldPath } from "./manifest-error.ts";
 import { placeholderHint } from "./placeholder.ts";
 import { didYouMean } from "./suggest.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { PodManifest } from "../api/pod.ts";
 import { Toleration } from "../api/pod.ts";
 import { forbidden, invalid, type FieldError } from "./field-errors.ts";
