@@ -1,5 +1,6 @@
 import { basename } from "node:path/posix";
 import { ExitCode } from "../base/errors.ts";
+import { useHeaderFields } from "../cri/header-fields.ts";
 import { runCommandLine } from "./command-line.ts";
 import { Terminal } from "./terminal.ts";
 
@@ -20,6 +21,7 @@ async function main(): Promise<number> {
   return await runCommandLine(terminal, commandLine(process.argv), process.env["PODWRIGHT_DEBUG"] === "1");
 }
 
+useHeaderFields();
 const exitCode = await main();
 // Writing may have failed meanwhile.
 process.exitCode ||= exitCode;
