@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { FileError } from "../ports/files.ts";
-import { readHolder, systemLocks } from "./lock.ts";
+import { openLocks, readHolder, systemLocks } from "./lock.ts";
 import { testDirectory } from "./testing.ts";
 
 const moduleUrl = new URL("./lock.ts", import.meta.url).href;
@@ -29,23 +29,32 @@ function isFree(path: string): boolean {
   return spawnSync("flock", ["-n", "-x", path, "true"]).status === 0;
 }
 
-test("a lock is held after flock itself has ended, and given back when disposed of", async () => {
-  using directory = testDirectory();
-  const path = directory.join("lock");
-  {
-    using lock = await systemLocks.tryLock(path);
-    assert.ok(lock !== undefined);
-    assert.equal(isFree(path), false);
-    assert.equal(await systemLocks.tryLock(path), undefined);
-    assert.equal(statSync(path).mode & 0o7777, 0o600);
-  }
-  assert.equal(isFree(path), true);
-  assert.equal(await systemLocks.holder(path), undefined);
-  const again = await systemLocks.tryLock(path);
-  assert.ok(again !== undefined);
-  again[Symbol.dispose]();
-  again[Symbol.dispose]();
-});
+/** A Node.js that can't call the kernel itself asks flock(1). */
+const withoutCalls = openLocks(() => undefined);
+
+for (const [way, locks] of [
+  ["the kernel's call", systemLocks],
+  ["flock(1)", withoutCalls],
+] as const) {
+  test(`a lock taken by ${way} is held until it is disposed of`, async () => {
+    using directory = testDirectory();
+    const path = directory.join("lock");
+    {
+      using lock = await locks.tryLock(path);
+      assert.ok(lock !== undefined);
+      assert.equal(isFree(path), false);
+      assert.equal(await systemLocks.tryLock(path), undefined);
+      assert.equal(await withoutCalls.tryLock(path), undefined);
+      assert.equal(statSync(path).mode & 0o7777, 0o600);
+    }
+    assert.equal(isFree(path), true);
+    assert.equal(await locks.holder(path), undefined);
+    const again = await locks.tryLock(path);
+    assert.ok(again !== undefined);
+    again[Symbol.dispose]();
+    again[Symbol.dispose]();
+  });
+}
 
 test("the holder is told by pid and command line", async () => {
   using directory = testDirectory();
