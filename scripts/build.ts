@@ -14,6 +14,7 @@ import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
 const root = dirname(import.meta.dirname);
 const outputDirectory = resolve(root, process.argv[2] ?? "dist");
 const entryName = "podwright.js";
+const warmUpName = "warm-up.js";
 
 // Dependencies written as CommonJS call require() for Node.js's own modules, which an ES module does not have.
 const banner = `import { createRequire as __createRequire } from "node:module";
@@ -85,13 +86,13 @@ await import("./main.js");
 `;
 
 /**
- * Takes node:http as what require() gives. An import statement reads every export of it, WebSocket among them, for which Node.js
- * loads a whole HTTP client (undici): a tenth of a second and 5 MiB that nothing here uses.
+ * Takes these of Node.js' modules as what require() gives. An import statement reads every export of them, and some load much for
+ * that: node:http a whole HTTP client (undici) for its WebSocket, a tenth of a second and 5 MiB that nothing here uses.
  */
-const leanHttp: Plugin = {
-  name: "lean-http",
+const leanBuiltins: Plugin = {
+  name: "lean-builtins",
   setup(bundling) {
-    bundling.onResolve({ filter: /^node:http$/ }, ({ path }) => ({ path, namespace: "builtin" }));
+    bundling.onResolve({ filter: /^node:(http|process|util)$/ }, ({ path }) => ({ path, namespace: "builtin" }));
     bundling.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
     }));
@@ -101,7 +102,7 @@ const leanHttp: Plugin = {
 async function bundle(): Promise<OutputFile[]> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: "src/cli/main.ts" },
+    entryPoints: { main: "src/cli/main.ts", "warm-up": "scripts/warm-up.ts" },
     outdir: outputDirectory,
     chunkNames: "chunk-[hash]",
     bundle: true,
@@ -121,7 +122,7 @@ async function bundle(): Promise<OutputFile[]> {
       PODWRIGHT_PAGE: JSON.stringify(await pageFiles()),
     },
     banner: { js: banner },
-    plugins: [leanHttp],
+    plugins: [leanBuiltins],
     write: false,
     metafile: true,
     logLevel: "warning",
@@ -142,19 +143,21 @@ async function install(outputFiles: readonly OutputFile[]): Promise<void> {
   }
 }
 
-/** Runs what loads most of the bundle, so that its compiled code is kept. It changes nothing of the machine. */
+/** V8's flags of the launcher. */
+async function launcherFlags(): Promise<string[]> {
+  const launcher = await readFile(join(root, "bin/podwright"), "utf8");
+  const flags = /^flags="(?<words>[^"]+)"$/m.exec(launcher)?.groups?.["words"];
+  if (flags === undefined) throw new Error("bin/podwright has no line that begins with flags=");
+  return flags.split(" ");
+}
+
+/** Has V8 compile what the commands load, and keep it. */
 async function fillCompileCache(): Promise<void> {
-  const nowhere = ["--state-dir", join(outputDirectory, "nowhere")];
-  const commands = [
-    ["kubelet", "--help"],
-    ["ps", ...nowhere],
-    ["why", "pod", ...nowhere],
-    ["logs", "pod", ...nowhere],
-  ];
-  for (const words of commands) {
-    // What they make of a directory that there is not is their own matter.
-    await promisify(execFile)(process.execPath, [join(outputDirectory, entryName), ...words]).catch(() => {});
-  }
+  const warmUp = join(outputDirectory, warmUpName);
+  const environment = { ...process.env, NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache") };
+  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], { env: environment });
+  await rm(warmUp);
+  await rm(`${warmUp}.map`, { force: true });
 }
 
 const started = performance.now();

@@ -1,0 +1,22 @@
+/**
+ * Runs commands that load most of the bundle, one after another in one process: Node.js keeps what V8 compiled of a module when
+ * the first process that loaded it ends, and nothing of what later ones compile. They change nothing of the machine.
+ */
+import { runCommandLine } from "../src/cli/command-line.ts";
+import { type OutputStream, Terminal } from "../src/cli/terminal.ts";
+
+const nowhere = ["--state-dir", "/nonexistent/podwright"];
+const commands = [
+  ["kubelet", "--help"],
+  ["why", "pod", ...nowhere],
+  ["ps", ...nowhere],
+  ["logs", "pod", ...nowhere],
+  ["plan", "examples/hello.yaml", ...nowhere],
+];
+
+const silent: OutputStream = { write: () => true };
+for (const words of commands) {
+  using terminal = new Terminal(silent, silent, {});
+  // What they make of a directory that there is not is their own matter.
+  await runCommandLine(terminal, words, false);
+}
