@@ -48,6 +48,13 @@ async function answersHealthz(port: number): Promise<boolean> {
   return await promise;
 }
 
+/** CPU time of a process since its beginning; `/proc` counts it in hundredths of a second. */
+async function cpuMs(pid: number | undefined): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  const [user, system] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14);
+  return (Number(user) + Number(system)) * 10;
+}
+
 /** One life of the kubelet, with each command once in it. */
 async function oneLife(launcher: string, node: KubeletNode, series: Series): Promise<void> {
   const note = (name: string, value: number): void => void (series[name] ??= []).push(value);
@@ -59,6 +66,7 @@ async function oneLife(launcher: string, node: KubeletNode, series: Series): Pro
     await sleep(pollMs);
   }
   note("start", performance.now() - began);
+  note("start, CPU", await cpuMs(child.pid));
   try {
     await sleep(settleMs);
     const status = await readFile(`/proc/${child.pid}/status`, "utf8");
