@@ -1,5 +1,9 @@
 import { resolve } from "node:path";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { systemClock } from "../linux/clock.ts";
+import { systemFiles } from "../linux/files.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import { unixTransport } from "../linux/unix-client.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
@@ -22,14 +26,8 @@ export interface StateOptions {
   readonly stateDir?: string;
 }
 
-/** Opens the real ports. The modules are loaded here, so that `version` and `--help` do without them. */
+/** Opens the real ports. */
 export async function openContext(terminal: Terminal, options: StateOptions): Promise<CommandContext> {
-  const [{ systemClock }, { systemFiles }, { systemHashing }, { unixTransport }] = await Promise.all([
-    import("../linux/clock.ts"),
-    import("../linux/files.ts"),
-    import("../linux/hashing.ts"),
-    import("../linux/unix-client.ts"),
-  ]);
   const environment = process.env;
   // An empty variable is one that is not set; an empty flag is a mistake that would mean the working directory.
   const asked = options.stateDir ?? (environment["PODWRIGHT_STATE_DIR"] || DEFAULT_STATE_DIRECTORY);

@@ -27,7 +27,8 @@ import type { FlightRecorder } from "../replay/flight-recorder.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { machineInfo } from "./machine-info.ts";
-import { claim, lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
+import { runNode } from "./node-process.ts";
+import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
 
 export interface EngineOptions {
   readonly stateDir: string;

@@ -1,27 +1,18 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path/posix";
-import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { cloudOptions } from "../config/cloud-options.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { kubeletHelp, parseKubeletFlags, type NodeFlagValues } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { nodeIpsOf, nodeNameOf } from "../config/node-options.ts";
-import {
-  kubeletSettings,
-  milliseconds,
-  socketEndpoint,
-  uselessNameServers,
-  uselessThresholds,
-} from "../config/settings.ts";
+import { kubeletSettings, socketEndpoint, uselessNameServers, uselessThresholds } from "../config/settings.ts";
 import { type ServingSettings, servingSettings } from "../config/serving.ts";
 import { versionText } from "../config/version-flag.ts";
 import { connectCri } from "../cri/client.ts";
-import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
-import type { Node, NodeSources } from "../engine/node.ts";
+import type { Node } from "../engine/node.ts";
 import { checkReservedProcessors } from "../engine/reserved-processors.ts";
-import { subordinateIds } from "../engine/subordinate-ids.ts";
 import { tellPodCidr } from "../engine/pod-cidr.ts";
 import { waitForRuntime } from "../engine/wait-for-runtime.ts";
 import { systemHashing } from "../linux/hashing.ts";
@@ -37,20 +28,14 @@ import type { Logger, LogLevel } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
+import type { Health } from "../server/engine.ts";
 import { healthzRoutes } from "../server/healthz.ts";
-import { withCertificates } from "./certificate-figures.ts";
 import { canonicalPath } from "./context.ts";
-import { credentialFiles } from "./credential-files.ts";
 import { credentialPlugins } from "./credential-providers.ts";
-import { openCluster } from "./kubelet-cluster.ts";
-import { machineInfo } from "./machine-info.ts";
-import { accessChecks } from "./node-access.ts";
-import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
-import { architecture, certificateDirectory, nodeCredentials } from "./node-credentials.ts";
+import { architecture, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
-import { readClientAuthorities, servingCertificates } from "./serving-certificates.ts";
-import { servePodsApis } from "./pods-apis.ts";
-import { claim, lockStateDirectory, openPorts, openRecorder, runNode, terminationSignal } from "./node-process.ts";
+import { readClientAuthorities } from "./serving-certificates.ts";
+import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** From this `-v` on upstream logs what helps to find a fault. */
@@ -132,45 +117,13 @@ async function operate(daemon: Daemon): Promise<void> {
   });
   if (runtime === undefined) return;
   if (credentials === undefined) await tellPodCidr(asking, log, configuration.podCIDR ?? "");
-  const machine = await machineInfo(ports, rootDirectory);
-  const podIds = await subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods);
-  const pullFrom = { credentialFiles: credentialFiles(rootDirectory), credentialPlugins: plugins };
-  const own = { nodeName, rootDirectory, hostIPs: addresses.list, podIds, ...pullFrom };
-  const config = kubeletConfig(own, settings, machine, runtime);
-  if (config.node.cgroupDriver !== settings.cgroupDriver) {
-    log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
-  }
-  const parts = { ...daemon, settings, nodeName, addresses, machine, runtime, metrics, rootDirectory };
-  using cluster = credentials && (await openCluster({ ...parts, credentials }));
-  const where = { nodeName, addresses, rootDirectory, ...apiFiles(flags) };
-  const serving = await servingCertificates({ ...daemon, ...where }, cluster?.client);
-  const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
-  await runNode({
-    ...{ ports, layout, log, cri, runtime, config },
-    runtimeEndpoint: endpoint,
-    pressure: settings.pressure,
-    sources: sourcesOf(configuration),
-    checks: accessChecks(daemon.served),
-    ...(cluster && { cluster: { ...cluster, certificates: () => managers.map(({ check }) => check) } }),
-    // As upstream: whatever of the runtime's pods no source wants is an orphan.
-    owns: async () => true,
-    told: lockFile.told,
-    endsWhenIdle: false,
-    metrics,
-    recorder,
-    subject: { ...daemon, rootDirectory },
-    beside: async (node, figures, signal, journal) => {
-      const shown = { figures: withCertificates(figures, credentials?.certificates, serving), metrics };
-      const api = { ...daemon, ...where, ...shown, cri, apiClient: cluster?.client, servingCertificates: serving };
-      await Promise.all([
-        credentials?.run(journal, signal),
-        serving?.run(journal, signal),
-        serveHealthz(daemon, node, signal),
-        serveNodeApi(api, node, signal),
-        servePodsApis({ ...daemon, rootDirectory, metrics: metrics.podsApi }, node, signal),
-      ]);
-    },
-  });
+  let node: Node | undefined;
+  await using _healthz = serveHealthz(daemon, () => node?.health() ?? []);
+  // What makes up a node is most of this program, and nothing so far needed it.
+  const { runKubeletNode } = await import("./kubelet-node.ts");
+  const own = { nodeName, addresses, rootDirectory, layout, settings, plugins, credentials };
+  const connected = { endpoint, cri, runtime, metrics, recorder, told: lockFile.told };
+  await runKubeletNode({ ...daemon, ...own, ...connected }, (made) => (node = made));
 }
 
 async function ownCredentials(daemon: Daemon, nodeName: string): ReturnType<typeof nodeCredentials> {
@@ -186,34 +139,9 @@ async function hostAddresses({ ports, log, flags, told }: Daemon, nodeName: stri
   return addresses;
 }
 
-function apiFiles(flags: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile" | "servesPage"> {
-  const { tokenAuthFile = "", nodePage = false } = flags;
-  return {
-    certificateDirectory: certificateDirectory(flags),
-    tokenFile: tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile),
-    servesPage: nodePage,
-  };
-}
-
 function connectImages({ imageServiceEndpoint = "" }: KubeletConfiguration): (Cri & Disposable) | undefined {
   if (imageServiceEndpoint === "") return undefined;
   return connectCri(socketEndpoint("imageServiceEndpoint", imageServiceEndpoint));
-}
-
-function sourcesOf(configuration: KubeletConfiguration): NodeSources {
-  const { staticPodPath = "", staticPodURL = "", staticPodURLHeader = {} } = configuration;
-  return {
-    ...(staticPodPath !== "" && {
-      file: { path: staticPodPath, periodMs: milliseconds(configuration.fileCheckFrequency) },
-    }),
-    ...(staticPodURL !== "" && {
-      http: {
-        url: staticPodURL,
-        headers: staticPodURLHeader,
-        periodMs: milliseconds(configuration.httpCheckFrequency),
-      },
-    }),
-  };
 }
 
 /** What has to be so before anything is done, and what this process does to itself. */
@@ -293,24 +221,26 @@ async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise
 
 const healthzRetryMs = 5000;
 
-/** Serves /healthz, if need be later: a port that is taken keeps no pod from running. */
-async function serveHealthz({ ports, log, configuration }: Daemon, node: Node, signal: AbortSignal): Promise<void> {
+/** Serves /healthz until it is disposed of, if need be later: a port that is taken keeps no pod from running. */
+function serveHealthz({ ports, log, configuration }: Daemon, checks: () => Health["checks"]): AsyncDisposable {
   const { healthzBindAddress: host, healthzPort: port } = configuration;
-  if (port === 0) return;
-  let server: AsyncDisposable | undefined;
-  while (server === undefined && !signal.aborted) {
-    try {
-      server = await serveTcp(
-        { host, port },
-        healthzRoutes(() => node.health()),
-      );
-    } catch (error) {
-      log.error("failed to start healthz server", { error: errorMessage(error) });
-      await ports.clock.sleep("the healthz port", healthzRetryMs, signal).catch(() => {});
+  const end = new AbortController();
+  const serve = async (): Promise<AsyncDisposable | undefined> => {
+    while (!end.signal.aborted) {
+      try {
+        return await serveTcp({ host, port }, healthzRoutes(checks));
+      } catch (error) {
+        log.error("failed to start healthz server", { error: errorMessage(error) });
+        await ports.clock.sleep("the healthz port", healthzRetryMs, end.signal).catch(() => {});
+      }
     }
-  }
-  const end = Promise.withResolvers<void>();
-  using _end = onAbort(signal, end.resolve);
-  await end.promise;
-  await server?.[Symbol.asyncDispose]();
+    return undefined;
+  };
+  const server = port === 0 ? undefined : serve();
+  return {
+    [Symbol.asyncDispose]: async () => {
+      end.abort();
+      await (await server)?.[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { kubeconfig } from "../../test/apiserver/kubeconfig.ts";
 import { until } from "../../test/support/podwright.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { nodeCredentials } from "./node-credentials.ts";
-import { openPorts } from "./node-process.ts";
+import { openPorts } from "./process-start.ts";
 
 test("a node that has a certificate and no kubeconfig writes one with it, and makes its directory", async () => {
   const base = await mkdtemp(join(tmpdir(), "podwright-credentials-"));

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { ExitCode } from "../base/errors.ts";
 import type { ApplyRequest, Plan } from "../server/engine.ts";
 import type { MachineContext } from "./machine-context.ts";
@@ -40,15 +39,9 @@ export async function planCommand(
 
 /** Manifests tell what they would do before any engine has run. */
 async function withoutEngine(context: MachineContext, request: ApplyRequest): Promise<Plan> {
-  const [{ freshPlan }, { systemRandom }, { createLogger }] = await Promise.all([
-    import("../engine/fresh-plan.ts"),
-    import("../linux/random.ts"),
-    import("../linux/log-sink.ts"),
-  ]);
-  const plan = freshPlan(
-    { ...context, random: systemRandom, log: createLogger({ level: "warn" }), nodeName: hostname() },
-    request,
-  );
+  // It loads most of a node, which no other plan needs.
+  const { planWithoutEngine } = await import("./plan-without-engine.ts");
+  const plan = planWithoutEngine(context, request);
   sayNoEngine(context, "this is what a node without pods would do");
   return plan;
 }

@@ -81,7 +81,7 @@ function withContext<O extends StateOptions>(
       .slice(0, -2)
       .flat()
       .filter((operand) => typeof operand === "string");
-    const { openContext } = await import("./context.ts");
+    const { openContext } = await import("./ask-commands.ts");
     setExitCode(await work(await openContext(terminal, options), options, operands));
   };
 }
@@ -92,7 +92,7 @@ function withMachine<O extends StateOptions>(
   work: (context: MachineContext, options: O, operands: readonly string[]) => Promise<number>,
 ): (...given: unknown[]) => Promise<void> {
   return withContext<O>(define, async (context, options, operands) => {
-    const { openMachine } = await import("./machine-context.ts");
+    const { openMachine } = await import("./machine-commands.ts");
     return await work(openMachine(context), options, operands);
   });
 }
@@ -139,7 +139,7 @@ Exit codes: 0 the pods are up (--detach), have succeeded or were stopped; 1 one 
     )
     .action(
       withMachine<RunOptions & StateOptions>(define, async (context, options, files) => {
-        return (await import("./run.ts")).runCommand(context, files, options);
+        return (await import("./manifest-commands.ts")).runCommand(context, files, options);
       }),
     );
 }
@@ -158,7 +158,7 @@ function addPs(define: Define): void {
     )
     .action(
       withContext<PsOptions & StateOptions>(define, async (context, options) => {
-        return (await import("./ps.ts")).psCommand(context, options);
+        return (await import("./ask-commands.ts")).psCommand(context, options);
       }),
     );
 }
@@ -183,7 +183,7 @@ function addLogs(define: Define): void {
     .addHelpText("after", "\n  podwright logs -f --tail 20 hello client\n  podwright logs --previous crash")
     .action(
       withMachine<LogsOptions & StateOptions>(define, async (context, options, [pod = "", container]) => {
-        return (await import("./logs.ts")).logsCommand(context, pod, container, options);
+        return (await import("./machine-commands.ts")).logsCommand(context, pod, container, options);
       }),
     );
 }
@@ -208,7 +208,7 @@ function addDebug(define: Define): void {
     )
     .action(
       withMachine<DebugOptions & StateOptions>(define, async (context, options, [pod = "", ...command]) => {
-        return (await import("./debug.ts")).debugCommand(context, pod, command, options);
+        return (await import("./machine-commands.ts")).debugCommand(context, pod, command, options);
       }),
     );
 }
@@ -227,7 +227,7 @@ function addStop(define: Define): void {
     .addHelpText("after", "\n  podwright stop hello\n  podwright stop --grace 5 web tools/worker")
     .action(
       withMachine<StopOptions & StateOptions>(define, async (context, options, pods) => {
-        return (await import("./stop.ts")).stopCommand(context, pods, options);
+        return (await import("./machine-commands.ts")).stopCommand(context, pods, options);
       }),
     );
 }
@@ -243,7 +243,7 @@ function addWhy(define: Define): void {
     .addHelpText("after", "\n  podwright why crash")
     .action(
       withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./why.ts")).whyCommand(context, pod, options);
+        return (await import("./ask-commands.ts")).whyCommand(context, pod, options);
       }),
     );
 }
@@ -261,7 +261,7 @@ function addTimeline(define: Define): void {
     .addHelpText("after", "\n  podwright timeline hello")
     .action(
       withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./timeline.ts")).timelineCommand(context, pod, options);
+        return (await import("./ask-commands.ts")).timelineCommand(context, pod, options);
       }),
     );
 }
@@ -279,7 +279,7 @@ function addBlame(define: Define): void {
     .addHelpText("after", "\n  podwright blame hello")
     .action(
       withContext<JsonOptions>(define, async (context, options, [pod = ""]) => {
-        return (await import("./blame.ts")).blameCommand(context, pod, options);
+        return (await import("./ask-commands.ts")).blameCommand(context, pod, options);
       }),
     );
 }
@@ -298,7 +298,7 @@ function addPlan(define: Define): void {
     .addHelpText("after", "\n  podwright plan\n  podwright plan web.yaml config/")
     .action(
       withMachine<JsonOptions>(define, async (context, options, files) => {
-        return (await import("./plan.ts")).planCommand(context, files, options);
+        return (await import("./manifest-commands.ts")).planCommand(context, files, options);
       }),
     );
 }
@@ -316,7 +316,7 @@ function addUi(define: Define): void {
     .addHelpText("after", "\n  podwright ui\n  ssh -L 8080:127.0.0.1:8080 node podwright ui --port 8080")
     .action(
       withMachine<UiOptions & StateOptions>(define, async (context, options) => {
-        return (await import("./ui.ts")).uiCommand(context, options);
+        return (await import("./machine-commands.ts")).uiCommand(context, options);
       }),
     );
 }
@@ -392,7 +392,7 @@ function addVersion(define: Define): void {
     .summary("print the version")
     .addOption(jsonOption())
     .action(async (options: { readonly json?: true }) => {
-      const { versionCommand } = await import("./version.ts");
+      const { versionCommand } = await import("./ask-commands.ts");
       define.setExitCode(versionCommand(define.terminal, options));
     });
 }

@@ -42,7 +42,7 @@ function addExec({ program, run }: Define): void {
     .addHelpText("after", "\n  podwright exec -it web -- sh\n  podwright exec web -c app -- cat /etc/hosts")
     .action(
       run<ExecOptions & StateOptions>(async (context, options, [pod = "", ...command]) => {
-        return (await import("./exec.ts")).execCommand(context, pod, command, options);
+        return (await import("./machine-commands.ts")).execCommand(context, pod, command, options);
       }),
     );
 }
@@ -60,7 +60,7 @@ function addAttach({ program, run }: Define): void {
     .addHelpText("after", "\n  podwright attach web\n  podwright attach -it shell")
     .action(
       run<ExecOptions & StateOptions>(async (context, options, [pod = ""]) => {
-        return (await import("./exec.ts")).attachCommand(context, pod, options);
+        return (await import("./machine-commands.ts")).attachCommand(context, pod, options);
       }),
     );
 }
@@ -77,7 +77,7 @@ function addPortForward({ program, run }: Define): void {
     .addHelpText("after", "\n  podwright port-forward web 8080:80\n  podwright port-forward web :80 5432")
     .action(
       run<PortForwardOptions & StateOptions>(async (context, options, [pod = "", ...ports]) => {
-        return (await import("./port-forward.ts")).portForwardCommand(context, pod, ports, options);
+        return (await import("./machine-commands.ts")).portForwardCommand(context, pod, ports, options);
       }),
     );
 }

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { type DirectoryEntry, FileError, type Files } from "../ports/files.ts";
-import type { DecodedConfiguration } from "./decode.ts";
+import { decodeConfiguration, type DecodedConfiguration } from "./decode.ts";
 import { defaultEvictionHard, withDefaults, withLegacyDefaults, type KubeletConfiguration } from "./defaults.ts";
 import { featureGates } from "./feature-gates.ts";
 import { flagLayer, type KubeletFlags } from "./flags.ts";
@@ -139,8 +139,6 @@ async function decodeFile(files: LoadDependencies["files"], path: string): Promi
       remedy: "check --config and --config-dir",
     });
   }
-  // The schema library is loaded only when there is a file to read.
-  const { decodeConfiguration } = await import("./decode.ts");
   return decodeConfiguration(bytes, path);
 }
 

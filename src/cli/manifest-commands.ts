@@ -1,0 +1,3 @@
+/** The commands that read manifests, loaded as one. */
+export { planCommand } from "./plan.ts";
+export { runCommand } from "./run.ts";

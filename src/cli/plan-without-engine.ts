@@ -1,0 +1,12 @@
+import { hostname } from "node:os";
+import { freshPlan } from "../engine/fresh-plan.ts";
+import { createLogger } from "../linux/log-sink.ts";
+import { systemRandom } from "../linux/random.ts";
+import type { ApplyRequest, Plan } from "../server/engine.ts";
+import type { MachineContext } from "./machine-context.ts";
+
+/** What a node of this machine that has no pods would do with the manifests. */
+export function planWithoutEngine(context: MachineContext, request: ApplyRequest): Plan {
+  const log = createLogger({ level: "warn" });
+  return freshPlan({ ...context, random: systemRandom, log, nodeName: hostname() }, request);
+}

@@ -1,0 +1,109 @@
+import { resolve } from "node:path/posix";
+import { ExitCode } from "../base/errors.ts";
+import { version } from "../base/version.ts";
+import { environmentProxy } from "../kube/proxy.ts";
+import { openCgroups } from "../linux/cgroups.ts";
+import { systemClock } from "../linux/clock.ts";
+import { systemCompression } from "../linux/compression.ts";
+import { systemFiles } from "../linux/files.ts";
+import { systemHashing } from "../linux/hashing.ts";
+import { systemKernelLog } from "../linux/kernel-log.ts";
+import { systemLocks } from "../linux/lock.ts";
+import { systemStalls } from "../linux/machine-stalls.ts";
+import { systemMounts } from "../linux/mounts.ts";
+import { openNetwork } from "../linux/network.ts";
+import { systemNetworkProbes } from "../linux/network-probes.ts";
+import { systemProcesses } from "../linux/processes.ts";
+import { systemRandom } from "../linux/random.ts";
+import { systemVolumeFiles } from "../linux/volume-files.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import { HeldError, whenFree } from "../private-runtime/hand-over.ts";
+import type { RuntimeLayout } from "../private-runtime/layout.ts";
+import { claimRuntime } from "../private-runtime/ownership.ts";
+import { FlightRecorder } from "../replay/flight-recorder.ts";
+
+/** The machine itself. */
+export async function openPorts(): Promise<Ports> {
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    files: systemFiles,
+    compression: systemCompression,
+    hashing: systemHashing,
+    processes: systemProcesses,
+    mounts: systemMounts,
+    volumeFiles: systemVolumeFiles,
+    network: openNetwork((url) => environmentProxy(url, process.env)),
+    networkProbes: systemNetworkProbes,
+    kernelLog: systemKernelLog(systemClock),
+    stalls: systemStalls,
+    cgroups: await openCgroups(systemClock),
+  };
+}
+
+/**
+ * `--record`: undefined without it. To be opened before anything is started: a wrong path is told at once.
+ * @throws PodwrightError when the file can't be written, or is something else than a recording
+ */
+export async function openRecorder(
+  { files, clock }: Ports,
+  log: Logger,
+  path: string | undefined,
+): Promise<FlightRecorder | undefined> {
+  if (path === undefined || path === "") return undefined;
+  return await FlightRecorder.open({ files, clock, log, path: resolve(process.cwd(), path), version });
+}
+
+/** Two nodes on one state directory would fight over its manifests and its journal. */
+export async function lockStateDirectory(
+  ports: Ports,
+  layout: RuntimeLayout,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Disposable> {
+  return await whenFree({ ...ports, log }, "the lock of the state directory", () => tryLock(ports, layout), signal);
+}
+
+async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
+  const lock = await systemLocks.tryLock(layout.lockFile);
+  if (lock !== undefined) return lock;
+  const pid = await systemLocks.holder(layout.lockFile);
+  const holder = (await ports.processes.list()).find((process) => process.pid === pid);
+  throw new HeldError(
+    `another engine has ${layout.stateDirectory}: pid ${pid ?? "unknown"} (${holder?.arguments.join(" ") ?? "gone"})`,
+    pid,
+    "use that one, or choose another --state-dir",
+  );
+}
+
+/** The runtime as this process' own. Like the lock of the state directory, it is waited for while the process before ends. */
+export async function claim(ports: Ports, endpoint: string, log: Logger, signal: AbortSignal): Promise<Disposable> {
+  const deps = { ...ports, hashing: systemHashing, locks: systemLocks };
+  const take = (): Promise<Disposable> => claimRuntime(deps, endpoint);
+  return await whenFree({ ...ports, log }, "the container runtime to have no other node agent", take, signal);
+}
+
+/** Less than service managers wait before they kill, and say nothing of why. */
+const endLimitMs = 30_000;
+
+/**
+ * Aborts as soon as somebody tells this process to end. To be called early: until then a signal kills it at once, as
+ * the next one does. A process that has not ended a while after it was told to says what holds it, and ends.
+ */
+export function terminationSignal(limitMs = endLimitMs): AbortSignal {
+  const told = new AbortController();
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  const end = (signal: NodeJS.Signals): void => {
+    for (const each of signals) process.off(each, end);
+    told.abort(new Error(`told to end by ${signal}`));
+    systemClock.timer("the process to end", limitMs, () => {
+      const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
+      const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
+      process.stderr.write(`${what}; it ends now, its pods go on running. What holds it: ${held.join(", ")}\n`);
+      process.exit(ExitCode.failed);
+    });
+  };
+  for (const signal of signals) process.on(signal, end);
+  return told.signal;
+}
