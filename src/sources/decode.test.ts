@@ -230,7 +230,7 @@ test("broken YAML is reported with its place, and the other documents are read",
     errors.map((error) => [error.position?.line, error.field]),
     [
       [8, undefined],
-      [11, undefined],
+      [10, undefined],
     ],
   );
   assert.match(messages("a:\n\tb: 1\n")[0] ?? "", /^pod\.yaml:2:1: broken YAML: tabs can't indent/);

@@ -49,27 +49,16 @@ function inOrder(errors: readonly ManifestError[], file: string): ManifestError[
   return [...sorted.slice(0, maxErrors), rest];
 }
 
-/** What YAML 1.1 §5.1 forbids in a text. */
-const forbiddenCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/u;
-
 function decodeText(bytes: Uint8Array, file: string): string | ManifestError {
   if (bytes.length > maxManifestBytes) return tooBig(file);
-  let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     const lossy = new TextDecoder("utf-8").decode(bytes);
     const where = { file, position: positionIn(lossy, Math.max(0, lossy.indexOf("\ufffd"))) };
     const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
     return new ManifestError(where, utf16 ? "is UTF-16 text; save it as UTF-8" : "is not UTF-8 text");
   }
-  const bad = text.search(forbiddenCharacter);
-  if (bad < 0) return text;
-  const code = text.charCodeAt(bad).toString(16).toUpperCase().padStart(4, "0");
-  return new ManifestError(
-    { file, position: positionIn(text, bad) },
-    `holds the character U+${code}: is it a binary file?`,
-  );
 }
 
 /** The error of a file that is longer than {@link maxManifestBytes}. */

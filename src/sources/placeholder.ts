@@ -16,11 +16,9 @@ function holds(text: string, open: string, close: string): boolean {
 const helm = /^[^"'#]*\{\{/u;
 const jinja = /^[^"'#]*\{%/u;
 
-/** What a line really is that is no YAML; undefined when it is no line of a template. */
-export function templateProblem(text: string, line: number): string | undefined {
-  // A parser tells of the line after as well.
-  const around = text.split("\n").slice(Math.max(0, line - 2), line);
-  if (around.some((each) => jinja.test(each))) return "is a Jinja template: render it first";
-  if (around.some((each) => helm.test(each))) return "is a Helm template: render it first (helm template)";
+/** What lines really are that are no YAML; undefined when none is of a template. */
+export function templateProblem(lines: readonly string[]): string | undefined {
+  if (lines.some((each) => jinja.test(each))) return "is a Jinja template: render it first";
+  if (lines.some((each) => helm.test(each))) return "is a Helm template: render it first (helm template)";
   return undefined;
 }

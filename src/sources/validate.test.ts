@@ -269,7 +269,7 @@ test("what podwright does not do is refused by name, and what it does is not", (
       securityContext: {capabilities: {add: [X]}, readOnlyRootFilesystem: true, procMount: Default},
       env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}],
       livenessProbe: {grpc: {port: 9, service: s}, terminationGracePeriodSeconds: 5}, startupProbe: {exec: {command: [a]}},
-      readinessProbe: {httpGet: {port: web, path: /a?b, scheme: HTTPS}, successThreshold: 3, initialDelaySeconds: 1},
+      readinessProbe: {httpGet: {port: web, path: "/a?b", scheme: HTTPS}, successThreshold: 3, initialDelaySeconds: 1},
       lifecycle: {postStart: {httpGet: {port: 80}}, preStop: {sleep: {seconds: 30}}, stopSignal: SIGRTMIN+3},
       resources: {requests: {cpu: 1}, limits: {memory: 1Gi}}}]}`;
   assert.deepEqual(problems(done), []);

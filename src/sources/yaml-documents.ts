@@ -1,8 +1,13 @@
-import { parseAllDocuments, visit, type Document, type ErrorCode } from "yaml";
-import { formatPath, ManifestError, quote, type Origin, type Position } from "./manifest-error.ts";
-import { templateProblem } from "./placeholder.ts";
-import { endOfQuoted, joinLines, maxTokens } from "./yaml-lines.ts";
-import { fullBudget, Reader, type Budget, type SourceText } from "./yaml-reader.ts";
+import { parseJson } from "./json-nodes.ts";
+import { formatPath, ManifestError, type Origin } from "./manifest-error.ts";
+import { Lines } from "./text-lines.ts";
+import { BrokenYaml, nextMatch } from "./yaml-characters.ts";
+import type { YamlNode } from "./yaml-nodes.ts";
+import { parseTokens } from "./yaml-parser.ts";
+import { fullBudget, Reader, type Budget, type Problem } from "./yaml-reader.ts";
+import { scanDocument } from "./yaml-scanner.ts";
+import { endOfQuoted } from "./yaml-texts.ts";
+import type { Token } from "./yaml-tokens.ts";
 
 /**
  * One document of a file as plain values, and where each stands. Integers that a number does not hold exactly are
@@ -23,11 +28,9 @@ export interface DocumentOptions {
 /** Where a text came from and what becomes of what is wrong with it. */
 interface Reading {
   readonly file: string;
-  /** The whole of it. */
-  readonly text: string;
   readonly options: DocumentOptions;
-  readonly budget: Budget;
-  readonly place: (offset: number) => Position;
+  readonly budget: Budget & { tokens: number; problems: number };
+  readonly lines: Lines;
   readonly documents: TextDocument[];
   readonly errors: ManifestError[];
 }
@@ -45,26 +48,22 @@ export function parseDocuments(
 ): { documents: TextDocument[]; errors: ManifestError[] } {
   const reading: Reading = {
     file,
-    text,
     options,
-    budget: fullBudget(),
-    place: places(text),
+    budget: { ...fullBudget(), tokens: maxTokens, problems: maxProblems },
+    lines: new Lines(text),
     documents: [],
     errors: [],
   };
   const { documents, errors, budget } = reading;
-  const joined = joinLines(text);
-  if (joined === undefined) {
-    errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
-    return { documents, errors };
-  }
-  for (const part of partsOf(joined)) {
+  for (const part of partsOf(text)) {
     if (budget.values >= 0) readPart(part, reading);
   }
   return { documents, errors };
 }
 
-interface Part extends SourceText {
+interface Part {
+  readonly text: string;
+  readonly isJson: boolean;
   /** Where it starts in the whole text. */
   readonly start: number;
 }
@@ -78,7 +77,7 @@ function partsOf(text: string): Part[] {
   let start = 0;
   for (let value = jsonValueAt(text, 0); value !== undefined; value = jsonValueAt(text, start)) {
     parts.push(value);
-    start = value.start + value.text.length;
+    start = behindMark(text, behindEmptyLines(text, value.start + value.text.length));
   }
   if (text.includes("\ufeff", start)) {
     for (const { index } of text.matchAll(innerMark)) {
@@ -90,11 +89,9 @@ function partsOf(text: string): Part[] {
   return [...parts, yamlPart(text, start, text.length)];
 }
 
-/** A break of lines that YAML has and the parser has not. */
-const loneReturn = /\r(?!\n)/gu;
-
-function yamlPart(text: string, start: number, end: number): Part {
-  return { start, text: text.slice(start, end).replaceAll(loneReturn, "\n"), isJson: false };
+function yamlPart(text: string, from: number, end: number): Part {
+  const start = text[from] === "\ufeff" ? from + 1 : from;
+  return { start, text: text.slice(start, end), isJson: false };
 }
 
 /** The JSON map that starts there; undefined when there is none. */
@@ -107,7 +104,7 @@ function jsonValueAt(text: string, offset: number): Part | undefined {
   mark.lastIndex = start;
   let depth = 0;
   for (let match = mark.exec(text); match !== null; match = mark.exec(text)) {
-    if (match[0] === '"') mark.lastIndex = endOfQuoted(text, match.index, '"') || text.length;
+    if (match[0] === '"') mark.lastIndex = endOfQuoted(text, match.index) || text.length;
     else depth += match[0] === "{" ? 1 : -1;
     if (depth > 0) continue;
     const value = text.slice(start, mark.lastIndex);
@@ -125,153 +122,120 @@ function isJson(text: string): boolean {
   }
 }
 
+/** The YAML parser needs a microsecond by the token, so their number is bounded as well as the file's size. */
+const maxTokens = 500_000;
+
 function readPart(part: Part, reading: Reading): void {
-  const { file, text, place, budget } = reading;
-  let end = 0;
-  for (const document of parse(part.text, reading)) {
-    const start = end;
-    end = document.range[2];
-    // One slip makes a parser report several things: the first is the one to mend.
-    const problem = problemAsWritten(document, part, start, reading) ?? oddBreak(document, part, start);
-    if (problem !== undefined) {
-      const position = place(part.start + problem.offset);
-      const detail = templateProblem(text, position.line) ?? problem.detail;
-      fail(new ManifestError({ file, position }, detail), reading);
-      continue;
-    }
-    readDocument(document, part, reading);
-    if (budget.values < 0) return;
+  if (part.isJson) {
+    readJson(part, reading);
+    return;
+  }
+  const { text } = part;
+  const control = text.search(controlCharacter);
+  if (control >= 0) {
+    const code = text.charCodeAt(control).toString(16).toUpperCase().padStart(4, "0");
+    failAt(part.start + control, `holds the character U+${code}: is it a binary file?`, reading);
+    return;
+  }
+  for (let start = 0; start < text.length && reading.budget.values >= 0;) {
+    const tokens = scanDocument(text, start, reading.budget.tokens);
+    if (outOfTokens(tokens.length, reading)) return;
+    start = readTokens(tokens, start, part, reading);
   }
 }
 
-function readDocument(document: Document.Parsed, part: Part, reading: Reading): void {
-  const { file, text, options, place } = reading;
-  const reader = new Reader(reading.budget, part);
-  const value = reader.read(document.contents, []);
-  let failed = false;
-  for (const { offset, path, detail, repeatedKey } of reader.problems) {
-    const field = path.length === 0 ? undefined : formatPath(path);
-    const position = place(part.start + offset);
-    const error = new ManifestError({ file, position, field }, templateProblem(text, position.line) ?? detail);
-    if (repeatedKey && options.onRepeatedKey !== undefined) {
-      options.onRepeatedKey(error);
-    } else {
-      fail(error, reading);
-      failed = true;
-    }
+/** What YAML 1.1 forbids in a text (§5.1). */
+const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ud800-\udfff\ufffe\uffff]/u;
+
+function outOfTokens(used: number, { file, errors, budget }: Reading): boolean {
+  budget.tokens -= used;
+  if (budget.tokens >= 0) return false;
+  budget.values = -1;
+  errors.push(new ManifestError({ file }, `holds more than ${maxTokens} YAML tokens; split it into several files`));
+  return true;
+}
+
+/** Gives where the next document starts. */
+function readTokens(tokens: readonly Token[], start: number, part: Part, reading: Reading): number {
+  try {
+    const node = parseTokens(tokens);
+    if (node !== undefined) readDocument(node, part.start, reading);
+    return behindMark(part.text, tokens.at(-1)?.start ?? part.text.length);
+  } catch (error) {
+    if (!(error instanceof BrokenYaml)) throw error;
+    failAt(part.start + error.offset, error.message, reading);
+    return behindMark(part.text, nextMatch(documentMark, part.text, markOf(tokens, start, part.text) + 1));
   }
-  if (failed || value === null) return;
-  const start = document.contents?.range[0] ?? 0;
-  const locate: Origin["locate"] = (path) => place(part.start + (reader.offsetOf(value, path) ?? start));
+}
+
+const documentMark = /(?<=[\r\n\u0085\u2028\u2029])(?:---|\.\.\.)(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
+
+/** Where the `---` of a document stands that has one, behind its directives; where it starts for any other. */
+function markOf(tokens: readonly Token[], start: number, text: string): number {
+  const [first] = tokens;
+  if (first !== undefined && text[first.start] === "%") return nextMatch(documentMark, text, first.start);
+  return first?.kind === "---" ? first.start : start;
+}
+
+function behindEmptyLines(text: string, at: number): number {
+  const lines = /(?:[ \t]*(?:#[^\r\n\u0085\u2028\u2029]*)?[\r\n\u0085\u2028\u2029])*/uy;
+  lines.lastIndex = at;
+  return lines.test(text) ? lines.lastIndex : at;
+}
+
+/** Behind the lines `...` that may stand there. */
+function behindMark(text: string, at: number): number {
+  const marks = /(?:\.\.\.[ \t]*(?:#[^\r\n\u0085\u2028\u2029]*)?(?:\r\n|[\r\n\u0085\u2028\u2029]|$))*/uy;
+  marks.lastIndex = at;
+  return marks.test(text) ? marks.lastIndex : at;
+}
+
+function readJson({ text, start }: Part, reading: Reading): void {
+  try {
+    const { node, values } = parseJson(text, reading.budget.tokens);
+    if (!outOfTokens(values, reading)) readDocument(node, start, reading);
+  } catch (error) {
+    if (!(error instanceof BrokenYaml)) throw error;
+    failAt(start + error.offset, error.message, reading);
+  }
+}
+
+function readDocument(node: YamlNode, partStart: number, reading: Reading): void {
+  const { file, options, lines } = reading;
+  const reader = new Reader(reading.budget);
+  const value = reader.read(node, []);
+  const [repeated, wrong] = options.onRepeatedKey === undefined ? [[], reader.problems] : split(reader.problems);
+  for (const problem of repeated.slice(0, maxProblems)) options.onRepeatedKey?.(problemAt(problem, partStart, reading));
+  for (const problem of wrong.slice(0, maxProblems)) fail(problemAt(problem, partStart, reading), reading);
+  if (wrong.length > 0 || value === null) return;
+  const locate: Origin["locate"] = (path) => lines.place(partStart + (reader.offsetOf(value, path) ?? node.start));
   reading.documents.push({ value, origin: { file, locate } });
 }
 
-function fail(error: ManifestError, { documents, errors, options }: Reading): void {
+/** Those of repeated keys, and the others. */
+function split(problems: readonly Problem[]): [readonly Problem[], readonly Problem[]] {
+  return [problems.filter(({ repeatedKey }) => repeatedKey), problems.filter(({ repeatedKey }) => !repeatedKey)];
+}
+
+function failAt(offset: number, detail: string, reading: Reading): void {
+  fail(problemAt({ offset, detail, path: [] }, 0, reading), reading);
+}
+
+function problemAt(
+  { offset, detail, path }: Omit<Problem, "repeatedKey">,
+  partStart: number,
+  { file, lines }: Reading,
+): ManifestError {
+  const position = lines.place(partStart + offset);
+  const field = path.length === 0 ? undefined : formatPath(path);
+  return new ManifestError({ file, position, field }, lines.templateProblem(position.line) ?? detail);
+}
+
+/** Problems of a file beyond which it is not read on. */
+const maxProblems = 1000;
+
+function fail(error: ManifestError, { documents, errors, options, budget }: Reading): void {
   if (documents.length > 0 && options.onLaterError !== undefined) options.onLaterError(error);
   else errors.push(error);
-}
-
-function parse(text: string, { file, errors }: Reading): Document.Parsed[] {
-  try {
-    const documents = parseAllDocuments(text, {
-      prettyErrors: false,
-      // Reader finds repeated keys, in linear time, and what scalars and their tags mean.
-      uniqueKeys: false,
-      schema: "failsafe",
-      resolveKnownTags: false,
-    });
-    return Array.isArray(documents) ? documents : [];
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    errors.push(new ManifestError({ file }, "nests too deeply"));
-    return [];
-  }
-}
-
-interface Slip {
-  readonly offset: number;
-  readonly detail: string;
-}
-
-/** Escapes and tags are left to Reader: the parser has those of YAML 1.2. */
-function problemOf(document: Document.Parsed, text: string): Slip | undefined {
-  const { explicit, version } = document.directives.yaml;
-  if (explicit === true && version !== "1.1") {
-    const offset = Math.max(0, text.lastIndexOf("%YAML", document.range[0]));
-    const line = /^%YAML[ \t]+[\d.]{1,9}/u.exec(text.slice(offset, offset + 40))?.[0] ?? "%YAML";
-    return { offset, detail: `found incompatible YAML document: ${quote(line)}; Kubernetes reads 1.1: leave it out` };
-  }
-  const problem =
-    document.errors.find(({ code }) => code !== "BAD_DQ_ESCAPE") ??
-    document.warnings.find(({ code }) => code !== "TAG_RESOLVE_FAILED");
-  return problem && { offset: problem.pos[0], detail: describe(problem.code) };
-}
-
-/** A problem of what was joined may be told far from the slip: the text as it was written has it where a line goes wrong. */
-function problemAsWritten(document: Document.Parsed, part: Part, start: number, reading: Reading): Slip | undefined {
-  const problem = problemOf(document, part.text);
-  const [from, to] = [part.start + start, part.start + document.range[2]];
-  const written = reading.text.slice(from, to);
-  if (problem === undefined || written === part.text.slice(start, document.range[2])) return problem;
-  const [first] = parse(written, reading);
-  const earlier = first && problemOf(first, written);
-  return earlier === undefined ? problem : { ...earlier, offset: start + earlier.offset };
-}
-
-/** Where a break of lines stands that the parser does not know and only a quoted text may hold. */
-function oddBreak(document: Document.Parsed, part: Part, start: number): Slip | undefined {
-  const found = part.isJson ? [] : [...part.text.slice(start, document.range[2]).matchAll(/[\u0085\u2028\u2029]/gu)];
-  if (found.length === 0) return undefined;
-  const quoted: [from: number, to: number][] = [];
-  visit(document, {
-    Scalar(_key, { type, range }) {
-      if (range && (type === "QUOTE_DOUBLE" || type === "QUOTE_SINGLE")) quoted.push([range[0], range[1]]);
-    },
-  });
-  const offset = found
-    .map(({ index }) => start + index)
-    .find((each) => !quoted.some(([from, to]) => from < each && each < to));
-  if (offset === undefined) return undefined;
-  const detail = "broken YAML: U+0085, U+2028 and U+2029 break a line; in double quotes they are \\N, \\L and \\P";
-  return { offset, detail };
-}
-
-/** Looks the place of an offset up. Most texts are never asked: their lines are counted at the first question. */
-function places(text: string): (offset: number) => Position {
-  let starts: number[] | undefined;
-  return (offset) => {
-    starts ??= [0, ...Array.from(text.matchAll(/\n/gu), (match) => match.index + 1)];
-    let low = 0;
-    let high = starts.length;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle;
-    }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
-  };
-}
-
-const unclear = "is not valid YAML here";
-const descriptions: Partial<Record<ErrorCode, string>> = {
-  BAD_ALIAS: "an alias is not well formed; a text that starts with * needs quotes",
-  BAD_DIRECTIVE: "a line that starts with % is a YAML directive, and this is none that exists",
-  BAD_INDENT: "broken YAML: the indentation does not fit the lines above it, or a bracket there is not closed",
-  BAD_SCALAR_START: `a text that starts with ${quote("@")}, ${quote("`")} or another reserved character needs quotes`,
-  BLOCK_AS_IMPLICIT_KEY: `broken YAML: a second ": " in one line; put the text in quotes, or mind the indentation`,
-  BLOCK_IN_FLOW: "broken YAML: a block inside of [ ] or { }",
-  MISSING_CHAR: "broken YAML: a closing quote, a bracket or a separator is missing",
-  MULTILINE_IMPLICIT_KEY: `broken YAML: a key must end with ": " on its own line`,
-  MULTIPLE_ANCHORS: "broken YAML: two anchors on one value",
-  MULTIPLE_TAGS: "broken YAML: two tags on one value",
-  KEY_OVER_1024_CHARS: "broken YAML: a key is longer than 1024 characters",
-  RESOURCE_EXHAUSTION: "nests too deeply",
-  TAB_AS_INDENT: "broken YAML: tabs can't indent; use spaces",
-  TAG_RESOLVE_FAILED: "unknown tag; a text that starts with ! needs quotes",
-  UNEXPECTED_TOKEN: `broken YAML: this can't stand here; look for a missing ": ", dash, quote or bracket before it`,
-};
-
-/** In our own words: the parser's may hold text of the manifest, and so a secret. */
-function describe(code: ErrorCode): string {
-  return descriptions[code] ?? `broken YAML: ${unclear}`;
+  if (--budget.problems < 0) budget.values = -1;
 }

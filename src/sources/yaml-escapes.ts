@@ -1,3 +1,4 @@
+import { behindSpace, breakLength, breaksIn, folded, isBlank, nextMatch, spaceWithBreak } from "./yaml-characters.ts";
 import { ScalarError } from "./yaml-scalars.ts";
 
 const escapes: Readonly<Record<string, string>> = {
@@ -21,8 +22,10 @@ const escapes: Readonly<Record<string, string>> = {
   P: "\u2029",
 };
 
-const piece =
-  /\\(?:(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([^]?))|[ \t]*(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|[ \t]*([\u2028\u2029])[ \t]*/gu;
+/** Digits of the code of a character. */
+const digitsOf: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
+
+const special = /[\\\r\n\u0085\u2028\u2029]/gu;
 
 /**
  * The text of a double-quoted scalar of YAML 1.1, as Kubernetes' reader has it: it knows `\'` and not JSON's `\/`, and no
@@ -31,17 +34,44 @@ const piece =
  * @throws ScalarError for an escape that is none
  */
 export function unquote(raw: string): string {
-  return raw.slice(1, -1).replaceAll(piece, (...match: (string | undefined)[]) => {
-    const [, afterEscapedBreak, x, u, U, escaped, afterBreak, keptBreak] = match;
-    if (afterEscapedBreak !== undefined) return breaksIn(afterEscapedBreak);
-    if (afterBreak !== undefined) return breaksIn(afterBreak) || " ";
-    if (keptBreak !== undefined) return keptBreak;
-    const code = x ?? u ?? U;
-    if (code !== undefined) return character(Number.parseInt(code, 16));
-    const text = escapes[escaped ?? ""];
-    if (text === undefined) throw unknownEscape();
-    return text;
-  });
+  const parts: string[] = [];
+  const end = raw.length - 1;
+  for (let at = 1; at < end;) {
+    const found = Math.min(nextMatch(special, raw, at), end);
+    if (found === end || raw[found] === "\\") {
+      parts.push(raw.slice(at, found));
+      at = found === end ? end : unescape(raw, found + 1, parts);
+    } else {
+      let last = found;
+      while (last > at && isBlank(raw, last - 1)) last--;
+      const { next } = behindSpace(raw, found);
+      parts.push(raw.slice(at, last), folded(raw.slice(found, next)));
+      at = next;
+    }
+  }
+  return parts.join("");
+}
+
+/** Adds what stands behind a backslash, and gives where it ends. */
+function unescape(raw: string, at: number, parts: string[]): number {
+  const length = breakLength(raw, at);
+  if (length > 0) {
+    const { next } = behindSpace(raw, at + length);
+    parts.push(breaksIn(raw.slice(at + length, next)));
+    return next;
+  }
+  const mark = raw.charAt(at);
+  const digits = digitsOf[mark];
+  if (digits !== undefined) {
+    const code = raw.slice(at + 1, at + 1 + digits);
+    if (!/^[0-9a-fA-F]+$/u.test(code) || code.length < digits) throw unknownEscape();
+    parts.push(character(Number.parseInt(code, 16)));
+    return at + 1 + digits;
+  }
+  const text = escapes[mark];
+  if (text === undefined) throw unknownEscape();
+  parts.push(text);
+  return at + 1;
 }
 
 /**
@@ -49,15 +79,7 @@ export function unquote(raw: string): string {
  * @param raw with its quotes
  */
 export function unquoteSingle(raw: string): string {
-  const text = raw.slice(1, -1).replaceAll("''", "'");
-  return text.replaceAll(
-    /[ \t]*(?:\r?\n|\u0085)([ \t\r\n\u0085]*)|[ \t]*([\u2028\u2029])[ \t]*/gu,
-    (...match: (string | undefined)[]) => match[2] ?? (breaksIn(match[1] ?? "") || " "),
-  );
-}
-
-function breaksIn(space: string): string {
-  return "\n".repeat(space.split(/[\n\u0085]/u).length - 1);
+  return raw.slice(1, -1).replaceAll("''", "'").replaceAll(spaceWithBreak, folded);
 }
 
 function character(code: number): string {

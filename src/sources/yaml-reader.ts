@@ -1,12 +1,12 @@
-import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from "yaml";
 import type { FieldPath } from "./manifest-error.ts";
 import { unquote, unquoteSingle } from "./yaml-escapes.ts";
+import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./yaml-nodes.ts";
 import { keyText, resolvePlain, resolveTagged, ScalarError, type ScalarValue } from "./yaml-scalars.ts";
 
-/** Values of a file once its aliases are written out, and levels of nesting. */
+/** Values of a file once its aliases are written out. */
 const maxValues = 250_000;
-const maxDepth = 64;
-const mergeTag = "tag:yaml.org,2002:merge";
+/** Those with which `<<` is a merge key even in quotes. */
+const mergeTags = new Set(["!", "tag:yaml.org,2002:merge"]);
 
 /** How many values of a file may still be read. */
 export interface Budget {
@@ -17,13 +17,6 @@ export function fullBudget(): Budget {
   return { values: maxValues };
 }
 
-/** The text that a document's offsets count in. */
-export interface SourceText {
-  readonly text: string;
-  /** JSON escapes what YAML 1.1 does not. */
-  readonly isJson: boolean;
-}
-
 export interface Problem {
   readonly offset: number;
   readonly path: FieldPath;
@@ -31,50 +24,43 @@ export interface Problem {
   readonly repeatedKey: boolean;
 }
 
-const anchorPattern = /^[\w-]+$/u;
-const tagPattern = /^[\w;/?:@&=+$.,!~*'()[\]%-]*$/u;
-
 /** Turns the nodes of one document into values and remembers where each stood. */
 export class Reader {
   readonly problems: Problem[] = [];
   readonly #budget: Budget;
-  readonly #source: SourceText;
-  readonly #anchors = new Map<string, Node>();
   /** Of every map and list made: where its fields or items stand. */
   readonly #offsets = new WeakMap<object, Map<string | number, number>>();
   /** Aliases being written out around the node in hand. */
-  #expanding = 0;
+  readonly #expanding = new Set<YamlNode>();
 
-  constructor(budget: Budget, source: SourceText) {
+  constructor(budget: Budget) {
     this.#budget = budget;
-    this.#source = source;
   }
 
-  read(node: Node | null, path: FieldPath): unknown {
-    if (node === null || this.#budget.values < 0) return null;
-    const offset = node.range?.[0] ?? 0;
+  read(node: YamlNode, path: FieldPath): unknown {
+    if (this.#budget.values < 0) return null;
+    const { start } = node;
     if (this.#budget.values-- === 0) {
-      this.#fail(offset, path, `holds more than ${maxValues} values once its aliases are written out`);
-      return null;
+      return this.#fail(start, path, `holds more than ${maxValues} values once its aliases are written out`);
     }
     if (path.length > maxDepth) {
       this.#budget.values = -1;
-      this.#fail(offset, path.slice(0, 4), `nests deeper than ${maxDepth} levels`);
-      return null;
+      return this.#fail(start, path.slice(0, 4), tooDeep);
     }
-    if (isAlias(node)) return this.#readAlias(node.source, offset, path);
-    this.#keepAnchor(node, path);
-    if (isScalar(node)) return this.#readScalar(node, path);
-    if (isMap<Node, Node | null>(node)) return this.#readMap(node, path);
-    const offsets = new Map<string | number, number>();
-    const list: unknown[] = [];
-    if (!isSeq<Node>(node)) return null;
-    this.#offsets.set(list, offsets);
-    for (const [index, item] of node.items.entries()) {
-      offsets.set(index, item.range?.[0] ?? offset);
-      list.push(this.read(item, [...path, index]));
+    switch (node.kind) {
+      case "alias":
+        return this.#readAlias(node, path);
+      case "scalar":
+        return this.#readScalar(node, path);
+      case "map":
+        return this.#readMap(node, path);
+      case "list": {
+        const list: unknown[] = [];
+        this.#offsets.set(list, new Map(node.items.map((item, index) => [index, item.start])));
+        for (const [index, item] of node.items.entries()) list.push(this.read(item, [...path, index]));
+        return list;
+      }
     }
-    return list;
   }
 
   /** Where the field stands, or the nearest existing field around it; undefined for the root. */
@@ -91,131 +77,101 @@ export class Reader {
     return offset;
   }
 
-  #keepAnchor(node: Exclude<Node, Alias>, path: FieldPath): void {
-    const { anchor } = node;
-    if (anchor === undefined || this.#expanding > 0) return;
-    this.#anchors.set(anchor, node);
-    if (anchorPattern.test(anchor)) return;
-    this.#fail(node.range?.[0] ?? 0, path, "an anchor is not well formed; a text that starts with & needs quotes");
-  }
-
-  #readAlias(name: string, offset: number, path: FieldPath): unknown {
-    const target = this.#anchors.get(name);
-    if (target === undefined) {
-      // Its name may be a secret that lacks its quotes.
-      this.#fail(offset, path, "an alias names no anchor above it; a text that starts with * needs quotes");
-      return null;
+  #readAlias({ start, target }: AliasNode, path: FieldPath): unknown {
+    // Its name may be a secret that lacks its quotes.
+    if (target === undefined) return this.#fail(start, path, noAnchor);
+    if (this.#expanding.has(target)) {
+      this.#budget.values = -1;
+      return this.#fail(start, path, "nests without end: an alias stands in what it names");
     }
-    this.#expanding++;
-    try {
-      return this.read(target, path);
-    } finally {
-      this.#expanding--;
-    }
+    this.#expanding.add(target);
+    const value = this.read(target, path);
+    this.#expanding.delete(target);
+    return value;
   }
 
   /** Integers that a number holds exactly are numbers, larger ones bigints. */
-  #readScalar(node: Scalar, path: FieldPath): unknown {
+  #readScalar(node: ScalarNode, path: FieldPath): unknown {
     const value = this.#resolve(node, path);
     if (typeof value === "bigint") {
       const rounded = Number(value);
       return Number.isSafeInteger(rounded) ? rounded : value;
     }
     if (typeof value !== "number" || Number.isFinite(value)) return value;
-    this.#fail(node.range?.[0] ?? 0, path, "infinities and .nan are no values here; a text needs quotes");
-    return null;
+    return this.#fail(node.start, path, "infinities and .nan are no values here; a text needs quotes");
   }
 
-  #resolve(node: Scalar, path: FieldPath): ScalarValue {
-    const { tag, type } = node;
-    if (tag !== undefined && !tagPattern.test(tag)) {
-      return this.#fail(node.range?.[0] ?? 0, path, "a tag is not well formed; a text that starts with ! needs quotes");
-    }
-    if (tag === undefined && type === "PLAIN") {
-      const value = resolvePlain(node.source ?? "");
-      if (!this.#source.isJson || typeof value !== "string") return value;
-      return this.#fail(node.range?.[0] ?? 0, path, "the number is too large");
-    }
-    return this.#attempt(node, path, () => {
-      const text = this.#textOf(node);
-      return tag === undefined || tag === "!" ? text : resolveTagged(tag, text);
+  #resolve({ start, style, text, tag }: ScalarNode, path: FieldPath): ScalarValue {
+    if (tag === undefined && style === "plain") return resolvePlain(text);
+    if (style === "json" && !text.startsWith('"')) return this.#readWord(text, start, path);
+    return this.#attempt(start, path, () => {
+      const written = textOf(style, text);
+      return tag === undefined || tag === "!" ? written : resolveTagged(tag, written);
     });
   }
 
-  #textOf({ source = "", type, range }: Scalar): string {
-    if (!range) return source;
-    if (type !== "QUOTE_DOUBLE" && type !== "QUOTE_SINGLE") return this.#withoutEnd(source, range[1]);
-    const raw = this.#source.text.slice(range[0], range[1]);
-    if (this.#source.isJson) return raw.includes("\\") ? String(JSON.parse(raw)).toWellFormed() : source;
-    if (!/[\\\u0085\u2028\u2029]/u.test(raw)) return source;
-    return type === "QUOTE_DOUBLE" ? unquote(raw) : unquoteSingle(raw);
+  /** A word or number of JSON. */
+  #readWord(text: string, start: number, path: FieldPath): ScalarValue {
+    const value = resolvePlain(text);
+    return typeof value === "string" ? this.#fail(start, path, "the number is too large") : value;
   }
 
-  /** A block that a text ends in without a break of the line has none at its end, either. */
-  #withoutEnd(block: string, end: number): string {
-    const { text } = this.#source;
-    if (end < text.length || !block.endsWith("\n") || text.endsWith("\n")) return block;
-    const lastLine = text.slice(text.lastIndexOf("\n") + 1);
-    return lastLine.trim() !== "" || block.endsWith(" \n") ? block.slice(0, -1) : block;
-  }
-
-  #attempt<T>(node: Node, path: FieldPath, work: () => T): T | null {
+  #attempt<T>(offset: number, path: FieldPath, work: () => T): T | null {
     try {
       return work();
     } catch (error) {
       if (!(error instanceof ScalarError)) throw error;
-      return this.#fail(node.range?.[0] ?? 0, path, error.message);
+      return this.#fail(offset, path, error.message);
     }
   }
 
   /** Later fields win over earlier ones of a merge key, and it over those above it, as with Kubernetes. */
-  #readMap(node: YAMLMap<Node, Node | null>, path: FieldPath): object {
+  #readMap(node: MapNode, path: FieldPath): object {
     const map = {};
     const offsets = new Map<string | number, number>();
     this.#offsets.set(map, offsets);
     const given = new Set<string>();
-    for (const { key, value } of node.items) {
+    for (const [key, value] of node.entries) {
       if (isMergeKey(key)) {
-        this.#merge(map, offsets, key, this.read(value, path), path);
+        this.#merge(map, offsets, value, path);
         continue;
       }
       const name = this.#readKey(key, path);
       if (name === null) continue;
-      const offset = key.range?.[0] ?? node.range?.[0] ?? 0;
       const field = [...path, name];
-      if (given.has(name)) this.#fail(offset, field, "is given twice", true);
+      if (given.has(name)) this.#fail(key.start, field, "is given twice", true);
       // It would change the object that holds it instead of becoming a field.
-      if (name === "__proto__") this.#fail(offset, field, "is not an allowed name");
+      if (name === "__proto__") this.#fail(key.start, field, "is not an allowed name");
       given.add(name);
-      offsets.set(name, offset);
+      offsets.set(name, key.start);
       Reflect.set(map, name, this.read(value, field));
     }
     return map;
   }
 
   /** Null when it can be none, which is then said. */
-  #readKey(node: Node, path: FieldPath): string | null {
-    const target = isAlias(node) ? this.#anchors.get(node.source) : node;
-    if (!isScalar(target)) {
-      return this.#fail(node.range?.[0] ?? 0, path, "a key must be a text, not a map or list");
-    }
-    this.#keepAnchor(target, path);
+  #readKey(node: YamlNode, path: FieldPath): string | null {
+    const target = node.kind === "alias" ? node.target : node;
+    if (target === undefined) return this.#fail(node.start, path, noAnchor);
+    if (target.kind !== "scalar") return this.#fail(node.start, path, "a key must be a text, not a map or list");
     const problems = this.problems.length;
     const key = this.#resolve(target, path);
-    return this.problems.length > problems ? null : this.#attempt(node, path, () => keyText(key));
+    return this.problems.length > problems ? null : this.#attempt(node.start, path, () => keyText(key));
   }
 
-  /** `<<: *other`, or a list, of which the first counts most. */
-  #merge(map: object, offsets: Map<string | number, number>, key: Node, source: unknown, path: FieldPath): void {
-    const sources: unknown[] = Array.isArray(source) ? source.toReversed() : [source];
-    for (const each of sources) {
-      if (typeof each !== "object" || each === null || Array.isArray(each)) {
-        this.#fail(key.range?.[0] ?? 0, path, "<< takes a map or a list of maps");
+  /** `<<: *other`, or a list of such, of which the first counts most. */
+  #merge(map: object, offsets: Map<string | number, number>, value: YamlNode, path: FieldPath): void {
+    for (const node of value.kind === "list" ? value.items.toReversed() : [value]) {
+      const source = node.kind === "alias" ? node.target : node;
+      if (source?.kind !== "map") {
+        this.#fail(value.start, path, source === undefined ? noAnchor : "<< takes a map or a list of maps");
         return;
       }
-      for (const [name, value] of Object.entries(each)) {
-        offsets.set(name, this.#offsets.get(each)?.get(name) ?? 0);
-        Reflect.set(map, name, value);
+      const read = this.read(node, path);
+      if (typeof read !== "object" || read === null) return;
+      for (const [name, each] of Object.entries(read)) {
+        offsets.set(name, this.#offsets.get(read)?.get(name) ?? source.start);
+        Reflect.set(map, name, each);
       }
     }
   }
@@ -226,7 +182,25 @@ export class Reader {
   }
 }
 
-function isMergeKey(node: Node): boolean {
-  if (!isScalar(node) || node.source !== "<<") return false;
-  return node.tag === undefined ? node.type === "PLAIN" : node.tag === mergeTag;
+const noAnchor = "an alias names no anchor above it; a text that starts with * needs quotes";
+
+function isMergeKey(node: YamlNode): boolean {
+  if (node.kind !== "scalar") return false;
+  const { style, text, tag } = node;
+  if (tag === undefined) return style === "plain" && text === "<<";
+  return mergeTags.has(tag) && (style === "double" || style === "single" ? text.slice(1, -1) : text) === "<<";
+}
+
+/** @throws ScalarError */
+function textOf(style: ScalarNode["style"], text: string): string {
+  switch (style) {
+    case "json":
+      return text.includes("\\") ? String(JSON.parse(text)).toWellFormed() : text.slice(1, -1);
+    case "double":
+      return /[\\\r\n\u0085\u2028\u2029]/u.test(text) ? unquote(text) : text.slice(1, -1);
+    case "single":
+      return unquoteSingle(text);
+    default:
+      return text;
+  }
 }

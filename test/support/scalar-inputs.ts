@@ -1,7 +1,6 @@
 /**
  * Draws scalars as people and machines write them, and what is nearly one; the same seed gives the same. Left out is what
- * the parser here takes and Kubernetes' does not, for their form and not their meaning: a tab before a value, a comment
- * at once after a block's sign.
+ * the fixture of whole documents has: space before a value, a comment at once after a block's sign.
  */
 export function scalarInputs(seed: number, count: number): string[] {
   const draw = random(seed);

@@ -33,7 +33,7 @@ export interface Read {
 
 /** The form of a key: of one line, and with a text if it has a tag. */
 const asKey = /^(?:[^\n!]|![^ \n]* [^ \n])*$/u;
-/** Without what Kubernetes' parser and the one here tell apart in brackets by other rules. */
+/** Without what ends a scalar there or is more than one. */
 const inBrackets = /^(?!-$)[^\n:?#&*!|>{}[\],'"]*$|^"(?:[^"\\]|\\.)*"$|^'[^']*'$/u;
 
 type Pick = Position["pick"];

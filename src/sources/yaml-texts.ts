@@ -1,0 +1,154 @@
+import {
+  BrokenYaml,
+  behindSpace,
+  breakLength,
+  breaksIn,
+  endOfLine,
+  folded,
+  isBlank,
+  isBreakOrEnd,
+  isDocumentMark,
+  nextMatch,
+  space,
+  spaceWithBreak,
+  tab,
+  tabIndents,
+} from "./yaml-characters.ts";
+
+/** Where a scalar begins, and what around it says where it ends. */
+export interface TextPlace {
+  readonly start: number;
+  readonly lineStart: number;
+  /** Column of the block around it; -1 for none. */
+  readonly indent: number;
+  readonly inBrackets: boolean;
+}
+
+/** A scalar that was found. */
+export interface FoundText {
+  /** Of a quoted one as it is written, quotes included. */
+  readonly text: string;
+  readonly end: number;
+  /** Behind the space after it. */
+  readonly next: number;
+  /** Of the line of {@link next}. */
+  readonly lineStart: number;
+}
+
+const plainEnd = /[ \t\r\n\u0085\u2028\u2029]|:(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
+const plainEndInBrackets = /[ \t\r\n\u0085\u2028\u2029,?[\]{}]|:(?=[ \t\r\n\u0085\u2028\u2029]|$)/gu;
+
+/** A scalar without quotes, which may go on over lines. */
+export function plainText(text: string, place: TextPlace): FoundText {
+  const { start, indent, inBrackets } = place;
+  const pattern = inBrackets ? plainEndInBrackets : plainEnd;
+  let [end, at, lineStart] = [start, start, place.lineStart];
+  while (!(at === lineStart && isDocumentMark(text, at)) && text[at] !== "#") {
+    const wordEnd = nextMatch(pattern, text, at);
+    if (wordEnd > at) end = wordEnd;
+    ({ next: at, lineStart } = behindSpace(text, wordEnd, { lineStart, indent }));
+    if (at === wordEnd || (!inBrackets && at - lineStart <= indent)) break;
+  }
+  return { text: text.slice(start, end).replaceAll(spaceWithBreak, folded), end, next: at, lineStart };
+}
+
+/** A scalar in quotes, as it is written. */
+export function quotedText(text: string, { start, lineStart }: TextPlace): FoundText {
+  const end = endOfQuoted(text, start);
+  const written = text.slice(start, end === 0 ? undefined : end);
+  const last = written.search(/[\r\n\u0085\u2028\u2029](?=[^\r\n\u0085\u2028\u2029]*$)/u);
+  const isCut = /[\r\n\u0085\u2028\u2029](?:---|\.\.\.)(?:[ \t\r\n\u0085\u2028\u2029]|$)/u.test(written);
+  if (end === 0 || isCut) throw new BrokenYaml(start, "broken YAML: a closing quote is missing");
+  return { text: written, end, next: end, lineStart: last < 0 ? lineStart : start + last + 1 };
+}
+
+/** Behind the closing quote of what begins there; 0 when there is none. */
+export function endOfQuoted(text: string, at: number): number {
+  const quote = text.charAt(at);
+  for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1)) {
+    if (quote === "'") {
+      if (text[end + 1] !== "'") return end + 1;
+      end++;
+    } else {
+      let first = end;
+      while (text[first - 1] === "\\") first--;
+      if ((end - first) % 2 === 0) return end + 1;
+    }
+  }
+  return 0;
+}
+
+interface BlockHeader {
+  readonly isFolded: boolean;
+  /** `-` without the last break, `+` with all breaks at the end. */
+  readonly chomping: string;
+  /** Given indentation, beyond that of the block around it; 0 for none. */
+  readonly given: number;
+  /** At the break of its line. */
+  readonly end: number;
+}
+
+const blockHeader = /([|>])(?:([-+])([1-9])?|([1-9])([-+])?)?[ \t]*/uy;
+
+function headerOf(text: string, start: number): BlockHeader {
+  blockHeader.lastIndex = start;
+  const [all = "", style, first, second, third, fourth] = blockHeader.exec(text) ?? [];
+  let end = start + all.length;
+  if (text[end] === "#") end = endOfLine(text, end);
+  if (!isBreakOrEnd(text, end)) {
+    throw new BrokenYaml(
+      start,
+      "broken YAML: a text may not stand behind | or >; a text that starts with them needs quotes",
+    );
+  }
+  return { isFolded: style === ">", chomping: first ?? fourth ?? "", given: Number(second ?? third ?? 0), end };
+}
+
+/** A scalar of the lines below `|` or `>`. */
+export function blockText(text: string, { start, indent }: TextPlace): FoundText {
+  const { isFolded, chomping, given, end } = headerOf(text, start);
+  const parts: string[] = [];
+  let gap = emptyLines(text, end + breakLength(text, end), given === 0 ? 0 : Math.max(indent, 0) + given, indent);
+  let [lastBreak, wasBlank] = ["", false];
+  const { column } = gap;
+  while (gap.next - gap.lineStart === column && gap.next < text.length) {
+    const startsBlank = isBlank(text, gap.next);
+    const joins = isFolded && !wasBlank && !startsBlank && lastBreak.startsWith("\n");
+    if (!joins) parts.push(lastBreak);
+    else if (gap.breaks === "") parts.push(" ");
+    wasBlank = startsBlank;
+    const lineEnd = endOfLine(text, gap.next);
+    parts.push(gap.breaks, text.slice(gap.next, lineEnd));
+    const next = lineEnd + breakLength(text, lineEnd);
+    lastBreak = breaksIn(text.slice(lineEnd, next));
+    gap = { ...emptyLines(text, next, column, indent), column };
+  }
+  if (chomping !== "-") parts.push(lastBreak);
+  if (chomping === "+") parts.push(gap.breaks);
+  return { text: parts.join(""), end: gap.next, next: gap.next, lineStart: gap.lineStart };
+}
+
+interface Gap {
+  readonly breaks: string;
+  readonly next: number;
+  readonly lineStart: number;
+  /** Of the lines of the text: as given, or that of the longest line of spaces or the first other one. */
+  readonly column: number;
+}
+
+/** Lines of nothing but spaces, and the indentation of the line after them. */
+function emptyLines(text: string, start: number, column: number, indent: number): Gap {
+  let [next, lineStart, widest] = [start, start, 0];
+  for (;;) {
+    const isIndenting = (): boolean => column === 0 || next - lineStart < column;
+    while (isIndenting() && text.charCodeAt(next) === space) next++;
+    widest = Math.max(widest, next - lineStart);
+    if (isIndenting() && text.charCodeAt(next) === tab) throw new BrokenYaml(next, tabIndents);
+    const length = breakLength(text, next);
+    if (length === 0) break;
+    next += length;
+    lineStart = next;
+  }
+  const breaks = breaksIn(text.slice(start, lineStart));
+  return { breaks, next, lineStart, column: column === 0 ? Math.max(widest, indent + 1, 1) : column };
+}
