@@ -78,10 +78,15 @@ function refuseLazyCommonJs({ inputs }: Metafile): void {
 
 /**
  * What is started. The code that V8 compiled from each module is kept beside it: Node.js takes it only where its own version and
- * V8's flags are those that it was compiled under, and compiles otherwise.
+ * V8's flags are those that it was compiled under, and compiles otherwise. It counts wherever the directory is moved.
  */
 const entry = `import { enableCompileCache } from "node:module";
-enableCompileCache(import.meta.dirname + "/compile-cache");
+const directory = import.meta.dirname + "/compile-cache";
+try {
+  enableCompileCache({ directory, portable: true });
+} catch {
+  enableCompileCache(directory); // Node.js before 25.0
+}
 await import("./main.js");
 `;
 
@@ -154,8 +159,8 @@ async function launcherFlags(): Promise<string[]> {
 /** Has V8 compile what the commands load, and keep it. */
 async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
-  const environment = { ...process.env, NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache") };
-  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], { env: environment });
+  const cache = { NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache"), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], { env: { ...process.env, ...cache } });
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
 }
