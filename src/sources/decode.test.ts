@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
+import { parseQuantity } from "../resources/quantity.ts";
 import { decodeManifests, maxManifestBytes, type DecodeResult } from "./decode.ts";
 
 const encoder = new TextEncoder();
@@ -33,6 +34,31 @@ ${container}`),
   assert.equal(manifest.spec.terminationGracePeriodSeconds, 10);
   assert.equal(manifest.spec.volumes?.[0]?.configMap?.defaultMode, 0o644);
   assert.deepEqual(manifest.spec.nodeSelector, { date: "2020-01-01", time: "1:30" });
+});
+
+test("numbers of JSON keep their digits in quantities, and an integer has neither fraction nor exponent", () => {
+  const json = (spec: string): string =>
+    `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}], ${spec}}}`;
+  // Recorded from Kubernetes 1.36.2's own decoder.
+  for (const [written, inJson, inYaml] of [
+    ["1e3", "1e3", "1k"],
+    ["1.5e1", "1.5e1", "15"],
+    ["1.50", "1500m", "1500m"],
+    ["1e-3", "1e-3", "1m"],
+    ["0e5", "0", "0"],
+    ["12345678901234567", "12345678901234567", "12345678901234567"],
+    ["12345678901234567890123", "12345678901234567890123", "1.2345678901234568e+22"],
+    ["9007199254740993.5", "9007199254740993500m", "9007199254740994"],
+  ] as const) {
+    const cpu = (text: string): string => String(parseQuantity(onlyPod(text).manifest.spec.overhead?.["cpu"] ?? ""));
+    assert.equal(cpu(json(`"overhead": {"cpu": ${written}}`)), inJson);
+    assert.equal(cpu(pod(`  overhead: {cpu: ${written}}\n${container}`)), inYaml);
+  }
+  for (const number of ["1e3", "1.0"]) {
+    assert.deepEqual(messages(json(`"terminationGracePeriodSeconds": ${number}`)), [
+      "pod.yaml:1:107: spec.terminationGracePeriodSeconds: expected a number, got a number with a fraction or an exponent",
+    ]);
+  }
 });
 
 const caseText = (name: string): string =>

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { WrittenNumber } from "./yaml-scalars.ts";
 
 export interface GoValueOptions {
   /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */
@@ -17,6 +18,7 @@ export function goValues(schema: z.ZodType, value: unknown, options: GoValueOpti
     const item = type instanceof z.ZodArray ? elementOf(type) : undefined;
     return value.map((each) => (each === null ? zeroOf(item) : goValues(item ?? anything, each, options)));
   }
+  if (value instanceof WrittenNumber) return writtenOf(type, value);
   if (typeof value === "object" && value !== null) return mapOf(type, value, options);
   if (typeof value === "number" || typeof value === "bigint") return numberOf(type, value);
   return value;
@@ -60,6 +62,13 @@ function numberOf(type: z.ZodType, value: number | bigint): unknown {
   const whole = digits.includes("e") ? BigInt(value) : BigInt(digits);
   if (whole < minInt64 || whole > maxInt64) return Number(value);
   return Math.min(Math.max(Number(value), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
+
+function writtenOf(type: z.ZodType, written: WrittenNumber): unknown {
+  if (type instanceof z.ZodUnion && isQuantity(type)) return written.text;
+  // Go takes none of these for an integer, even where their value is one.
+  const isWhole = type instanceof z.ZodUnion || (type instanceof z.ZodNumber && type.format !== null);
+  return isWhole && /[.eE]/u.test(written.text) ? written : numberOf(type, Number(written.text));
 }
 
 /** A number of any kind or a text; an IntOrString has whole numbers only. */

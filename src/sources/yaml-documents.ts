@@ -11,7 +11,8 @@ import type { Token } from "./yaml-tokens.ts";
 
 /**
  * One document of a file as plain values, and where each stands. Integers that a number does not hold exactly are
- * bigints, and nulls are where they were written: what both mean depends on the field (go-values.ts).
+ * bigints, numbers of JSON that are written in another way WrittenNumbers, and nulls are where they were
+ * written: what these mean depends on the field (go-values.ts).
  */
 export interface TextDocument {
   readonly value: unknown;

@@ -1,7 +1,7 @@
 import type { FieldPath } from "./manifest-error.ts";
 import { unquote, unquoteSingle } from "./yaml-escapes.ts";
 import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./yaml-nodes.ts";
-import { keyText, resolvePlain, resolveTagged, ScalarError, type ScalarValue } from "./yaml-scalars.ts";
+import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./yaml-scalars.ts";
 
 /** Values of a file once its aliases are written out. */
 const maxValues = 250_000;
@@ -90,30 +90,26 @@ export class Reader {
     return value;
   }
 
-  /** Integers that a number holds exactly are numbers, larger ones bigints. */
   #readScalar(node: ScalarNode, path: FieldPath): unknown {
-    const value = this.#resolve(node, path);
-    if (typeof value === "bigint") {
-      const rounded = Number(value);
-      return Number.isSafeInteger(rounded) ? rounded : value;
-    }
+    if (node.style === "json" && !node.text.startsWith('"')) return this.#readWord(node, path);
+    const value = exact(this.#resolve(node, path));
     if (typeof value !== "number" || Number.isFinite(value)) return value;
     return this.#fail(node.start, path, "infinities and .nan are no values here; a text needs quotes");
   }
 
+  /** A word or number of JSON. */
+  #readWord({ text, start }: ScalarNode, path: FieldPath): unknown {
+    const value = exact(resolvePlain(text));
+    if (typeof value === "string") return this.#fail(start, path, "the number is too large");
+    return typeof value !== "number" || String(value) === text ? value : new WrittenNumber(text);
+  }
+
   #resolve({ start, style, text, tag }: ScalarNode, path: FieldPath): ScalarValue {
     if (tag === undefined && style === "plain") return resolvePlain(text);
-    if (style === "json" && !text.startsWith('"')) return this.#readWord(text, start, path);
     return this.#attempt(start, path, () => {
       const written = textOf(style, text);
       return tag === undefined || tag === "!" ? written : resolveTagged(tag, written);
     });
-  }
-
-  /** A word or number of JSON. */
-  #readWord(text: string, start: number, path: FieldPath): ScalarValue {
-    const value = resolvePlain(text);
-    return typeof value === "string" ? this.#fail(start, path, "the number is too large") : value;
   }
 
   #attempt<T>(offset: number, path: FieldPath, work: () => T): T | null {
@@ -180,6 +176,13 @@ export class Reader {
     this.problems.push({ offset, path, detail, repeatedKey });
     return null;
   }
+}
+
+/** Integers that a number holds exactly are numbers, larger ones bigints. */
+function exact(value: ScalarValue): ScalarValue {
+  if (typeof value !== "bigint") return value;
+  const rounded = Number(value);
+  return Number.isSafeInteger(rounded) ? rounded : value;
 }
 
 const noAnchor = "an alias names no anchor above it; a text that starts with * needs quotes";

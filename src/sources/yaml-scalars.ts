@@ -15,6 +15,15 @@ export class ScalarError extends Error {
   }
 }
 
+/** A number of JSON whose digits say more than its value: a quantity keeps them, and an integer has neither `.` nor `e`. */
+export class WrittenNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 const tagPrefix = "tag:yaml.org,2002:";
 
 /**
