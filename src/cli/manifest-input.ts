@@ -1,7 +1,7 @@
 import { PodwrightError } from "../base/errors.ts";
 import type { ApplyRequest } from "../server/engine.ts";
 import { loadManifests } from "../sources/load.ts";
-import { ManifestError, type Origin } from "../sources/manifest-error.ts";
+import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import type { MachineContext } from "./machine-context.ts";
 
 export interface LoadedInput {

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { type CredentialProvider, providerApi } from "../images/credential-provider.ts";
 import { qualifiedNameProblem } from "../sources/formats.ts";
-import { goValues } from "../sources/go-values.ts";
-import { parseDocuments } from "../sources/yaml-documents.ts";
+import { goValues } from "../yaml/go-values.ts";
+import { parseDocuments } from "../yaml/documents.ts";
 import { durationProblem, parseGoDuration } from "./go-duration.ts";
 
 const text = z.string();

@@ -1,9 +1,9 @@
 import { ZodError } from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { goValues } from "../sources/go-values.ts";
-import { ManifestError, quote, type FieldPath, type Origin } from "../sources/manifest-error.ts";
+import { goValues } from "../yaml/go-values.ts";
+import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
 import { describeSchemaErrors, typeName } from "../sources/schema-errors.ts";
-import { parseDocuments } from "../sources/yaml-documents.ts";
+import { parseDocuments } from "../yaml/documents.ts";
 import { fieldHint } from "./field-hint.ts";
 import { isJsonMap, withoutPath, type JsonMap } from "./json.ts";
 import { kubeletConfigurationSchema, type PartialConfiguration } from "./schema.ts";

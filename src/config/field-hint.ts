@@ -1,4 +1,4 @@
-import { quote, type FieldPath } from "../sources/manifest-error.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 import type { FieldHint } from "../sources/schema-errors.ts";
 import { configurationFlags } from "./flag-table.ts";
 import { nodeFlags } from "./node-flag-table.ts";

@@ -1,4 +1,4 @@
-import type { FieldPath, Origin } from "../sources/manifest-error.ts";
+import type { FieldPath, Origin } from "../yaml/manifest-error.ts";
 import { configurationFlags } from "./flag-table.ts";
 import { isJsonMap, type JsonMap } from "./json.ts";
 

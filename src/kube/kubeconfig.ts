@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, resolve } from "node:path/posix";
 import * as z from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { goValues } from "../sources/go-values.ts";
-import { parseDocuments } from "../sources/yaml-documents.ts";
+import { goValues } from "../yaml/go-values.ts";
+import { parseDocuments } from "../yaml/documents.ts";
 import { ExecConfig, execPlugin, type ExecPlugin } from "./exec-plugin.ts";
 import { parseProxy } from "./proxy.ts";
 import { tokenProblem } from "./token.ts";

@@ -1,6 +1,6 @@
 import type { Files } from "../ports/files.ts";
 import type { ProcessInfo } from "../ports/processes.ts";
-import { parseDocuments } from "../sources/yaml-documents.ts";
+import { parseDocuments } from "../yaml/documents.ts";
 
 /** A live process that drives pods on a runtime. */
 export interface RuntimeUser {

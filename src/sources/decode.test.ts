@@ -56,7 +56,7 @@ test("numbers of JSON keep their digits in quantities, and an integer has neithe
   }
   for (const number of ["1e3", "1.0"]) {
     assert.deepEqual(messages(json(`"terminationGracePeriodSeconds": ${number}`)), [
-      "pod.yaml:1:107: spec.terminationGracePeriodSeconds: expected a number, got a number with a fraction or an exponent",
+      "pod.yaml:1:104: spec.terminationGracePeriodSeconds: expected a number, got a number with a fraction or an exponent",
     ]);
   }
 });

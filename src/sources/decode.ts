@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
-import { goValues } from "./go-values.ts";
+import { goValues } from "../yaml/go-values.ts";
 import { podFieldHint } from "./look-alikes.ts";
-import { ManifestError, quote, type FieldPath, type Origin } from "./manifest-error.ts";
+import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
 import { describeSchemaErrors, typeName } from "./schema-errors.ts";
 import { didYouMean } from "./suggest.ts";
-import { parseDocuments } from "./yaml-documents.ts";
+import { parseDocuments } from "../yaml/documents.ts";
 
 /** The longest manifest file, as upstream has it (pkg/kubelet/config, maxConfigLength). */
 export const maxManifestBytes = 10 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { quote, type FieldPath } from "./manifest-error.ts";
-import { placeholderHint } from "./placeholder.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
+import { placeholderHint } from "../yaml/placeholder.ts";
 
 /** What is wrong with one field, framed as the API server does (apimachinery's field.Error). */
 export interface FieldError {

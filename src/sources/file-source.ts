@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path/posix";
 import { errorMessage } from "../base/errors.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { maxManifestBytes, tooBig } from "./decode.ts";
-import { ManifestError } from "./manifest-error.ts";
+import { ManifestError } from "../yaml/manifest-error.ts";
 import type { SourceDependencies } from "./source.ts";
 import {
   equalBytes,

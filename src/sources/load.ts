@@ -7,7 +7,7 @@ import { FileError, type Files } from "../ports/files.ts";
 import type { Network } from "../ports/network.ts";
 import { decodeManifests, maxManifestBytes, tooBig, type DecodedManifest } from "./decode.ts";
 import { displayUrl, requestTimeoutMs } from "./http-source.ts";
-import { ManifestError, type Origin } from "./manifest-error.ts";
+import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import { duplicateErrors, objectName, prepareManifests } from "./prepare.ts";
 
 export interface LoadDependencies {

@@ -1,6 +1,6 @@
 import { Container } from "../api/container.ts";
 import { PodSpec } from "../api/pod.ts";
-import { quote, type FieldPath } from "./manifest-error.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 import type { FieldHint } from "./schema-errors.ts";
 
 type Renamed = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { readQuantity } from "../resources/quantity.ts";
 import { plainCapability } from "../runtime/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
 import { isIpAddress } from "./formats.ts";
-import { quote, type FieldPath } from "./manifest-error.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 import { deprecatedLabels } from "./warn-labels.ts";
 import { overlappingPaths } from "./warn-paths.ts";
 import { portWarnings } from "./warn-ports.ts";

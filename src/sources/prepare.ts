@@ -2,7 +2,7 @@ import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.
 import type { DecodedManifest, DecodedPod } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "./field-errors.ts";
-import { ManifestError, type Origin } from "./manifest-error.ts";
+import { ManifestError, type Origin } from "../yaml/manifest-error.ts";
 import { valueAt } from "./schema-errors.ts";
 import { podWarnings } from "./pod-warnings.ts";
 import { findUnsupported } from "./unsupported.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { vectorText } from "../../test/support/vectors.ts";
 import { decodeManifests } from "./decode.ts";
-import { formatPath, type ManifestError } from "./manifest-error.ts";
+import { formatPath, type ManifestError } from "../yaml/manifest-error.ts";
 import { prepareManifests } from "./prepare.ts";
 import { validateStaticPod } from "./static-pod.ts";
 

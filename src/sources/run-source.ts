@@ -10,7 +10,7 @@ import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
-import { formatPath, ManifestError } from "./manifest-error.ts";
+import { formatPath, ManifestError } from "../yaml/manifest-error.ts";
 import { podWarnings } from "./pod-warnings.ts";
 import { type Checked, duplicateErrors, objectName, prepareManifests, type PreparedManifests } from "./prepare.ts";
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { quote, type FieldPath } from "./manifest-error.ts";
-import { placeholderHint } from "./placeholder.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
+import { placeholderHint } from "../yaml/placeholder.ts";
 import { didYouMean } from "./suggest.ts";
-import { WrittenNumber } from "./yaml-scalars.ts";
+import { isWrittenNumber } from "../yaml/scalars.ts";
 
 /** One field that does not fit the schema, in words for the author of the manifest. */
 export interface SchemaError {
@@ -147,7 +147,7 @@ function expectedName(expected: string): string {
 export function typeName(value: unknown): string {
   if (value === null) return "nothing";
   if (Array.isArray(value)) return "a list";
-  if (value instanceof WrittenNumber) return "a number with a fraction or an exponent";
+  if (isWrittenNumber(value)) return "a number with a fraction or an exponent";
   switch (typeof value) {
     case "object":
       return "a map";

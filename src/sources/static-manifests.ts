@@ -1,5 +1,5 @@
 import { decodeManifests } from "./decode.ts";
-import { ManifestError } from "./manifest-error.ts";
+import { ManifestError } from "../yaml/manifest-error.ts";
 import { prepareManifests } from "./prepare.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 import { staticPod, validateStaticPod, type StaticSource } from "./static-pod.ts";

@@ -1,7 +1,7 @@
 import type { PodManifest } from "../api/pod.ts";
 import { isSupportedPodResource } from "../resources/pod-totals.ts";
 import type { FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /**
  * A field that this version does not honour. In the path `*` stands for every item of a list or key of a map.

@@ -7,7 +7,7 @@ import type {
 } from "../api/scheduling.ts";
 import { forbidden, invalid, required, type FieldError } from "./field-errors.ts";
 import { dnsLabelProblem, dnsSubdomainProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import {
   validateLabelName,
   validateLabelSelector,

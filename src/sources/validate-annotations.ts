@@ -3,7 +3,7 @@ import type { PodManifest } from "../api/pod.ts";
 import { Toleration } from "../api/pod.ts";
 import { forbidden, invalid, type FieldError } from "./field-errors.ts";
 import { localPathProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateTolerations } from "./validate-scheduling.ts";
 
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost";

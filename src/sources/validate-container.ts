@@ -13,7 +13,7 @@ import {
   portNameProblem,
   qualifiedNameProblem,
 } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
 /** What of the pod a container is checked against. */

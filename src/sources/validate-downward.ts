@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { qualifiedNameProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 type FieldSelector = NonNullable<EnvVarSource["fieldRef"]>;
 type ResourceSelector = z.infer<typeof ResourceFieldSchema>;

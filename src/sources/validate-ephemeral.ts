@@ -1,7 +1,7 @@
 import type { EphemeralContainer } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { forbidden, notFound, type FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /** What a pod's service rests on, and what could not be taken back from a container that is never run again. */
 const notForEphemeral = ["ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"] as const;

@@ -1,6 +1,6 @@
 import type { PodSpec } from "../api/pod.ts";
 import { forbidden, type FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /** What can't be had together with users of the pod's own (upstream: validateHostUsers). */
 export function* validateHostUsers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {

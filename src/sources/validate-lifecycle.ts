@@ -2,7 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { Signal } from "../ports/gen/runtime/v1/api_pb.js";
 import { forbidden, notSupported, type FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateHandler } from "./validate-handler.ts";
 
 /** Where in a pod a container stands. */

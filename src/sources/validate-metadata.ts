@@ -1,7 +1,7 @@
 import type { ObjectMeta } from "../api/meta.ts";
 import { invalid, required, tooLong, type FieldError } from "./field-errors.ts";
 import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem, qualifiedNameProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateLabels } from "./validate-selector.ts";
 
 /** What a pod is named on disk for its logs is `<namespace>_<name>_<uid>`: one file name. */

@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import { forbidden, invalid, type FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateHandler } from "./validate-handler.ts";
 import type { ContainerKind } from "./validate-lifecycle.ts";
 

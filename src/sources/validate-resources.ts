@@ -10,7 +10,7 @@ import {
 import { QuantityError } from "../resources/quantity.ts";
 import { resizableResources } from "../resources/resizable.ts";
 import { duplicate, type FieldError, forbidden, invalid, notSupported, required } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateResources } from "./validate-container.ts";
 
 /** Checks the resources of a pod as a whole (KEP-2837; upstream: validatePodResources). Expects defaults. */

@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import { notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 const actions = ["Restart", "RestartAllContainers"];
 const operators = ["In", "NotIn"];

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { LabelSelector } from "../api/meta.ts";
 import { forbidden, invalid, required, type FieldError } from "./field-errors.ts";
 import { labelValueProblem, qualifiedNameProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /** Checks labels that are looked for, or those of a node (upstream: ValidateLabels). */
 export function* validateLabels(labels: Readonly<Record<string, string>>, path: FieldPath): Iterable<FieldError> {

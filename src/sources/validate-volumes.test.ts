@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { formatPath } from "./manifest-error.ts";
+import { formatPath } from "../yaml/manifest-error.ts";
 import { validateVolumes } from "./validate-volumes.ts";
 
 function problemsOf(source: Omit<Volume, "name">): string[] {

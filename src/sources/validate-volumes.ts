@@ -3,7 +3,7 @@ import type { Volume } from "../api/volume.ts";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
 import { dnsLabelProblem, localPathProblem } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 
 /** Checks the volumes of a pod (upstream: ValidateVolumes), as far as this node mounts them. */

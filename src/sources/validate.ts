@@ -9,7 +9,7 @@ import {
   ipAddressProblem,
   qualifiedNameProblem,
 } from "./formats.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
 import { validateAnnotations } from "./validate-annotations.ts";
 import { validateAppArmor } from "./validate-app-armor.ts";

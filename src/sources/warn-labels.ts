@@ -1,6 +1,6 @@
 import type { PodSpec } from "../api/pod.ts";
 import type { FieldError } from "./field-errors.ts";
-import type { FieldPath } from "./manifest-error.ts";
+import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /** Labels of nodes that have another name now. */
 const deprecated: Readonly<Record<string, string>> = {

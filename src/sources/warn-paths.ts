@@ -1,6 +1,6 @@
 import type { Volume } from "../api/volume.ts";
 import type { FieldError } from "./field-errors.ts";
-import { quote, type FieldPath } from "./manifest-error.ts";
+import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 
 /** A file of a volume, and what puts it there where several sources do. */
 interface VolumeFile {

@@ -1,6 +1,6 @@
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { FieldError } from "./field-errors.ts";
-import { formatPath, quote, type FieldPath } from "./manifest-error.ts";
+import { formatPath, quote, type FieldPath } from "../yaml/manifest-error.ts";
 
 interface PlacedPort {
   readonly port: ContainerPort;

@@ -95,8 +95,8 @@ const lowRooms: Readonly<Record<string, readonly string[]>> = {
   journal: ["base", "ports", "api"],
   linux: ground,
   cri: ground,
-  // A kubeconfig is read as manifests are.
-  kube: [...ground, "sources"],
+  yaml: ["base"],
+  kube: [...ground, "yaml"],
 };
 const realPorts = new Set(["linux", "cri", "kube"]);
 /** Rooms on top of all others: they build things, and nobody imports them. */

@@ -1,7 +1,7 @@
 import type { FieldPath } from "./manifest-error.ts";
-import { unquote, unquoteSingle } from "./yaml-escapes.ts";
-import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./yaml-nodes.ts";
-import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./yaml-scalars.ts";
+import { unquote, unquoteSingle } from "./escapes.ts";
+import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./nodes.ts";
+import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./scalars.ts";
 
 /** Values of a file once its aliases are written out. */
 const maxValues = 250_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { parseDocuments } from "./yaml-documents.ts";
+import { parseDocuments } from "./documents.ts";
 
 const fixture = new URL("../../test/fixtures/yaml/documents.jsonl", import.meta.url);
 

@@ -1,5 +1,5 @@
-import { BrokenYaml, endOfLine, isBreakOrEnd, isSpaceOrEnd } from "./yaml-characters.ts";
-import type { Token } from "./yaml-tokens.ts";
+import { YamlError, endOfLine, isBreakOrEnd, isSpaceOrEnd } from "./characters.ts";
+import type { Token } from "./tokens.ts";
 
 /** A token, and where what follows it begins. */
 export interface FoundToken {
@@ -23,7 +23,7 @@ export function anchorOrAlias(text: string, start: number): FoundToken {
   const [found = ""] = matchAt(name, text, start + 1) ?? [];
   const next = start + 1 + found.length;
   if (found === "" || !(isSpaceOrEnd(text, next) || "?:,]}%@`".includes(text.charAt(next)))) {
-    throw new BrokenYaml(start, `an ${mark === "&" ? "anchor" : "alias"} is not well formed; ${needsQuotes(mark)}`);
+    throw new YamlError(start, `an ${mark === "&" ? "anchor" : "alias"} is not well formed; ${needsQuotes(mark)}`);
   }
   return { token: { kind: mark === "&" ? "anchor" : "alias", start, name: found }, next };
 }
@@ -41,7 +41,7 @@ export function tagAt(text: string, start: number): FoundToken {
   const isOpen = isWhole && text[next - 1] !== ">";
   const suffix = decoded(written);
   if (isShort || isOpen || suffix === undefined || !isSpaceOrEnd(text, next)) {
-    throw new BrokenYaml(start, `a tag is not well formed; ${needsQuotes("!")}`);
+    throw new YamlError(start, `a tag is not well formed; ${needsQuotes("!")}`);
   }
   const isAlone = handle === "!" && suffix === "";
   return { token: { kind: "tag", start, handle: isAlone ? "" : handle, suffix: isAlone ? "!" : suffix }, next };
@@ -65,7 +65,7 @@ export function directiveAt(text: string, start: number): FoundToken {
   while (text[end] === " " || text[end] === "\t") end++;
   if (text[end] === "#") end = endOfLine(text, end);
   if (token !== undefined && isBreakOrEnd(text, end)) return { token, next: end };
-  throw new BrokenYaml(start, "a line that starts with % is a YAML directive, and this is none that exists");
+  throw new YamlError(start, "a line that starts with % is a YAML directive, and this is none that exists");
 }
 
 function versionAt(text: string, start: number): FoundToken | undefined {

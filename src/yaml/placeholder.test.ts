@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problems } from "../../test/support/manifest-problems.ts";
-import { decodeManifests } from "./decode.ts";
+import { decodeManifests } from "../sources/decode.ts";
 import { placeholderHint } from "./placeholder.ts";
 
 const errors = (text: string): string[] =>

@@ -1,11 +1,11 @@
 /** What is wrong with a text that is no YAML, and where: an offset in the text. */
-export class BrokenYaml extends Error {
+export class YamlError extends Error {
   readonly offset: number;
 
   /** @param detail for the author of the text, in words that hold nothing of it: it may be a secret */
   constructor(offset: number, detail: string) {
     super(detail);
-    this.name = "BrokenYaml";
+    this.name = "YamlError";
     this.offset = offset;
   }
 }
@@ -72,7 +72,7 @@ export function behindSpace(
   let [next, lineStart] = [start, line.lineStart];
   for (;;) {
     const code = text.charCodeAt(next);
-    if (code === tab && lineStart > start && next - lineStart <= line.indent) throw new BrokenYaml(next, tabIndents);
+    if (code === tab && lineStart > start && next - lineStart <= line.indent) throw new YamlError(next, tabIndents);
     if (code === space || code === tab) {
       next++;
       continue;

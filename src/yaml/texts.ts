@@ -1,5 +1,5 @@
 import {
-  BrokenYaml,
+  YamlError,
   behindSpace,
   breakLength,
   breaksIn,
@@ -13,7 +13,7 @@ import {
   spaceWithBreak,
   tab,
   tabIndents,
-} from "./yaml-characters.ts";
+} from "./characters.ts";
 
 /** Where a scalar begins, and what around it says where it ends. */
 export interface TextPlace {
@@ -58,7 +58,7 @@ export function quotedText(text: string, { start, lineStart }: TextPlace): Found
   const written = text.slice(start, end === 0 ? undefined : end);
   const last = written.search(/[\r\n\u0085\u2028\u2029](?=[^\r\n\u0085\u2028\u2029]*$)/u);
   const isCut = /[\r\n\u0085\u2028\u2029](?:---|\.\.\.)(?:[ \t\r\n\u0085\u2028\u2029]|$)/u.test(written);
-  if (end === 0 || isCut) throw new BrokenYaml(start, "broken YAML: a closing quote is missing");
+  if (end === 0 || isCut) throw new YamlError(start, "broken YAML: a closing quote is missing");
   return { text: written, end, next: end, lineStart: last < 0 ? lineStart : start + last + 1 };
 }
 
@@ -96,7 +96,7 @@ function headerOf(text: string, start: number): BlockHeader {
   let end = start + all.length;
   if (text[end] === "#") end = endOfLine(text, end);
   if (!isBreakOrEnd(text, end)) {
-    throw new BrokenYaml(
+    throw new YamlError(
       start,
       "broken YAML: a text may not stand behind | or >; a text that starts with them needs quotes",
     );
@@ -143,7 +143,7 @@ function emptyLines(text: string, start: number, column: number, indent: number)
     const isIndenting = (): boolean => column === 0 || next - lineStart < column;
     while (isIndenting() && text.charCodeAt(next) === space) next++;
     widest = Math.max(widest, next - lineStart);
-    if (isIndenting() && text.charCodeAt(next) === tab) throw new BrokenYaml(next, tabIndents);
+    if (isIndenting() && text.charCodeAt(next) === tab) throw new YamlError(next, tabIndents);
     const length = breakLength(text, next);
     if (length === 0) break;
     next += length;

@@ -1,12 +1,12 @@
-import { BrokenYaml } from "./yaml-characters.ts";
+import { YamlError } from "./characters.ts";
 import { quote } from "./manifest-error.ts";
-import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./yaml-nodes.ts";
-import type { TagToken, Token } from "./yaml-tokens.ts";
+import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./nodes.ts";
+import type { TagToken, Token } from "./tokens.ts";
 
 /**
  * The value of one document; undefined for nothing, not even `---`.
  * @param tokens as scanDocument gives them
- * @throws BrokenYaml
+ * @throws YamlError
  */
 export function parseTokens(tokens: readonly Token[]): YamlNode | undefined {
   return new Parser(tokens).document();
@@ -59,11 +59,11 @@ class Parser {
   document(): YamlNode | undefined {
     const isDirected = this.#directives();
     if (this.#at("---")) this.#take();
-    else if (isDirected) throw new BrokenYaml(this.#peek().start, "a document with a % line needs a line --- below it");
+    else if (isDirected) throw new YamlError(this.#peek().start, "a document with a % line needs a line --- below it");
     else if (this.#at("over")) return undefined;
     if (this.#at("over")) return this.#nothing();
     const node = this.#node({ inBlock: true });
-    if (!this.#at("over")) throw new BrokenYaml(this.#peek().start, wrongIndent);
+    if (!this.#at("over")) throw new YamlError(this.#peek().start, wrongIndent);
     return node;
   }
 
@@ -72,11 +72,11 @@ class Parser {
     for (;;) {
       const token = this.#peek();
       if (token.kind === "version") {
-        if (version !== undefined) throw new BrokenYaml(token.start, "a second %YAML line");
+        if (version !== undefined) throw new YamlError(token.start, "a second %YAML line");
         ({ version } = token);
         if (!/^0?1\.0?1$/u.test(version)) throw otherVersion(token.start, version);
       } else if (token.kind === "handle") {
-        if (this.#prefixes.has(token.handle)) throw new BrokenYaml(token.start, "a second %TAG line of one handle");
+        if (this.#prefixes.has(token.handle)) throw new YamlError(token.start, "a second %TAG line of one handle");
         this.#prefixes.set(token.handle, token.prefix);
       } else {
         return version !== undefined || this.#prefixes.size > 0;
@@ -88,7 +88,7 @@ class Parser {
   /** The token in hand; what can't be told what it is ends the document. */
   #peek(): Token {
     const token = this.#tokens[Math.min(this.#next, this.#tokens.length - 1)] ?? { kind: "over", start: 0 };
-    if (token.kind === "broken") throw new BrokenYaml(token.start, token.detail);
+    if (token.kind === "broken") throw new YamlError(token.start, token.detail);
     return token;
   }
 
@@ -112,7 +112,7 @@ class Parser {
       return { kind: "alias", start: first.start, target: this.#anchors.get(first.name) };
     }
     const named = this.#names();
-    if (++this.#depth > maxDepth + 1) throw new BrokenYaml(first.start, tooDeep);
+    if (++this.#depth > maxDepth + 1) throw new YamlError(first.start, tooDeep);
     const node = this.#content(place, named);
     this.#depth--;
     return node;
@@ -135,7 +135,7 @@ class Parser {
     if (handle === "") return suffix;
     const prefix = this.#prefixes.get(handle) ?? knownPrefixes.get(handle);
     if (prefix === undefined) {
-      throw new BrokenYaml(start, "a tag has a handle that no %TAG line gives; a text that starts with ! needs quotes");
+      throw new YamlError(start, "a tag has a handle that no %TAG line gives; a text that starts with ! needs quotes");
     }
     return prefix + suffix;
   }
@@ -260,19 +260,19 @@ class Parser {
   }
 
   /** The error of a token that can't be there. */
-  #lost(detail?: string): BrokenYaml {
+  #lost(detail?: string): YamlError {
     const token = this.#peek();
     const before = this.#tokens[this.#next - 1];
     if (before?.kind === "scalar" && before.end === token.start) {
       // After a text in quotes another follows at once only where a quote is missing before.
-      if (before.style !== "plain" && token.kind === "scalar") return new BrokenYaml(before.start, openQuote);
-      if (before.style === "plain" && token.kind === "?") return new BrokenYaml(before.start, questionMark);
+      if (before.style !== "plain" && token.kind === "scalar") return new YamlError(before.start, openQuote);
+      if (before.style === "plain" && token.kind === "?") return new YamlError(before.start, questionMark);
     }
-    return new BrokenYaml(token.start, detail ?? (token.kind === "over" ? openBracket : lostHere));
+    return new YamlError(token.start, detail ?? (token.kind === "over" ? openBracket : lostHere));
   }
 }
 
-function otherVersion(start: number, version: string): BrokenYaml {
+function otherVersion(start: number, version: string): YamlError {
   const line = quote(`%YAML ${version}`);
-  return new BrokenYaml(start, `found incompatible YAML document: ${line}; Kubernetes reads 1.1: leave it out`);
+  return new YamlError(start, `found incompatible YAML document: ${line}; Kubernetes reads 1.1: leave it out`);
 }

@@ -1,5 +1,5 @@
-import { behindSpace, breakLength, breaksIn, folded, isBlank, nextMatch, spaceWithBreak } from "./yaml-characters.ts";
-import { ScalarError } from "./yaml-scalars.ts";
+import { behindSpace, breakLength, breaksIn, folded, isBlank, nextMatch, spaceWithBreak } from "./characters.ts";
+import { ScalarError } from "./scalars.ts";
 
 const escapes: Readonly<Record<string, string>> = {
   "0": "\0",

@@ -1,5 +1,5 @@
 import {
-  BrokenYaml,
+  YamlError,
   breakLength,
   endOfLine,
   isDocumentMark,
@@ -7,10 +7,10 @@ import {
   space,
   tab,
   tabIndents,
-} from "./yaml-characters.ts";
-import { anchorOrAlias, directiveAt, tagAt, type FoundToken } from "./yaml-names.ts";
-import { blockText, plainText, quotedText, type FoundText, type TextPlace } from "./yaml-texts.ts";
-import type { ScalarStyle, Token } from "./yaml-tokens.ts";
+} from "./characters.ts";
+import { anchorOrAlias, directiveAt, tagAt, type FoundToken } from "./names.ts";
+import { blockText, plainText, quotedText, type FoundText, type TextPlace } from "./texts.ts";
+import type { ScalarStyle, Token } from "./tokens.ts";
 
 /** A place where a key may begin, which is known once its `:` comes: on its line, and not far behind. */
 interface PossibleKey extends Pick<TextPlace, "start" | "lineStart"> {
@@ -33,7 +33,7 @@ export function scanDocument(text: string, start: number, most: number): Token[]
   try {
     while (scanner.tokens.length <= most && scanner.next());
   } catch (error) {
-    if (!(error instanceof BrokenYaml)) throw error;
+    if (!(error instanceof YamlError)) throw error;
     scanner.tokens.push({ kind: "broken", start: error.offset, detail: error.message });
   }
   return scanner.tokens;
@@ -137,14 +137,14 @@ class Scanner {
       case "`":
         return this.#refuse();
       case "\t":
-        throw new BrokenYaml(this.#at, tabIndents);
+        throw new YamlError(this.#at, tabIndents);
       default:
         this.#scalar("plain", plainText);
     }
   }
 
   #refuse(): never {
-    throw new BrokenYaml(this.#at, "a text that starts with @, `, % or another reserved character needs quotes");
+    throw new YamlError(this.#at, "a text that starts with @, `, % or another reserved character needs quotes");
   }
 
   #mark(kind: "[" | "]" | "{" | "}" | "," | "-" | "?" | ":"): void {
@@ -203,7 +203,7 @@ class Scanner {
 
   #item(): void {
     if (!this.#inBrackets && !this.#keyAllowed) {
-      throw new BrokenYaml(this.#at, "broken YAML: a list can't begin here; its dashes stand on lines of their own");
+      throw new YamlError(this.#at, "broken YAML: a list can't begin here; its dashes stand on lines of their own");
     }
     this.#openBlock("list", this.#column);
     this.#forgetKey();
@@ -212,7 +212,7 @@ class Scanner {
   }
 
   #key(): void {
-    if (!this.#inBrackets && !this.#keyAllowed) throw new BrokenYaml(this.#at, "broken YAML: a key can't begin here");
+    if (!this.#inBrackets && !this.#keyAllowed) throw new YamlError(this.#at, "broken YAML: a key can't begin here");
     this.#openBlock("map", this.#column);
     this.#forgetKey();
     this.#keyAllowed = !this.#inBrackets;
@@ -222,7 +222,7 @@ class Scanner {
   #value(): void {
     const key = this.#keyHere();
     if (key === undefined) {
-      if (!this.#inBrackets && !this.#keyAllowed) throw new BrokenYaml(this.#at, secondColon);
+      if (!this.#inBrackets && !this.#keyAllowed) throw new YamlError(this.#at, secondColon);
       this.#openBlock("map", this.#column);
       this.#keyAllowed = !this.#inBrackets;
     } else {
@@ -260,7 +260,7 @@ class Scanner {
     const key = this.#keys.at(-1);
     if (key?.isRequired === true) {
       const isLong = isLonger(this.#text, key.start, this.#at) && key.lineStart === this.#lineStart;
-      throw new BrokenYaml(key.start, isLong ? `broken YAML: a key is longer than ${longestKey} characters` : noColon);
+      throw new YamlError(key.start, isLong ? `broken YAML: a key is longer than ${longestKey} characters` : noColon);
     }
     this.#keys[this.#keys.length - 1] = undefined;
   }

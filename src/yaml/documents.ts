@@ -1,13 +1,13 @@
 import { parseJson } from "./json-nodes.ts";
 import { formatPath, ManifestError, type Origin } from "./manifest-error.ts";
 import { Lines } from "./text-lines.ts";
-import { BrokenYaml, nextMatch } from "./yaml-characters.ts";
-import type { YamlNode } from "./yaml-nodes.ts";
-import { parseTokens } from "./yaml-parser.ts";
-import { fullBudget, Reader, type Budget, type Problem } from "./yaml-reader.ts";
-import { scanDocument } from "./yaml-scanner.ts";
-import { endOfQuoted } from "./yaml-texts.ts";
-import type { Token } from "./yaml-tokens.ts";
+import { YamlError, nextMatch } from "./characters.ts";
+import type { YamlNode } from "./nodes.ts";
+import { parseTokens } from "./parser.ts";
+import { fullBudget, Reader, type Budget, type Problem } from "./reader.ts";
+import { scanDocument } from "./scanner.ts";
+import { endOfQuoted } from "./texts.ts";
+import type { Token } from "./tokens.ts";
 
 /**
  * One document of a file as plain values, and where each stands. Integers that a number does not hold exactly are
@@ -38,7 +38,7 @@ interface Reading {
 
 /**
  * Splits a text into its documents: YAML ones and JSON values, which may follow one another without a separator.
- * Scalars are read as Kubernetes does (yaml-scalars.ts), so that `yes`, `on` and `0644` mean true, true and 420. A
+ * Scalars are read as Kubernetes does (scalars.ts), so that `yes`, `on` and `0644` mean true, true and 420. A
  * repeated key is an error. Empty documents are left out. A document with an error gives no value and does not hurt the
  * others.
  */
@@ -163,7 +163,7 @@ function readTokens(tokens: readonly Token[], start: number, part: Part, reading
     if (node !== undefined) readDocument(node, part.start, reading);
     return behindMark(part.text, tokens.at(-1)?.start ?? part.text.length);
   } catch (error) {
-    if (!(error instanceof BrokenYaml)) throw error;
+    if (!(error instanceof YamlError)) throw error;
     failAt(part.start + error.offset, error.message, reading);
     return behindMark(part.text, nextMatch(documentMark, part.text, markOf(tokens, start, part.text) + 1));
   }
@@ -196,7 +196,7 @@ function readJson({ text, start }: Part, reading: Reading): void {
     const { node, values } = parseJson(text, reading.budget.tokens);
     if (!outOfTokens(values, reading)) readDocument(node, start, reading);
   } catch (error) {
-    if (!(error instanceof BrokenYaml)) throw error;
+    if (!(error instanceof YamlError)) throw error;
     failAt(start + error.offset, error.message, reading);
   }
 }

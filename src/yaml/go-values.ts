@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { WrittenNumber } from "./yaml-scalars.ts";
+import { isWrittenNumber, type WrittenNumber } from "./scalars.ts";
 
 export interface GoValueOptions {
   /** Leaves the nulls of maps where they are: in a merge patch they mean "remove". */
@@ -18,7 +18,7 @@ export function goValues(schema: z.ZodType, value: unknown, options: GoValueOpti
     const item = type instanceof z.ZodArray ? elementOf(type) : undefined;
     return value.map((each) => (each === null ? zeroOf(item) : goValues(item ?? anything, each, options)));
   }
-  if (value instanceof WrittenNumber) return writtenOf(type, value);
+  if (isWrittenNumber(value)) return writtenOf(type, value);
   if (typeof value === "object" && value !== null) return mapOf(type, value, options);
   if (typeof value === "number" || typeof value === "bigint") return numberOf(type, value);
   return value;

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { documentWith, positions, type Position, type Read } from "../../test/support/scalar-positions.ts";
 import { parseQuantity } from "../resources/quantity.ts";
-import { decodeManifests } from "./decode.ts";
+import { decodeManifests } from "../sources/decode.ts";
 import type { ManifestError } from "./manifest-error.ts";
-import { parseDocuments } from "./yaml-documents.ts";
+import { parseDocuments } from "./documents.ts";
 
 /** What Kubernetes made of a scalar at each position: 0 an error, 1 its plain value, null not asked. */
 type Cell = readonly [unknown] | 0 | 1 | null;

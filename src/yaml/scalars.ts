@@ -24,6 +24,10 @@ export class WrittenNumber {
   }
 }
 
+export function isWrittenNumber(value: unknown): value is WrittenNumber {
+  return value instanceof WrittenNumber;
+}
+
 const tagPrefix = "tag:yaml.org,2002:";
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { scalarInputs } from "../../test/support/scalar-inputs.ts";
 import { seedOfTest } from "../../test/support/seed.ts";
-import { parseDocuments } from "./yaml-documents.ts";
+import { parseDocuments } from "./documents.ts";
 
 const values = (text: string): unknown[] => {
   const { documents, errors } = parseDocuments(text, "f");

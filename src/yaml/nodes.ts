@@ -1,4 +1,4 @@
-import type { ScalarStyle } from "./yaml-tokens.ts";
+import type { ScalarStyle } from "./tokens.ts";
 
 /** A value of a document as it is written. */
 export type YamlNode = ScalarNode | AliasNode | ListNode | MapNode;

@@ -1,12 +1,12 @@
-import { BrokenYaml } from "./yaml-characters.ts";
-import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./yaml-nodes.ts";
-import { endOfQuoted } from "./yaml-texts.ts";
+import { YamlError } from "./characters.ts";
+import { maxDepth, tooDeep, type MapNode, type YamlNode } from "./nodes.ts";
+import { endOfQuoted } from "./texts.ts";
 
 /**
  * The same nodes of a JSON value, which has other escapes than YAML and no bound to its keys.
  * @param text one that JSON.parse takes
  * @param most values, keys among them, after which it ends
- * @throws BrokenYaml
+ * @throws YamlError
  */
 export function parseJson(text: string, most: number): { readonly node: YamlNode; readonly values: number } {
   const reader = new JsonReader(text, most);
@@ -30,7 +30,7 @@ class JsonReader {
   read(depth: number): YamlNode {
     const character = this.#peek();
     const start = this.#at;
-    if (depth > maxDepth) throw new BrokenYaml(start, tooDeep);
+    if (depth > maxDepth) throw new YamlError(start, tooDeep);
     switch (character) {
       case "[": {
         const items: YamlNode[] = [];
