@@ -1,10 +1,11 @@
+import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import type { OperationProgress, PodOperation, StartFailure } from "../runtime/pod-operation.ts";
+import type { OperationProgress, PodOperation } from "../runtime/pod-operation.ts";
 import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
 import { inPostStart } from "./post-start-hooks.ts";
 
@@ -33,14 +34,11 @@ export interface Busy {
   readonly resizing: boolean;
 }
 
-export interface OperationEvents {
-  /** What any part of an operation failed with, beside what is told of it otherwise. */
-  readonly failed: (error: unknown) => void;
-  readonly sandboxFailed: (failure: StartFailure) => void;
+export interface OperationEvents extends Pick<OperationProgress, "sandboxFailed" | "settled" | "resizeFailed"> {
   /** From here on the pod is decided about again: by a look at it that shows the sandbox. */
-  readonly sandboxMade: () => void;
-  readonly settled: (container: string, failure: StartFailure | undefined) => void;
-  readonly resizeFailed: (error: unknown) => void;
+  readonly sandboxMade: (before: PodStatus) => void;
+  /** `before`: what there was of the pod when the start was decided. */
+  readonly attempted: (container: Container, before: PodStatus) => void;
   /** Part of an operation, or all of it, has come to an end: time to look at the pod again. */
   readonly moved: (operation: PodOperation) => void;
 }
@@ -139,21 +137,15 @@ export class PodOperations {
   async #run(running: Running, signal: AbortSignal): Promise<void> {
     using either = eitherSignal(signal, running.controller.signal);
     const progress: OperationProgress = {
-      sandboxFailed: (failure) => {
-        this.#events.failed(failure.error);
-        this.#events.sandboxFailed(failure);
-      },
+      sandboxFailed: (failure) => this.#events.sandboxFailed(failure),
       sandboxMade: () => {
         running.wholePod = false;
-        this.#events.sandboxMade();
+        this.#events.sandboxMade(running.before);
       },
-      resizeFailed: (error) => {
-        this.#events.failed(error);
-        this.#events.resizeFailed(error);
-      },
+      resizeFailed: (error) => this.#events.resizeFailed(error),
+      attempted: (container) => this.#events.attempted(container, running.before),
       settled: (container, failure) => {
         running.pending.delete(container);
-        this.#events.failed(failure?.error);
         this.#events.settled(container, failure);
         if (running.pending.size > 0) this.#events.moved(running.operation);
       },

@@ -16,6 +16,7 @@ import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
 import { DecisionLog } from "./decision-log.ts";
+import { operationEvents } from "./operation-events.ts";
 import { PodOperations } from "./pod-operations.ts";
 import { PodRecord } from "./pod-record.ts";
 import { PodResizing } from "./pod-resize.ts";
@@ -83,20 +84,13 @@ export class PodWorker {
     this.#outage = new RuntimeOutage(clock, deps.pleg);
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
-    this.#operations = new PodOperations(clock, log.child({ ...ref }), {
-      failed: (error) => this.#outage.failed(error),
-      sandboxFailed: (failure) => {
-        this.#failures.sandboxFailed(failure, this.#after(retryDelayMs));
-        this.#restarts.sandboxFailed();
-      },
-      sandboxMade: () => this.#sight.acted("requestInspectSoon"),
-      resizeFailed: (error) => this.#resizing.failed(error, this.#after(retryDelayMs)),
-      settled: (container, failure) => this.#failures.settled(container, failure, this.#after(retryDelayMs)),
-      moved: ({ name }) => {
-        this.#sight.acted();
-        this.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
-      },
+    const learners = { outage: this.#outage, failures: this.#failures, restarts: this.#restarts, record: this.#record };
+    const events = operationEvents({
+      ...{ ...learners, resizing: this.#resizing, sight: this.#sight },
+      retryAtMs: () => this.#after(retryDelayMs),
+      wake: (reason) => this.wake(reason),
     });
+    this.#operations = new PodOperations(clock, log.child({ ...ref }), events);
   }
 
   get state(): WorkerState {
@@ -308,7 +302,7 @@ export class PodWorker {
 
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {
     if (actions.createSandbox !== undefined) this.#failures.makesSandbox();
-    this.#restarts.acting(status, actions);
+    this.#restarts.acting(actions);
     const life = this.#life;
     if (life === undefined) return;
     for (const each of syncPod(this.#deps.runtime, pod, status, actions)) this.#operations.launch(each, status, life);

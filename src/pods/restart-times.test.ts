@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { testContainer, testStatus } from "../../test/support/observed.ts";
+import { testContainer, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
@@ -42,7 +42,7 @@ class Scene {
     const now = this.clock.monotonic();
     const waitMs = Math.max(0, (this.times.endsAt(container, exited) ?? 0) - now);
     await this.pass(waitMs);
-    this.times.restarted(container, exited);
+    this.times.attempted(container, testStatus([], [exited]));
     return waitMs / 1000;
   }
 }
@@ -113,19 +113,31 @@ describe("crash-loop back-off", () => {
   });
 });
 
-test("a restart in a new sandbox is one restart, however often the sandbox is tried to be made", async () => {
+test("what is planned and not tried counts for nothing, what is tried counts each time", async () => {
   const scene = new Scene();
   const exited = scene.exit();
-  const cause = { code: "SandboxDied", message: "the sandbox is gone" };
+  const status = testStatus([], [exited]);
+  const cause = { code: "ContainerExited", message: "it has ended" };
+  const start = { container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause } as const;
+  const nothing = { killPod: undefined, sandbox: undefined, restartAll: undefined, resize: undefined };
   const actions: PodActions = {
-    ...{ killPod: undefined, sandbox: undefined, restartAll: undefined, resize: undefined },
-    ...{ containersToKill: [], waits: [], sandboxWaitUntilMs: undefined },
-    createSandbox: { attempt: 1, cause },
-    containersToStart: [{ container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause }],
+    ...{ ...nothing, containersToKill: [], waits: [], sandboxWaitUntilMs: undefined },
+    ...{ createSandbox: { attempt: 1, cause }, containersToStart: [start] },
   };
-  for (let tries = 0; tries < 4; tries++) scene.times.acting(testStatus([], [exited]), actions);
-  assert.equal(scene.times.delayMs(web), 10_000);
-  assert.equal(await scene.restart(), 10);
+  for (let plans = 0; plans < 4; plans++) scene.times.acting(actions);
+  assert.deepEqual([scene.times.delayMs(web), scene.times.sandboxEndsAt()], [0, undefined]);
+  for (const delayMs of [10_000, 20_000, 40_000]) {
+    scene.times.attempted(web, status);
+    assert.equal(scene.times.delayMs(web), delayMs);
+  }
+  assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 40_000);
+});
+
+test("a first start, and one of what was stopped for it, is no restart after an exit", () => {
+  const scene = new Scene();
+  const running = testContainer({ id: containerId("web-0"), name: "web", state: "running" });
+  for (const before of [[], [running]]) scene.times.attempted(web, testStatus([], before));
+  assert.equal(scene.times.delayMs(web), 0);
 });
 
 test("that a pod starts over for an exit is known until the instance is gone, in the next life too", () => {
@@ -134,11 +146,12 @@ test("that a pod starts over for an exit is known until the instance is gone, in
   const cause = { code: "RestartAllContainers", message: "its rule" };
   const nothing = { killPod: undefined, createSandbox: undefined, sandbox: undefined, resize: undefined };
   assert.ok(!scene.times.startsOver(exited));
-  scene.times.acting(testStatus([], [exited]), {
+  const actions: PodActions = {
     ...nothing,
     ...{ containersToKill: [], containersToStart: [], waits: [], sandboxWaitUntilMs: undefined },
     restartAll: { container: web, source: exited, cause },
-  });
+  };
+  for (let tries = 0; tries < 3; tries++) scene.times.acting(actions);
   const next = new Scene();
   next.times.remember(scene.times.delays());
   for (const { times } of [scene, next]) {
@@ -160,31 +173,12 @@ test("an instance that was stopped in order to restart is known until it is gone
   assert.equal(scene.times.restartCause(exited), undefined);
 });
 
-test("what was to start in a sandbox that came to nothing starts at once in the one that is there all the same", () => {
-  const scene = new Scene();
-  const exited = scene.exit();
-  const status = testStatus([], [exited]);
-  const cause = { code: "SandboxNotReady", message: "sandbox s is not ready" };
-  const nothing = { killPod: undefined, sandbox: undefined, resize: undefined, restartAll: undefined };
-  const start = { container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause } as const;
-  const actions = {
-    ...nothing,
-    ...{ containersToKill: [], containersToStart: [start], waits: [], sandboxWaitUntilMs: undefined },
-  };
-  scene.times.observe(status);
-  scene.times.acting(status, { ...actions, createSandbox: { attempt: 1, cause } });
-  assert.notEqual(scene.times.endsAt(web, exited), undefined);
-  scene.times.sandboxFailed();
-  assert.equal(scene.times.endsAt(web, exited), undefined);
-  scene.times.acting(status, { ...actions, createSandbox: undefined });
-  assert.equal(scene.times.endsAt(web, exited), scene.clock.monotonic() + 10_000, "it is counted once");
-});
-
 test("a lost sandbox is replaced at once, the next ones after 10 s, 20 s …", async () => {
   const scene = new Scene();
-  assert.equal(scene.times.sandboxEndsAt(), undefined);
+  scene.times.sandboxMade(testStatus([], []));
+  assert.equal(scene.times.sandboxEndsAt(), undefined, "the first one replaces none");
   for (const seconds of [10, 20, 40]) {
-    scene.times.sandboxReplaced();
+    scene.times.sandboxMade(testStatus([testSandbox({ ready: false })], []));
     assert.equal(scene.times.sandboxEndsAt(), scene.clock.monotonic() + seconds * 1000);
     await scene.pass(seconds * 1000);
   }

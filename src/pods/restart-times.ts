@@ -6,9 +6,6 @@ import type { Clock } from "../ports/clock.ts";
 import type { PodActions } from "../runtime/pod-actions.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
 
-/** How far the sandbox is in which an instance's successor comes: said to have failed, nothing was tried in it. */
-type Replacement = "making" | "untried" | "tried";
-
 /** A back-off as it is remembered over a restart of podwright. */
 export interface RememberedDelay {
   readonly key: string;
@@ -37,8 +34,6 @@ export class RestartTimes {
   readonly #backOff: BackOff;
   #exits = new Map<ContainerId, number>();
   readonly #delays = new Map<string, RememberedDelay>();
-  /** Instances that have their successors in a new sandbox: those count once, however often that is tried. */
-  readonly #replaced = new Map<ContainerId, Replacement>();
   /** Instances that podwright stopped so that they be restarted, and why. */
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
@@ -75,7 +70,6 @@ export class RestartTimes {
     const ids = new Set<string>(status.containers.map(({ id }) => id));
     for (const id of this.#startOvers) if (!ids.has(id)) this.#startOvers.delete(id);
     for (const id of this.#stopped.keys()) if (!ids.has(id)) this.#stopped.delete(id);
-    for (const id of this.#replaced.keys()) if (!ids.has(id)) this.#replaced.delete(id);
   }
 
   /** Notes that podwright stops this instance in order to restart it, whatever its exit code will be. */
@@ -95,7 +89,6 @@ export class RestartTimes {
 
   /** Monotonic ms at which the back-off after this exit ends; undefined: there is none. */
   endsAt(container: Container, exited: ContainerStatus): number | undefined {
-    if (this.#replaced.get(exited.id) === "untried") return undefined;
     return this.#backOff.endsAt(key(container), this.#exitOf(exited));
   }
 
@@ -104,45 +97,31 @@ export class RestartTimes {
     return this.#backOff.get(key(container));
   }
 
-  /** Notes that the container is restarted now after this exit: the next exit waits longer. Returns the next wait. */
-  restarted(container: Container, exited: ContainerStatus): number {
-    return this.#grow(key(container), this.#exitOf(exited));
+  /**
+   * Notes that a container is being started, as was decided upon `before`: after an exit it is a restart, and the next
+   * exit waits longer, whatever becomes of this one. What is only planned counts for nothing.
+   */
+  attempted(container: Container, before: PodStatus): void {
+    const exited = findContainer(before, container.name);
+    if (exited?.state === "exited") this.#grow(key(container), this.#exitOf(exited));
   }
 
-  /** Notes what is stopped or restarted now because of these actions. */
-  acting(status: PodStatus, actions: PodActions): void {
-    const { containersToKill, containersToStart, createSandbox, resize, restartAll } = actions;
+  /** Notes what is stopped now because of these actions. */
+  acting({ containersToKill, resize, restartAll }: PodActions): void {
     for (const { container, cause, restarts } of containersToKill) {
       if (restarts === true) this.stopped(container.id, cause);
     }
     for (const { kill } of resize?.restarts ?? []) this.stopped(kill.container.id, kill.cause);
-    if (createSandbox !== undefined) this.#turn("making", "tried");
-    if (createSandbox !== undefined && createSandbox.attempt > 0) this.sandboxReplaced();
-    for (const start of containersToStart) {
-      const exited = findContainer(status, start.container.name);
-      if (exited?.state !== "exited") continue;
-      const before = this.#replaced.get(exited.id);
-      if (createSandbox !== undefined && before !== "tried") this.#replaced.set(exited.id, "making");
-      else if (before === "untried") this.#replaced.set(exited.id, "tried");
-      if (before === undefined) this.restarted(start.container, exited);
-    }
-    if (restartAll === undefined) return;
+    // What is tried once more of a start-over that has begun is that one still.
+    if (restartAll === undefined || this.#startOvers.has(restartAll.source.id)) return;
     const { container, source } = restartAll;
     this.#startOvers.add(source.id);
     this.#grow(key(container), this.#exitOf(source), source.id);
   }
 
-  /**
-   * Notes that nothing was started in the sandbox that was to be made. It may be there all the same, and whose restart
-   * is counted already starts in it at once.
-   */
-  sandboxFailed(): void {
-    this.#turn("making", "untried");
-  }
-
-  /** Notes that a lost sandbox is replaced now: if the next one is lost soon, its successor waits. */
-  sandboxReplaced(): void {
-    this.#grow(sandboxKey, this.#clock.monotonic());
+  /** Notes that a sandbox is made. Where it replaces another one and is lost soon, its successor waits. */
+  sandboxMade(before: PodStatus): void {
+    if (before.sandboxes.length > 0) this.#grow(sandboxKey, this.#clock.monotonic());
   }
 
   /** Monotonic ms before which no sandbox is made again; undefined: at once. */
@@ -150,15 +129,10 @@ export class RestartTimes {
     return this.#backOff.endsAtSinceUpdate(sandboxKey, this.#clock.monotonic());
   }
 
-  #turn(from: Replacement, to: Replacement): void {
-    for (const [id, state] of this.#replaced) if (state === from) this.#replaced.set(id, to);
-  }
-
-  #grow(name: string, eventMs: number, startsOver?: ContainerId): number {
+  #grow(name: string, eventMs: number, startsOver?: ContainerId): void {
     this.#backOff.next(name, eventMs, this.#clock.monotonic());
     const delayMs = this.#backOff.get(name);
     this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now(), startsOver });
-    return delayMs;
   }
 
   #exitOf(exited: ContainerStatus): number {

@@ -273,7 +273,7 @@ const rows: readonly Row[] = [
     then: ["-d", "e@0", "~c"],
   },
   {
-    when: "the pod has begun to start over, and is tried again when a back-off is over: what is gone stays away till then",
+    when: "the pod has begun to start over, which failed and is tried again later: what is gone stays away till then",
     spec: {
       containers: [
         container("c", {
@@ -285,8 +285,23 @@ const rows: readonly Row[] = [
       ],
     },
     containers: [ended("c", 3), ended("d", 1)],
-    context: { nowMs: 1000, backOffEndsAt: ({ name }) => (name === "c" ? 9000 : 0), startsOver: () => true },
+    context: { nowMs: 1000, sandboxRetryAt: 9000, startsOver: () => true },
     then: ["~c"],
+  },
+  {
+    when: "the pod has begun to start over in an earlier life: that goes on at once, whatever its back-off is by now",
+    spec: {
+      containers: [
+        container("c", {
+          restartPolicy: "Never",
+          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+        }),
+        container("d"),
+      ],
+    },
+    containers: [ended("c", 3)],
+    context: { nowMs: 1000, backOffEndsAt: () => 9000, startsOver: () => true },
+    then: ["all after c"],
   },
   {
     when: "a container that podwright stopped for its probe ended well under OnFailure",

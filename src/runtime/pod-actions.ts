@@ -213,7 +213,9 @@ function decideRestartAll(
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
     const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
     const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
-    const untilMs = context.backOffEndsAt(container, source) ?? 0;
+    // One that has begun, and came to no end, waits as any other try that failed.
+    const hasBegun = context.startsOver(source);
+    const untilMs = (hasBegun ? context.sandboxRetryAt : context.backOffEndsAt(container, source)) ?? 0;
     if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [] };
     waits.push({ container, exited: source, untilMs, cause });
   }

@@ -1,3 +1,5 @@
+import type { Container } from "../api/container.ts";
+
 /** {@link StartFailure.reason} of what runs and could not be stopped, to be started anew or for good. */
 export const killContainerError = "KillContainerError";
 
@@ -17,6 +19,8 @@ export interface OperationProgress {
   sandboxFailed(failure: StartFailure): void;
   /** The pod's sandbox is made; from here on the containers stand for themselves. */
   sandboxMade(): void;
+  /** The container is being started: its volumes and its sandbox are there. */
+  attempted(container: Container): void;
   /** The container was started, or could not be. */
   settled(container: string, failure: StartFailure | undefined): void;
   /** The pod's resources could not be changed: they may have been in part. */

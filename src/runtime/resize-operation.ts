@@ -76,7 +76,7 @@ async function startOne(
   const { name } = start.container;
   try {
     using place = new StartPlace(deps.starts, deps.clock);
-    await startContainer(deps, pod, await sandbox(start.cause, signal), start, place, signal);
+    await startContainer(deps, pod, await sandbox(start.cause, signal), start, { place, progress }, signal);
     progress.settled(name, undefined);
   } catch (error) {
     signal.throwIfAborted();

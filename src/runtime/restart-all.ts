@@ -40,6 +40,7 @@ export function restartAllContainers(
           reason: "RestartingAllContainers",
           message: errorMessage(error),
           retryAtMs: undefined,
+          error,
         });
       }
     },

@@ -21,7 +21,7 @@ import { killContainer } from "./kill-pod.ts";
 import { linkLog } from "./log-links.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
-import type { StartFailure } from "./pod-operation.ts";
+import type { OperationProgress, StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
 import { VolumeError } from "../volumes/volume-error.ts";
@@ -40,6 +40,12 @@ export interface StartSandbox {
   readonly ips: readonly string[];
   /** The pod's volumes, when they were mounted for this very start. */
   readonly volumes?: MountedVolumes | undefined;
+}
+
+/** How a start goes on beside others. */
+export interface StartProgress {
+  readonly place: StartPlace;
+  readonly progress: Pick<OperationProgress, "attempted">;
 }
 
 /** What has to be there before a container is made. */
@@ -85,14 +91,18 @@ export async function startContainer(
   pod: Pod,
   sandbox: StartSandbox,
   start: ContainerToStart,
-  place: StartPlace,
+  { place, progress }: StartProgress,
   signal: AbortSignal,
 ): Promise<void> {
   const [image, volumes] = await place.during(
     "a start's image and volumes",
     bothEnded(
       ensureImage(deps, pod, sandbox, start, signal),
-      sandbox.volumes ?? mountVolumes(deps, pod, start, signal),
+      volumesOf(deps, pod, sandbox, start, signal).then((mounted) => {
+        signal.throwIfAborted();
+        progress.attempted(start.container);
+        return mounted;
+      }),
     ),
   );
   const queuedMs = await place.take("first", signal);
@@ -164,12 +174,14 @@ async function ensureImage(
 }
 
 /** They are there since before the sandbox was; a restart may come long after that, and in another life of podwright. */
-async function mountVolumes(
+async function volumesOf(
   deps: RuntimeDependencies,
   pod: Pod,
+  { volumes }: StartSandbox,
   start: ContainerToStart,
   signal: AbortSignal,
 ): Promise<MountedVolumes> {
+  if (volumes !== undefined) return volumes;
   try {
     const spec = { containers: [start.container] };
     return await deps.volumes.mount(pod, { spec, services: "remembered" }, start.cause, signal);

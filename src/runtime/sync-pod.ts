@@ -152,7 +152,8 @@ function restartOf(
         await kill?.(signal);
         using place = new StartPlace(deps.starts, deps.clock);
         if (start !== undefined) {
-          await startContainer(deps, pod, await sandbox(start.cause, signal), start, place, signal);
+          const into = await sandbox(start.cause, signal);
+          await startContainer(deps, pod, into, start, { place, progress }, signal);
         }
         progress.settled(name, undefined);
       } catch (error) {
@@ -221,7 +222,7 @@ async function startInOrder(
       const counted = await withLostAttempts(deps, pod, start);
       const { volumes, ...rest } = await into.sandbox(start.cause, signal);
       const sandbox = index === 0 ? { ...rest, volumes } : rest;
-      await startContainer(deps, pod, sandbox, counted, into.place, signal);
+      await startContainer(deps, pod, sandbox, counted, { place: into.place, progress }, signal);
       progress.settled(start.container.name, undefined);
     } catch (error) {
       signal.throwIfAborted();

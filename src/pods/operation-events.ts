@@ -1,0 +1,52 @@
+import type { Cause } from "../journal/entry.ts";
+import type { OperationEvents } from "./pod-operations.ts";
+import type { PodRecord } from "./pod-record.ts";
+import type { PodResizing } from "./pod-resize.ts";
+import type { PodSight } from "./pod-sight.ts";
+import type { RestartTimes } from "./restart-times.ts";
+import type { RuntimeOutage } from "./runtime-outage.ts";
+import type { StartFailures } from "./start-failures.ts";
+
+/** The parts of a worker that learn from its operations. */
+interface Learners {
+  readonly outage: Pick<RuntimeOutage, "failed">;
+  readonly failures: Pick<StartFailures, "sandboxFailed" | "settled">;
+  readonly restarts: Pick<RestartTimes, "attempted" | "sandboxMade">;
+  readonly record: Pick<PodRecord, "save">;
+  readonly resizing: Pick<PodResizing, "failed">;
+  readonly sight: Pick<PodSight, "acted">;
+  /** Monotonic ms of the next try of what fails now. */
+  readonly retryAtMs: () => number;
+  readonly wake: (cause: Cause) => void;
+}
+
+/** What comes of an operation, to each part of the worker that goes by it. */
+export function operationEvents(to: Learners): OperationEvents {
+  return {
+    sandboxFailed: (failure) => {
+      to.outage.failed(failure.error);
+      to.failures.sandboxFailed(failure, to.retryAtMs());
+    },
+    sandboxMade: (before) => {
+      to.restarts.sandboxMade(before);
+      to.sight.acted("requestInspectSoon");
+    },
+    resizeFailed: (error) => {
+      to.outage.failed(error);
+      to.resizing.failed(error, to.retryAtMs());
+    },
+    attempted: (container, before) => {
+      to.restarts.attempted(container, before);
+      // At once: its image may take minutes.
+      void to.record.save();
+    },
+    settled: (container, failure) => {
+      to.outage.failed(failure?.error);
+      to.failures.settled(container, failure, to.retryAtMs());
+    },
+    moved: ({ name }) => {
+      to.sight.acted();
+      to.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ends, podOf, runs, Scene } from "../../test/support/sim-scene.ts";
+import { CriError } from "../ports/cri.ts";
+import type { RuntimeWorld } from "../sim/runtime-world.ts";
+
+const directory = "/srv/data";
+const volumes = [{ name: "v", hostPath: { path: directory, type: "Directory" } }];
+const volumeMounts = [{ name: "v", mountPath: "/data" }];
+/** Longer than five doublings of a back-off of 10 s. */
+const longMs = 330_000;
+/** A try every 10 to 15 s. */
+const retryMs = 16_000;
+
+/** Everything that the runtime is asked for in this way fails until the returned function is called. */
+function refusing(world: RuntimeWorld, call: "createContainer" | "runSandbox" | "stopContainer"): () => void {
+  const own = world[call];
+  world[call] = () => {
+    throw new CriError("Unknown", call, "no room");
+  };
+  return () => Object.assign(world, { [call]: own });
+}
+
+describe("a restart that is planned and comes to nothing before it is tried", () => {
+  test("for want of a volume is made once that is there, and the next exit waits as after any first restart", async () => {
+    const scene = new Scene();
+    await scene.node.files.makeDirectory(directory, 0o755);
+    scene.node.add(podOf({ volumes, containers: [ends("c", 8000, 3, { volumeMounts })] }));
+    await scene.pass(3000);
+    await scene.node.files.remove(directory);
+    await scene.pass(longMs);
+    assert.ok(
+      scene.entries("MountVolume").filter(({ kind }) => kind === "action").length > 15,
+      "it is tried every time",
+    );
+    assert.equal(scene.at("started c").length, 1);
+    assert.equal(scene.status()?.containerStatuses?.[0]?.state.waiting?.reason, "ContainerCreating");
+    await scene.node.files.makeDirectory(directory, 0o755);
+    await scene.pass(retryMs + 8000 + 12_000);
+    const [[first = 0], [, second = 0, third = 0]] = [scene.at("exited c"), scene.at("started c")];
+    assert.ok(second > first + longMs - 10_000 && second < first + longMs + retryMs, `restarted at ${second}`);
+    assert.ok(third - second >= 18_000 && third - second < 19_000, `and ${third - second} ms later`);
+  });
+
+  test("for want of a volume in a new sandbox keeps that from being made no longer than the volume is missing", async () => {
+    const scene = new Scene();
+    await scene.node.files.makeDirectory(directory, 0o755);
+    scene.node.add(podOf({ volumes, containers: [runs("c", { volumeMounts })] }));
+    await scene.pass(3000);
+    await scene.node.files.remove(directory);
+    scene.world.stopSandbox(scene.container("c").sandboxId);
+    await scene.pass(longMs);
+    assert.equal(scene.at("sandboxStarted uid-1").length, 1);
+    await scene.node.files.makeDirectory(directory, 0o755);
+    await scene.pass(retryMs);
+    assert.equal(scene.at("sandboxStarted uid-1").length, 2);
+    assert.equal(scene.container("c").state, "running");
+  });
+
+  test("as no sandbox can be made is made as soon as one can, as often as that failed", async () => {
+    const scene = new Scene();
+    scene.node.add(podOf({ containers: [runs("c")] }));
+    await scene.pass(3000);
+    const allow = refusing(scene.world, "runSandbox");
+    scene.world.stopSandbox(scene.container("c").sandboxId);
+    await scene.pass(longMs);
+    const tries = scene.entries("RunPodSandbox").filter(({ kind }) => kind === "action");
+    assert.ok(tries.length > 15, `${tries.length} tries`);
+    allow();
+    await scene.pass(retryMs);
+    assert.equal(scene.container("c").state, "running");
+    scene.world.exit(scene.container("c"), 1, "Error");
+    await scene.pass(1000);
+    const wait = scene.status()?.containerStatuses?.[0]?.state.waiting?.message;
+    assert.match(wait ?? "", /^back-off 10s /u, "it was restarted once");
+  });
+
+  test("as what its pod starts over from can't be stopped goes on as soon as it can", async () => {
+    const scene = new Scene();
+    const source = ends("source", 30_000, 88, {
+      restartPolicy: "Never",
+      restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [88] } }],
+    });
+    scene.node.add(podOf({ containers: [source, runs("other")] }));
+    await scene.pass(3000);
+    const allow = refusing(scene.world, "stopContainer");
+    await scene.pass(30_000 + longMs);
+    const tries = scene.entries("StopContainer").filter(({ kind }) => kind === "action").length;
+    assert.ok(tries > 15 && tries < 40, `${tries} tries`);
+    allow();
+    await scene.pass(retryMs);
+    assert.deepEqual([scene.at("started source").length, scene.at("started other").length], [2, 2]);
+  });
+});
+
+describe("a restart that is tried and comes to nothing", () => {
+  test("counts each time, as upstream's: after an image that is not there, or a container that can't be made", async () => {
+    for (const hinder of [
+      (scene: Scene): void => scene.world.images.remove("busybox:latest"),
+      (scene: Scene): void => void refusing(scene.world, "createContainer"),
+    ]) {
+      const scene = new Scene();
+      scene.node.add(podOf({ containers: [ends("c", 8000, 3, { imagePullPolicy: "Never" })] }));
+      await scene.pass(3000);
+      hinder(scene);
+      await scene.pass(120_000);
+      const record = await scene.node.files.read("/var/lib/kubelet/pods/uid-1/podwright.json", 10_000);
+      const { backOff } = JSON.parse(new TextDecoder().decode(record));
+      assert.equal(scene.at("started c").length, 1);
+      assert.ok(backOff[0].delayMs >= 80_000, JSON.stringify(backOff));
+    }
+  });
+});
