@@ -72,7 +72,7 @@ test("a pull whose outcome nobody knows leaves its note, others that are under w
   assert.equal(await open(files).isProven(image, present, shown()), false);
 });
 
-test("preloaded images are everybody's unless all are to be proven, and nothing is looked at when none is", async () => {
+test("preloaded images are everybody's unless all are to be proven, and all are when none is", async () => {
   const files = await disk();
   assert.equal(await open(files).isProven(image, present, shown()), true);
   assert.equal(await open(files, "AlwaysVerify").isProven(image, present, shown(own)), false);
@@ -85,10 +85,45 @@ test("a record that can't be read means asking the registry", async () => {
   await open(files).pulled({ image, imageRef: present.id, with: "node" });
   const path = `/kubelet/image_manager/pulled/sha256-${simHashing.sha256(present.id)}`;
   await files.write(path, "no json", 0o600);
+  for (const policy of ["NeverVerify", "NeverVerifyAllowlistedImages", "AlwaysVerify"] as const) {
+    assert.equal(await open(files, policy).isProven(image, present, shown()), false, policy);
+  }
+  assert.equal(await open(files, "Off").isProven(image, present, shown()), true);
   const access = open(files);
   assert.equal(await access.isProven(image, present, shown()), false);
   await access.pulled({ image, imageRef: present.id, with: "node" });
   assert.equal(await open(files).isProven(image, present, shown()), true);
+});
+
+test("a note of a pull that can't be read means asking the registry for that image, none at all for every one", async () => {
+  const files = await disk();
+  await open(files).pulling(image);
+  const directory = "/kubelet/image_manager/pulling";
+  await files.write(`${directory}/sha256-${simHashing.sha256(image)}`, "no json", 0o600);
+  const second = { id: "sha256:2", repoTags: ["r.io/other:1"], repoDigests: [] };
+  for (const policy of ["NeverVerify", "NeverVerifyPreloadedImages"] as const) {
+    const access = open(files, policy);
+    assert.equal(await access.isProven(image, present, shown()), false, policy);
+    assert.equal(await access.isProven("r.io/other:1", second, shown()), true, policy);
+  }
+  await files.removeTree(directory);
+  await files.write(directory, "no directory", 0o600);
+  const access = open(files);
+  assert.equal(await access.isProven("r.io/other:1", second, shown()), false);
+  await assert.rejects(access.pulling(image), /^Error: failed to record image pull intent: /u);
+  await files.remove(directory);
+  assert.equal(await access.isProven("r.io/other:1", second, shown()), true, "it is asked for again");
+});
+
+test("while the feature gate is off nothing is kept of how images came, as upstream keeps nothing then", async () => {
+  const files = await disk();
+  const access = open(files, "Off");
+  await access.pulling(image);
+  assert.equal(await access.pulled({ image, imageRef: present.id, with: own }), true);
+  await access.settled(image, "told");
+  assert.deepEqual(await files.list("/kubelet"), []);
+  await open(files).pulled({ image, imageRef: present.id, with: own });
+  assert.equal(await access.isProven(image, present, shown(other)), true, "what was kept before has no say");
 });
 
 test("while the feature gate is off nobody asks, and nothing is told of it", async () => {

@@ -35,6 +35,13 @@ export interface PresentImage {
   readonly repoDigests: readonly string[];
 }
 
+interface Intents {
+  /** How many pulls of an image are under way. */
+  readonly counts: Map<string, number>;
+  /** Names of files that can't be read. */
+  readonly bad: ReadonlySet<string>;
+}
+
 const maxBytes = 16 * 1024 * 1024;
 
 /**
@@ -49,7 +56,7 @@ export class ImageAccess {
   /** By image ID; null: there is none, "bad": it can't be read. */
   readonly #records = new Map<string, PulledRecord | "bad" | null>();
   /** Images that are being pulled with a pod's credential, or were when an earlier life ended. */
-  #intents: Promise<Map<string, number>> | undefined;
+  #intents: Promise<Intents> | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   /** @param rootDirectory `/var/lib/kubelet` */
@@ -59,8 +66,14 @@ export class ImageAccess {
     this.#directory = `${rootDirectory}/${imageRecordDirectory}`;
   }
 
+  /** Whether anybody is asked, and anything is remembered. */
+  get isOn(): boolean {
+    return this.#policy.policy !== "Off";
+  }
+
   /**
-   * Whether a pod may use an image that is on the node without asking its registry.
+   * Whether a pod may use an image that is on the node without asking its registry. What can't be read proves nothing,
+   * whatever the policy says.
    * @param image as the pod has it
    * @param credentials what the pod could show to the registry, asked for only when it matters
    */
@@ -69,7 +82,7 @@ export class ImageAccess {
     present: PresentImage,
     credentials: () => Promise<readonly PodCredential[]>,
   ): Promise<boolean> {
-    if (this.#policy.policy === "Off") return true;
+    if (!this.isOn) return true;
     let judgement: AccessJudgement = "error";
     try {
       judgement = await this.#judge(image, present, credentials);
@@ -84,12 +97,11 @@ export class ImageAccess {
     present: PresentImage,
     credentials: () => Promise<readonly PodCredential[]>,
   ): Promise<AccessJudgement> {
-    if (this.#policy.policy === "NeverVerify") return "credentialPolicyAllowed";
     const record = await this.#record(present.id);
     const names = [image, ...present.repoTags, ...present.repoDigests];
-    const intents = record === null ? await this.#loadIntents() : undefined;
-    const byKubelet = record !== null || names.some((name) => intents?.has(name));
-    if (record === "bad") return "error";
+    const wasPulling = record === null ? await this.#wasPulling(names) : false;
+    if (record === "bad" || wasPulling === "unknown") return "error";
+    const byKubelet = record !== null || wasPulling;
     if (!mustVerify(this.#policy, image, byKubelet)) return "credentialPolicyAllowed";
     if (record === null) return "mustAuthenticate";
     const proof = provenAccess(record, image, []) ?? provenAccess(record, image, await credentials());
@@ -104,15 +116,17 @@ export class ImageAccess {
    * @throws Error when that can't be noted
    */
   async pulling(image: string): Promise<void> {
-    const intents = await this.#loadIntents();
+    if (!this.isOn) return;
     const { files } = this.#deps;
+    let counts: Map<string, number>;
     try {
+      ({ counts } = await this.#loadIntents());
       await files.makeDirectory(`${this.#directory}/pulling`, 0o700);
       await files.writeAtomic(this.#intentPath(image), encodePullIntent(image), 0o600);
     } catch (error) {
       throw new Error(`failed to record image pull intent: ${errorMessage(error)}`, { cause: error });
     }
-    intents.set(image, (intents.get(image) ?? 0) + 1);
+    counts.set(image, (counts.get(image) ?? 0) + 1);
   }
 
   /**
@@ -120,15 +134,16 @@ export class ImageAccess {
    * @param outcome told: what it brought was told before; unknown: nobody knows whether it brought something
    */
   async settled(image: string, outcome: "told" | "unknown"): Promise<void> {
-    const intents = await this.#loadIntents();
-    const others = (intents.get(image) ?? 1) - 1;
+    if (!this.isOn) return;
+    const { counts } = await this.#loadIntents();
+    const others = (counts.get(image) ?? 1) - 1;
     if (others > 0 || outcome === "unknown") {
-      intents.set(image, others);
+      counts.set(image, others);
       return;
     }
     try {
       await this.#deps.files.remove(this.#intentPath(image));
-      intents.delete(image);
+      counts.delete(image);
     } catch (error) {
       this.#deps.log.warn("a note of an image's pull can't be removed", { image, error: errorMessage(error) });
     }
@@ -136,6 +151,7 @@ export class ImageAccess {
 
   /** The image was pulled. False when that can't be kept: the image is then asked for again after a restart. */
   async pulled(use: PulledImageUse): Promise<boolean> {
+    if (!this.isOn) return true;
     await this.#record(use.imageRef);
     return await this.#remember(use);
   }
@@ -191,33 +207,61 @@ export class ImageAccess {
     }
   }
 
-  #loadIntents(): Promise<Map<string, number>> {
-    this.#intents ??= this.#readIntents();
+  /** Whether a pull of it was under way that told of no end. */
+  async #wasPulling(names: readonly string[]): Promise<boolean | "unknown"> {
+    try {
+      const { counts, bad } = await this.#loadIntents();
+      if (names.some((name) => bad.has(this.#fileName(name)))) return "unknown";
+      return names.some((name) => counts.has(name));
+    } catch (error) {
+      this.#deps.log.warn("notes of pulls can't be read: the image's registry is asked", {
+        path: `${this.#directory}/pulling`,
+        error: errorMessage(error),
+      });
+      return "unknown";
+    }
+  }
+
+  /** @throws FileError when there are some and nobody can say which; the next time tries again */
+  #loadIntents(): Promise<Intents> {
+    this.#intents ??= this.#readIntents().catch((error: unknown) => {
+      this.#intents = undefined;
+      throw error;
+    });
     return this.#intents;
   }
 
-  async #readIntents(): Promise<Map<string, number>> {
+  async #readIntents(): Promise<Intents> {
     const { files, log } = this.#deps;
     const directory = `${this.#directory}/pulling`;
-    const intents = new Map<string, number>();
-    const entries = await files.list(directory).catch(() => []);
+    const counts = new Map<string, number>();
+    const bad = new Set<string>();
+    const entries = await files.list(directory).catch((error: unknown) => {
+      if (error instanceof FileError && error.code === "ENOENT") return [];
+      throw error;
+    });
     for (const { name } of entries) {
       if (!isImageRecord(name)) continue;
       const path = `${directory}/${name}`;
       try {
-        intents.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);
+        counts.set(decodePullIntent(new TextDecoder().decode(await files.read(path, maxBytes))), 0);
       } catch (error) {
+        bad.add(name);
         log.warn("a note of an image's pull can't be read", { path, error: errorMessage(error) });
       }
     }
-    return intents;
+    return { counts, bad };
+  }
+
+  #fileName(name: string): string {
+    return `sha256-${this.#deps.hashing.sha256(name)}`;
   }
 
   #recordPath(imageRef: string): string {
-    return `${this.#directory}/pulled/sha256-${this.#deps.hashing.sha256(imageRef)}`;
+    return `${this.#directory}/pulled/${this.#fileName(imageRef)}`;
   }
 
   #intentPath(image: string): string {
-    return `${this.#directory}/pulling/sha256-${this.#deps.hashing.sha256(image)}`;
+    return `${this.#directory}/pulling/${this.#fileName(image)}`;
   }
 }

@@ -51,7 +51,7 @@ export interface ImageManagerDependencies {
   readonly journal: Recorder;
   readonly hashing: Hashing;
   readonly credentials: Pick<PullCredentials, "for">;
-  readonly access: Pick<ImageAccess, "isProven" | "pulling" | "pulled" | "settled">;
+  readonly access: Pick<ImageAccess, "isOn" | "isProven" | "pulling" | "pulled" | "settled">;
   readonly observer?: Pick<Observer, "imageAsked" | "accessJudged"> | undefined;
 }
 
@@ -147,7 +147,7 @@ export class ImageManager {
     if (present !== undefined || request.pullPolicy !== "Never") asked.pulls = !usable;
     switch (decidePull(request.pullPolicy, usable)) {
       case "use":
-        this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image));
+        this.#decided(request, "ImagePresent", "Pulled", pullMessages.present(request.image, this.#deps.access.isOn));
         return { imageRef: present?.id ?? "", pulled: false, user: userOf(present) };
       case "refuse":
         throw this.#refused(request, "ErrImageNeverPull", "ErrImageNeverPull", pullMessages.neverPull(request.image));

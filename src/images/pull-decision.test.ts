@@ -41,7 +41,8 @@ test("the texts are upstream's", () => {
     'Successfully pulled image "x" in 1.2s (2.3s including waiting). Image size: 42 bytes.',
   );
   assert.equal(
-    pullMessages.present("docker.io/library/busybox:latest"),
+    pullMessages.present("docker.io/library/busybox:latest", true),
     'Container image "docker.io/library/busybox:latest" already present on machine and can be accessed by the pod',
   );
+  assert.equal(pullMessages.present("busybox", false), 'Container image "busybox" already present on machine');
 });

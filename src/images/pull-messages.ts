@@ -1,7 +1,8 @@
 /** The texts of upstream's image events, word for word. */
 export const pullMessages = {
-  present: (image: string) =>
-    `Container image ${JSON.stringify(image)} already present on machine and can be accessed by the pod`,
+  /** @param judged it was asked whether the pod may use it */
+  present: (image: string, judged: boolean) =>
+    `Container image ${JSON.stringify(image)} already present on machine${judged ? " and can be accessed by the pod" : ""}`,
   pulling: (image: string) => `Pulling image ${JSON.stringify(image)}`,
   pulled: (image: string, pullMs: number, totalMs: number, sizeBytes: bigint) =>
     `Successfully pulled image ${JSON.stringify(image)} in ${goDuration(pullMs)} (${goDuration(totalMs)} including waiting). ` +
