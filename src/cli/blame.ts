@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import { blame } from "../journal/blame.ts";
 import { renderBlame } from "../journal/render-blame.ts";
 import type { CommandContext } from "./context.ts";
-import { readJournal, selectPod } from "./journal-source.ts";
+import { readPodJournal, selectPod } from "./journal-source.ts";
 
 /** `podwright blame POD`: what the pod's start-up was spent on, and which of it delayed the first Ready. */
 export async function blameCommand(
@@ -11,7 +11,7 @@ export async function blameCommand(
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const { entries, engineRuns } = await readJournal(context);
+  const { entries, engineRuns } = await readPodJournal(context, selector);
   // Without an engine nothing goes on: what it last recorded is as far as anybody knows.
   const now = engineRuns ? clock.now() : (entries.at(-1)?.time ?? 0);
   const startUp = blame(entries, selectPod(entries, selector), now);

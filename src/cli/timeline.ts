@@ -2,7 +2,7 @@ import { ExitCode } from "../base/errors.ts";
 import { timeline } from "../journal/explain.ts";
 import { renderTimeline } from "../journal/render.ts";
 import type { CommandContext } from "./context.ts";
-import { readJournal, selectPod } from "./journal-source.ts";
+import { readPodJournal, selectPod } from "./journal-source.ts";
 
 /** `podwright timeline POD`: everything that happened to the pod, in order, over restarts of podwright. */
 export async function timelineCommand(
@@ -11,7 +11,7 @@ export async function timelineCommand(
   options: { readonly json?: true },
 ): Promise<ExitCode> {
   const { terminal, clock } = context;
-  const { entries } = await readJournal(context);
+  const { entries } = await readPodJournal(context, selector);
   const life = timeline(entries, selectPod(entries, selector));
   if (life === undefined) return ExitCode.failed;
   if (options.json === true) {

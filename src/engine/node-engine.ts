@@ -17,7 +17,8 @@ import type {
   PodSelector,
   PodView,
 } from "../server/engine.ts";
-import { noSuchPod } from "../server/pod-selector.ts";
+import { mendManifest, noSuchPod, rejectedAs } from "../server/pod-selector.ts";
+import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { originOf } from "../server/pod-words.ts";
 import type { PodMux } from "../sources/mux.ts";
 import type { RunSource } from "../sources/run-source.ts";
@@ -44,7 +45,7 @@ export interface NodeEngineDependencies {
   /** Of what is around its kubelet: its configuration, its pressure, its cluster. */
   readonly surroundings: () => Health["checks"];
   /** What is wrong with manifests that are not taken. */
-  readonly rejectedManifests: () => readonly string[];
+  readonly rejectedManifests: () => readonly RejectedManifest[];
   /** Undefined on a node that takes no pods from `podwright run`. */
   readonly run: RunSource | undefined;
   /** Ends the process, after its answer has gone out. */
@@ -116,7 +117,7 @@ export class NodeEngine implements Engine {
   pod(selector: PodSelector): PodView {
     const found = this.pods().filter((pod) => selects(selector, pod));
     const [first, second] = found;
-    if (first === undefined) throw noSuchPod(selector, this.pods());
+    if (first === undefined) throw this.#noSuchPod(selector, this.pods());
     // While a pod is being replaced, its name means the one that is to stay.
     const staying = found.filter((pod) => pod.state === "syncing");
     if (second !== undefined && new Set(found.map((pod) => pod.namespace)).size > 1) throw ambiguous(selector, found);
@@ -179,7 +180,7 @@ export class NodeEngine implements Engine {
       [...this.#deps.journal.pods(), ...this.pods()].map(({ namespace, name, uid }) => [uid, { namespace, name, uid }]),
     );
     const found = [...refs.values()].filter((ref) => selects(selector, ref));
-    if (found.length === 0) throw noSuchPod(selector, [...refs.values()]);
+    if (found.length === 0) throw this.#noSuchPod(selector, [...refs.values()]);
     return found;
   }
 
@@ -201,13 +202,19 @@ export class NodeEngine implements Engine {
     if (running.length === 0) this.#deps.exit();
   }
 
+  /** It may be wanted by a manifest that is not taken. */
+  #noSuchPod(selector: PodSelector, pods: readonly PodRef[]): PodwrightError {
+    const rejected = rejectedAs(selector, this.#deps.rejectedManifests(), this.#identity.nodeName);
+    return noSuchPod(selector, pods, rejected);
+  }
+
   /** Manifests that are not taken cost no other pod, and somebody wants them. */
   #manifestChecks(): Health["checks"] {
     const check = (detail: string, remedy: string): HealthCheck => {
       return { name: "manifests", ok: true, warning: true, detail, remedy };
     };
     return [
-      ...this.#deps.rejectedManifests().map((problem) => check(problem, "mend the manifest, or take it away")),
+      ...this.#deps.rejectedManifests().map(({ message }) => check(message, mendManifest)),
       ...this.#deps.mux.contests().map(({ place, ignored }) => {
         return check(`${ignored} is ignored: ${place} asks for a pod of the same name`, "move one of them elsewhere");
       }),

@@ -120,7 +120,7 @@ export class Node {
           ...pressureCheck(deps.pressure),
           ...(this.#parts.cluster?.health() ?? []),
         ],
-        rejectedManifests: () => this.#watched.flatMap(({ problems }) => problems),
+        rejectedManifests: () => this.#watched.flatMap(({ rejected }) => rejected),
         exit: () => deps.exit(),
       },
       {

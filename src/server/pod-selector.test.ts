@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noSuchPod } from "./pod-selector.ts";
+import { noSuchPod, rejectedAs } from "./pod-selector.ts";
 
 const pods = [
   { namespace: "default", name: "web-node1", uid: "1a2b" },
@@ -32,4 +32,25 @@ test("of many pods a few are named, and of none that there are none", () => {
     /^these begin so: p-0, p-1, .* and 12 more \('podwright ps' lists them\)$/,
   );
   assert.equal(noSuchPod("web", []).remedy, "there are no pods here");
+});
+
+test("a name that a rejected manifest asks for is answered with what is wrong with that", () => {
+  const place = "/etc/kubernetes/manifests/web.yaml";
+  const bad = { place, object: "front", message: `${place}:7:12: spec.containers[0].image: Required value` };
+  const torn = { place: "/m/torn.json", message: "/m/torn.json:1:9: expected a comma" };
+  const rejected = [bad, { ...bad, message: "second" }, torn];
+  for (const selector of ["front", "front-node1", "default/front", "kube-system/front-node1"]) {
+    assert.deepEqual(rejectedAs(selector, rejected, "node1"), [bad.message, "second"], selector);
+  }
+  for (const selector of ["web", "front-node2", "torn.json", ""]) {
+    assert.deepEqual(rejectedAs(selector, rejected, "node1"), [], selector);
+  }
+  assert.deepEqual(rejectedAs("torn-node1", rejected, "node1"), [torn.message], "by the file's own name");
+  const one = noSuchPod("torn", pods, [torn.message]);
+  assert.equal(one.message, 'there is no pod "torn": its manifest is rejected: /m/torn.json:1:9: expected a comma');
+  assert.equal(one.remedy, "mend the manifest, or take it away");
+  assert.match(
+    noSuchPod("a", pods, ["b", "c", "d"]).message,
+    / rejected: b \(and 2 more: 'podwright doctor' lists them\)$/u,
+  );
 });

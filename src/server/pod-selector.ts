@@ -1,5 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
+import type { RejectedManifest } from "../sources/static-manifests.ts";
 import { didYouMean } from "../sources/suggest.ts";
 
 /** More names than these are too many to read in an error. */
@@ -10,11 +11,35 @@ export function podLabel(pod: Pick<PodRef, "namespace" | "name">): string {
   return pod.namespace === "default" || pod.namespace === "" ? pod.name : `${pod.namespace}/${pod.name}`;
 }
 
+/** What to do about a manifest that is not taken. */
+export const mendManifest = "mend the manifest, or take it away";
+
 /**
- * The error for a selector that means no pod: with those whose names begin with it, as a static pod's does that has its
+ * What is wrong with manifests that ask for a pod which would go by that name, with its node's name behind it or without.
+ * Where nobody can say what a file asks for, its own name counts.
+ */
+export function rejectedAs(selector: string, rejected: readonly RejectedManifest[], nodeName: string): string[] {
+  const wanted = selector.slice(selector.indexOf("/") + 1);
+  const names = (name: string): boolean => wanted === name || wanted === `${name}-${nodeName}`;
+  return rejected.filter(({ object, place }) => names(object ?? stem(place))).map(({ message }) => message);
+}
+
+/** `web` of `/etc/kubernetes/manifests/web.yaml`. */
+function stem(place: string): string {
+  return place.slice(place.lastIndexOf("/") + 1).replace(/\.(?:ya?ml|json)$/u, "");
+}
+
+/**
+ * The error for a selector that means no pod: that its manifest is rejected, and for what; else with those whose names begin with it, as a static pod's does that has its
  * node's name behind its own, else with one that is spelled nearly so, else with all that there are.
  */
-export function noSuchPod(selector: string, pods: readonly PodRef[]): PodwrightError {
+export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: readonly string[] = []): PodwrightError {
+  const [first, ...others] = rejected;
+  if (first !== undefined) {
+    const more = others.length === 0 ? "" : ` (and ${others.length} more: 'podwright doctor' lists them)`;
+    const message = `there is no pod ${JSON.stringify(selector)}: its manifest is rejected: ${first}${more}`;
+    return new PodwrightError(ExitCode.badInput, message, { remedy: mendManifest });
+  }
   return new PodwrightError(ExitCode.badInput, `there is no pod ${JSON.stringify(selector)}`, {
     remedy: remedyFor(selector, pods),
   });

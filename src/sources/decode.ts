@@ -3,7 +3,7 @@ import { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.ts";
 import { goValues } from "../yaml/go-values.ts";
 import { podFieldHint } from "./look-alikes.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
-import { describeSchemaErrors, typeName } from "./schema-errors.ts";
+import { describeSchemaErrors, typeName, valueAt } from "./schema-errors.ts";
 import { didYouMean } from "./suggest.ts";
 import { parseDocuments } from "../yaml/documents.ts";
 
@@ -92,11 +92,12 @@ const controllers = new Set([
 /** @param impliedKind kind of the items of a typed list, which need not say it */
 function decodeObject(
   value: unknown,
-  origin: Origin,
+  place: Origin,
   impliedKind: string | undefined,
   objects: DecodedManifest[],
   errors: ManifestError[],
 ): void {
+  const origin: Origin = { file: place.file, name: nameIn(value), locate: (path) => place.locate(path) };
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     errors.push(
       ManifestError.at(origin, [], `expected a manifest (a map with apiVersion and kind), got ${typeName(value)}`),
@@ -118,6 +119,11 @@ function decodeObject(
   const parsed = parseObject(kind as DecodedManifest["kind"], typed, origin);
   if (Array.isArray(parsed)) errors.push(...parsed);
   else objects.push(parsed);
+}
+
+function nameIn(value: unknown): string | undefined {
+  const name = valueAt(value, ["metadata", "name"]);
+  return typeof name === "string" && name !== "" ? name : undefined;
 }
 
 function parseObject(kind: DecodedManifest["kind"], value: object, origin: Origin): DecodedManifest | ManifestError[] {

@@ -4,6 +4,8 @@ import { podYaml, SourceHarness } from "../../test/support/sources.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { FileSource } from "./file-source.ts";
 
+const problemsOf = ({ rejected }: Pick<FileSource, "rejected">): string[] => rejected.map(({ message }) => message);
+
 const directory = "/etc/manifests";
 const periodMs = 20_000;
 
@@ -33,7 +35,9 @@ test("the files of a directory are read in order, without hidden ones and those 
     "two-node1 busybox",
     "linked-node1 busybox",
   ]);
-  assert.deepEqual(fixture.source.problems, [`${directory}/sub: is a directory; only the files of manifests are read`]);
+  assert.deepEqual(problemsOf(fixture.source), [
+    `${directory}/sub: is a directory; only the files of manifests are read`,
+  ]);
 });
 
 test("one file is read too, and a path that does not exist yet means no pods", async () => {
@@ -44,7 +48,7 @@ test("one file is read too, and a path that does not exist yet means no pods", a
   await fixture.write("a.yaml", podYaml("one"));
   await source.refresh();
   assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
-  assert.deepEqual(source.problems, []);
+  assert.deepEqual(problemsOf(source), []);
 });
 
 test("a file that goes takes its pod along, and nothing is delivered while nothing changes", async () => {
@@ -80,12 +84,12 @@ test("a file that turns bad keeps the pod it gave, and a good one again replaces
     await fixture.write("a.yaml", bad);
     await fixture.source.refresh();
     assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
-    assert.equal(fixture.source.problems.length, 1);
+    assert.equal(fixture.source.rejected.length, 1);
   }
   await fixture.write("a.yaml", podYaml("one", "alpine"));
   await fixture.source.refresh();
   assert.deepEqual(fixture.pods, ["one-node1 alpine"]);
-  assert.deepEqual(fixture.source.problems, []);
+  assert.deepEqual(problemsOf(fixture.source), []);
   assert.deepEqual(fixture.journal.messages("ManifestMended"), [`${directory}/a.yaml is good again`]);
 });
 
@@ -99,17 +103,17 @@ test("a file that is empty for a moment keeps its pods", async () => {
     await fixture.write("a.yaml", empty);
     await fixture.clock.advance(1);
     assert.deepEqual(fixture.pods, ["one-node1 busybox"], JSON.stringify(empty));
-    assert.deepEqual(fixture.source.problems, [
+    assert.deepEqual(problemsOf(fixture.source), [
       `${directory}/a.yaml: is empty; its pods run on; remove the file to stop them`,
     ]);
   }
   assert.equal(fixture.journal.messages("ManifestRejected").length, 1);
   await fixture.write("a.yaml", podYaml("one"));
   await fixture.clock.advance(1);
-  assert.deepEqual([fixture.pods, fixture.source.problems], [["one-node1 busybox"], []]);
+  assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [["one-node1 busybox"], []]);
   await fixture.write("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
   await fixture.clock.advance(1);
-  assert.deepEqual([fixture.pods, fixture.source.problems], [[], []], "a list of nothing is a wish");
+  assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [[], []], "a list of nothing is a wish");
   controller.abort();
   await running;
 });
@@ -124,10 +128,10 @@ test("a file that keeps pods which it does not give any more is looked at again 
   await fixture.clock.advance(1);
   await fixture.files.write("/elsewhere.yaml", "", 0o600);
   await fixture.clock.advance(periodMs);
-  assert.equal(fixture.source.problems.length, 1);
+  assert.equal(fixture.source.rejected.length, 1);
   await fixture.files.write("/elsewhere.yaml", podYaml("one", "alpine"), 0o600);
   await fixture.clock.advance(1000);
-  assert.deepEqual([fixture.pods, fixture.source.problems], [["one-node1 alpine"], []]);
+  assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [["one-node1 alpine"], []]);
   controller.abort();
   await running;
 });
@@ -136,7 +140,30 @@ test("an empty file that never gave a pod says nothing", async () => {
   const fixture = new Fixture();
   await fixture.write("a.yaml", "# later\n");
   await fixture.source.refresh();
-  assert.deepEqual([fixture.pods, fixture.source.problems], [[], []]);
+  assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [[], []]);
+});
+
+test("what is wrong with a manifest is told with the name that it has, however wrong it is", async () => {
+  const fixture = new Fixture();
+  await fixture.write("a.yaml", podYaml("invalid").replace("image:", "imagePullPolicy: Sometimes\n    image:"));
+  await fixture.write("b.yaml", `${podYaml("mistyped")}  hostNetwork: 7\n`);
+  await fixture.write("c.yaml", `kind: PodList\napiVersion: v1\nitems:\n- metadata: {name: listed}\n  spec: 7\n`);
+  await fixture.write("d.yaml", "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: foreign}\n");
+  await fixture.write("e.yaml", "metadata: {name: torn");
+  await fixture.write("f.yaml", `${podYaml("static")}  serviceAccountName: s\n`);
+  await fixture.source.refresh();
+  const told = fixture.source.rejected.map(({ place, object }) => [place.slice(-6), object]);
+  assert.deepEqual(
+    [...new Map(told.map(([place, object]) => [place, object]))],
+    [
+      ["a.yaml", "invalid"],
+      ["b.yaml", "mistyped"],
+      ["c.yaml", "listed"],
+      ["d.yaml", "foreign"],
+      ["e.yaml", undefined],
+      ["f.yaml", "static"],
+    ],
+  );
 });
 
 test("static manifests hold pods only, and none that needs the API", async () => {
@@ -145,7 +172,7 @@ test("static manifests hold pods only, and none that needs the API", async () =>
   await fixture.write("b.yaml", `${podYaml("one")}  serviceAccountName: s\n`);
   await fixture.source.refresh();
   assert.deepEqual(fixture.pods, []);
-  assert.deepEqual(fixture.source.problems, [
+  assert.deepEqual(problemsOf(fixture.source), [
     `${directory}/a.yaml:2:1: kind: Forbidden: static manifests hold pods only, not a ConfigMap`,
     `${directory}/b.yaml:9:3: spec.serviceAccountName: Forbidden: static pods may not reference serviceaccounts`,
   ]);

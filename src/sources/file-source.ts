@@ -11,6 +11,7 @@ import {
   staticPodsOf,
   type StaticManifests,
   tellWarnings,
+  type RejectedManifest,
 } from "./static-manifests.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 
@@ -66,8 +67,8 @@ export class FileSource {
   }
 
   /** What is wrong with files at this moment, for people. */
-  get problems(): string[] {
-    return this.#reporter.messages;
+  get rejected(): RejectedManifest[] {
+    return this.#reporter.rejected;
   }
 
   /** Reads and watches until the signal aborts. Never rejects. */
@@ -95,7 +96,7 @@ export class FileSource {
     const listing = await this.#listing();
     const { path } = this.#config;
     if ("problem" in listing) {
-      this.#reporter.set(path, [listing.problem]);
+      this.#reporter.set(path, [{ message: listing.problem }]);
       return;
     }
     const removed = this.#removed;
@@ -175,7 +176,7 @@ export class FileSource {
       return { files: names.toSorted().map((name) => join(path, name)) };
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== "ENOENT") return { problem: errorMessage(error) };
-      this.#reporter.set(path, [`${path}: does not exist; its pods run as soon as it does`]);
+      this.#reporter.set(path, [{ message: `${path}: does not exist; its pods run as soon as it does` }]);
       return { files: [] };
     }
   }
@@ -187,31 +188,24 @@ export class FileSource {
     try {
       const type = (await files.stat(await files.realPath(path)))?.type;
       if (type !== "file") {
-        this.#reporter.set(path, [
-          `${path}: is a ${type ?? "vanished file"}; only the files of ${basename(dirname(path))} are read`,
-        ]);
+        const message = `${path}: is a ${type ?? "vanished file"}; only the files of ${basename(dirname(path))} are read`;
+        this.#reporter.set(path, [{ message }]);
         return undefined;
       }
       bytes = await files.read(path, maxManifestBytes);
     } catch (error) {
       if (error instanceof FileError && error.code === "ENOENT") return undefined;
       const big = error instanceof FileError && error.code === "EFBIG";
-      this.#reporter.set(path, [big ? tooBig(path).message : `${path}: ${errorMessage(error)}`]);
+      this.#reporter.set(path, [big ? tooBig(path) : { message: `${path}: ${errorMessage(error)}` }]);
       return before;
     }
     if (before !== undefined && equalBytes(before.bytes, bytes)) {
-      this.#reporter.set(
-        path,
-        before.errors.map((error) => error.message),
-      );
+      this.#reporter.set(path, before.errors);
       return before;
     }
     const now = this.#parse(bytes, path, before?.pods.length ?? 0);
     tellWarnings(this.#deps, path, now.pods);
-    this.#reporter.set(
-      path,
-      now.errors.map((error) => error.message),
-    );
+    this.#reporter.set(path, now.errors);
     const pods = now.errors.length > 0 && before !== undefined ? before.pods : now.pods;
     return { ...now, pods, bytes };
   }

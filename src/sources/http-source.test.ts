@@ -4,6 +4,8 @@ import { podYaml, SourceHarness } from "../../test/support/sources.ts";
 import type { HttpRequest, HttpResponse, Network } from "../ports/network.ts";
 import { displayUrl, HttpSource } from "./http-source.ts";
 
+const problemsOf = ({ rejected }: Pick<HttpSource, "rejected">): string[] => rejected.map(({ message }) => message);
+
 const url = "https://user:secret@example.com/pods?token=secret";
 
 class Fixture extends SourceHarness {
@@ -49,13 +51,13 @@ test("while the URL fails or gives errors its pods stay; an empty answer ends th
   for (const answer of [fixture.text(200, podYaml("one", "a b")), fixture.text(404, "x")]) {
     fixture.answer = () => answer;
     await fixture.source.refresh(fixture.signal);
-    assert.equal(fixture.source.problems.length, 1);
-    assert.doesNotMatch(fixture.source.problems.join(), /secret/u);
+    assert.equal(fixture.source.rejected.length, 1);
+    assert.doesNotMatch(problemsOf(fixture.source).join(), /secret/u);
   }
   assert.deepEqual(fixture.pods, ["one-node1 busybox"]);
   fixture.answer = () => fixture.text(200, "");
   await fixture.source.refresh(fixture.signal);
-  assert.deepEqual([fixture.pods, fixture.source.problems], [[], []]);
+  assert.deepEqual([fixture.pods, problemsOf(fixture.source)], [[], []]);
 });
 
 test("a server that does not answer costs ten seconds, and is asked again after the period", async () => {
@@ -64,7 +66,7 @@ test("a server that does not answer costs ten seconds, and is asked again after 
   fixture.answer = () => new Promise(() => {});
   const running = fixture.source.run(controller.signal);
   await fixture.clock.advance(10_000);
-  assert.match(fixture.source.problems[0] ?? "", /not done within 10 s/u);
+  assert.match(problemsOf(fixture.source)[0] ?? "", /not done within 10 s/u);
   fixture.answer = () => fixture.text(200, podYaml("one"));
   await fixture.clock.advance(20_000);
   assert.deepEqual(fixture.pods, ["one-node1 busybox"]);

@@ -3,7 +3,14 @@ import { errorMessage } from "../base/errors.ts";
 import type { Network } from "../ports/network.ts";
 import { maxManifestBytes } from "./decode.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
-import { equalBytes, ProblemReporter, staticPodsOf, tellWarnings } from "./static-manifests.ts";
+import {
+  equalBytes,
+  type ManifestProblem,
+  ProblemReporter,
+  type RejectedManifest,
+  staticPodsOf,
+  tellWarnings,
+} from "./static-manifests.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 
 export interface HttpSourceConfig {
@@ -29,7 +36,7 @@ export class HttpSource {
   readonly #place: string;
   /** What was fetched last, and what is wrong with it. */
   #bytes: Uint8Array | undefined;
-  #errors: readonly string[] = [];
+  #errors: readonly ManifestProblem[] = [];
   #pods: readonly SourcedPod[] | undefined;
 
   constructor(deps: SourceDependencies & { readonly network: Pick<Network, "httpGet"> }, config: HttpSourceConfig) {
@@ -40,8 +47,8 @@ export class HttpSource {
   }
 
   /** What is wrong with the URL at this moment, for people. */
-  get problems(): string[] {
-    return this.#reporter.messages;
+  get rejected(): RejectedManifest[] {
+    return this.#reporter.rejected;
   }
 
   /** Fetches until the signal aborts. Never rejects. */
@@ -65,7 +72,7 @@ export class HttpSource {
       if (response.status !== 200) throw new Error(`the server answered with status ${response.status}`);
       bytes = response.body;
     } catch (error) {
-      if (!signal.aborted) this.#reporter.set(this.#place, [`${this.#place}: ${errorMessage(error)}`]);
+      if (!signal.aborted) this.#reporter.set(this.#place, [{ message: `${this.#place}: ${errorMessage(error)}` }]);
       return;
     }
     if (this.#bytes !== undefined && equalBytes(this.#bytes, bytes)) {
@@ -75,7 +82,7 @@ export class HttpSource {
     const { pods, errors } = staticPodsOf(bytes, this.#place, { kind: "http", url }, nodeName);
     tellWarnings(this.#deps, this.#place, pods);
     this.#bytes = bytes;
-    this.#errors = errors.map((error) => error.message);
+    this.#errors = errors;
     this.#reporter.set(this.#place, this.#errors);
     if (errors.length > 0 && this.#pods !== undefined) return;
     this.#pods = pods;

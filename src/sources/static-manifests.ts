@@ -57,30 +57,41 @@ export function tellWarnings(
   }
 }
 
+/** One thing that is wrong with a place that manifests come from. */
+export type ManifestProblem = Pick<ManifestError, "message"> & Partial<Pick<ManifestError, "object">>;
+
+/** A manifest that is not taken, and why. */
+export interface RejectedManifest extends ManifestProblem {
+  /** Path or URL. */
+  readonly place: string;
+}
+
 /** Tells the log and the journal about problems, each once for as long as it lasts, and about their end. */
 export class ProblemReporter {
   readonly #deps: Pick<SourceDependencies, "journal" | "log">;
-  /** Messages that are reported and last, by the place they are about. */
-  readonly #lasting = new Map<string, readonly string[]>();
+  /** What is reported and lasts, by the place it is about. */
+  readonly #lasting = new Map<string, readonly ManifestProblem[]>();
 
   constructor(deps: Pick<SourceDependencies, "journal" | "log">) {
     this.#deps = deps;
   }
 
   /** All problems that last. */
-  get messages(): string[] {
-    return [...this.#lasting.values()].flat();
+  get rejected(): RejectedManifest[] {
+    return [...this.#lasting].flatMap(([place, problems]) =>
+      problems.map(({ message, object }) => ({ place, message, object })),
+    );
   }
 
   /** Takes all that is wrong with a place now, in place of what was wrong before. */
-  set(place: string, messages: readonly string[]): void {
-    const before = this.#lasting.get(place) ?? [];
-    for (const message of messages.filter((candidate) => !before.includes(candidate))) {
+  set(place: string, problems: readonly ManifestProblem[]): void {
+    const before = new Set((this.#lasting.get(place) ?? []).map(({ message }) => message));
+    for (const { message } of problems.filter((problem) => !before.has(problem.message))) {
       this.#deps.journal.record({ kind: "input", what: "ManifestRejected", message, data: { place } });
       this.#deps.log.warn("manifest rejected", { place, problem: message });
     }
-    if (messages.length > 0) {
-      this.#lasting.set(place, messages);
+    if (problems.length > 0) {
+      this.#lasting.set(place, problems);
     } else if (this.#lasting.delete(place)) {
       this.#deps.journal.record({
         kind: "input",

@@ -13,6 +13,8 @@ export interface Position {
 export interface Origin {
   /** Path or URL, or `<standard input>`. */
   readonly file: string;
+  /** `metadata.name` of the object, as it is written; undefined where it has none. */
+  readonly name?: string | undefined;
   /** Where a field stands; of a missing one, where its nearest existing parent does. */
   locate(path: FieldPath): Position;
 }
@@ -22,6 +24,7 @@ interface Where {
   readonly position?: Position | undefined;
   readonly field?: string | undefined;
   readonly path?: FieldPath;
+  readonly object?: string | undefined;
 }
 
 /**
@@ -35,6 +38,8 @@ export class ManifestError extends PodwrightError {
   readonly field: string | undefined;
   /** The same by its parts; empty when it is not known. */
   readonly path: FieldPath;
+  /** `metadata.name` of the object that it is about; undefined where that is not known. */
+  readonly object: string | undefined;
   /** What is wrong, without where. */
   readonly detail: string;
 
@@ -47,17 +52,19 @@ export class ManifestError extends PodwrightError {
     this.position = where.position;
     this.field = where.field;
     this.path = where.path ?? [];
+    this.object = where.object;
     this.detail = detail;
   }
 
   /** The error of one field of an object. */
   static at(
-    origin: Pick<Origin, "file"> & { locate(path: FieldPath): Position | undefined },
+    origin: Pick<Origin, "file" | "name"> & { locate(path: FieldPath): Position | undefined },
     path: FieldPath,
     detail: string,
   ): ManifestError {
     const field = path.length === 0 ? undefined : formatPath(path);
-    return new ManifestError({ file: origin.file, position: origin.locate(path), field, path }, detail);
+    const { file, name: object } = origin;
+    return new ManifestError({ file, position: origin.locate(path), field, path, object }, detail);
   }
 }
 

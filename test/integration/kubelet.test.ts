@@ -143,8 +143,22 @@ test("a changed file ends the old pod before the new one starts, one that was aw
 
     await node.write("broken.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [");
     await node.write("two.yaml", sleeper("two", 1002).replace("sleep", "sleep\t\0"));
+    await node.write("bad.yaml", sleeper("three", 1003).replace("image:", "imagePullPolicy: Sometimes, image:"));
     await kubelet.prints(/broken\.yaml/);
     await kubelet.prints(/two\.yaml/);
+    await kubelet.prints(/bad\.yaml/);
+    for (const [command, name, file] of [
+      ["why", "three", "bad"],
+      ["timeline", "three-node1", "bad"],
+      ["logs", "broken", "broken"],
+    ] as const) {
+      const { exitCode, stderr } = await podwright.run([command, name]);
+      assert.equal(exitCode, 2, stderr);
+      assert.match(
+        stderr,
+        new RegExp(`there is no pod "${name}": its manifest is rejected: .*/${file}\\.yaml:\\d`, "u"),
+      );
+    }
     await sleep(500);
     assert.deepEqual(await containerIds(node), ids, "the running pods were left alone");
 
