@@ -171,13 +171,15 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
   const attempt = Number.parseInt(annotations[Annotation.restartCount] ?? "", 10);
   const user = status?.user?.linux;
   const messagePath = annotations[Annotation.terminationMessagePath] ?? "";
+  // CRI-O dates the start of one that was killed before it ran to the year 1754.
+  const began = status?.startedAt ?? 0n;
   return {
     id: containerId(id),
     name: status?.labels[Label.containerName] ?? status?.metadata?.name ?? "",
     sandboxId: sandbox === "" ? undefined : sandboxId(sandbox),
-    state: containerState(status?.state),
+    state: began < 0n ? "created" : containerState(status?.state),
     createdAt: status?.createdAt ?? 0n,
-    startedAt: status?.startedAt ?? 0n,
+    startedAt: began > 0n ? began : 0n,
     finishedAt: status?.finishedAt ?? 0n,
     exitCode: status?.exitCode ?? 0,
     reason: status?.reason ?? "",

@@ -21,6 +21,7 @@ import { killContainer } from "./kill-pod.ts";
 import { linkLog } from "./log-links.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
+import { patiently } from "./patiently.ts";
 import type { OperationProgress, StartFailure } from "./pod-operation.ts";
 import { podRef } from "./pod-ref.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
@@ -306,10 +307,10 @@ async function create(
     data: { attempt: start.attempt, sandbox: sandbox.id, queuedMs },
   };
   deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
-  // Not given the signal: a creation that is under way ends soon, and an unknown outcome would cost a look and a removal.
+  const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
   const { containerId: id } = await attempt("CreateContainerError", () =>
     perform(deps.journal, deps.clock, action, () =>
-      deps.cri.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config }),
+      patiently(deps, "a container", signal, (options) => deps.cri.runtime.createContainer(request, options)),
     ),
   );
   // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
@@ -342,7 +343,9 @@ async function run(
     data: { id, attempt: start.attempt, kind: start.kind },
   };
   await attempt("RunContainerError", () =>
-    perform(deps.journal, deps.clock, action, () => deps.cri.runtime.startContainer({ containerId: id })),
+    perform(deps.journal, deps.clock, action, () =>
+      patiently(deps, "a start", signal, (options) => deps.cri.runtime.startContainer({ containerId: id }, options)),
+    ),
   );
 }
 

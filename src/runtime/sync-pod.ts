@@ -1,5 +1,4 @@
 import type { Pod } from "../api/pod.ts";
-import { delayedSignal } from "../base/abort.ts";
 import { withDeadline } from "../base/deadline.ts";
 import { bothEnded } from "../base/side-by-side.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -20,6 +19,7 @@ import { withLostAttempts } from "./lost-attempts.ts";
 import { makePodDirectories } from "./pod-directories.ts";
 import { killContainerError, type OperationProgress, type PodOperation, type StartFailure } from "./pod-operation.ts";
 import { userIdsOf } from "./namespaces.ts";
+import { patiently } from "./patiently.ts";
 import { podRef } from "./pod-ref.ts";
 import { resolverOf } from "./pod-resolver.ts";
 import type { PodStatus, SandboxStatus } from "./pod-status.ts";
@@ -231,9 +231,6 @@ async function startInOrder(
   }
 }
 
-/** How long a sandbox that is not wanted any more may take to be made, before making it is cut off. */
-const sandboxPatienceMs = 10_000;
-
 /** @throws ContainerConfigError when the pod's RuntimeClass is not there */
 function runtimeHandlerOf({ objects }: RuntimeDependencies, { spec }: Pod): string {
   if (!spec.runtimeClassName) return "";
@@ -260,11 +257,8 @@ async function createSandbox(
     data: { attempt, queuedMs },
   };
   signal.throwIfAborted();
-  // Cut off, the runtime would go on for a while with what nobody knows of: its sandbox comes late, or half its network
-  // stays. Creating one takes tenths of a second, so whoever calls it off waits for its end.
-  using patient = delayedSignal(deps.clock, "a sandbox that was called off", signal, sandboxPatienceMs);
   const { podSandboxId } = await perform(deps.journal, deps.clock, action, () =>
-    deps.cri.runtime.runPodSandbox(request, { signal: patient.signal }),
+    patiently(deps, "a sandbox", signal, (options) => deps.cri.runtime.runPodSandbox(request, options)),
   );
   const look = (): Promise<SandboxStatus> => inspectSandbox(deps.cri, podSandboxId, signal);
   const { ips } = await told(deps, pod, cause, "FailedPodSandBoxStatus", look, signal);

@@ -12,8 +12,9 @@ export type UnstartedDependencies = Pick<RuntimeDependencies, "clock" | "cri" | 
 };
 
 /**
- * Removes an instance that was created and never started: it blocks its name and attempt, and some runtimes (CRI-O) can end
- * it by SIGKILL only, after all the time that a stop may take. Nothing ran in it, so nothing is lost.
+ * Removes an instance that was created and never started: it blocks its name and attempt. Nothing ran in it, so it is
+ * killed: what stands in its place until then may know no stop signal, and some runtimes (CRI-O) would wait for its end for
+ * nearly as long as the call may take.
  * @throws CriError
  */
 export async function removeUnstarted(
@@ -34,9 +35,10 @@ export async function removeUnstarted(
     cause,
     data: { id },
   };
-  await perform(deps.journal, deps.clock, action, () =>
-    ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: id }, { signal })),
-  );
+  await perform(deps.journal, deps.clock, action, async () => {
+    await ignoreNotFound(deps.cri.runtime.stopContainer({ containerId: id, timeout: 0n }, { signal }));
+    await ignoreNotFound(deps.cri.runtime.removeContainer({ containerId: id }, { signal }));
+  });
 }
 
 /** What is not there needs no stopping and no removing (CRI: these calls are idempotent). */

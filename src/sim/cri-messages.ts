@@ -121,10 +121,12 @@ const containerStatus = kept(
 /** ContainerStatus of a runtime with those ways. */
 export function containerStatusAnswer(
   container: SimContainer,
-  { hidesStopSignal }: RuntimeWays,
+  { hidesStopSignal, neverBegan }: RuntimeWays,
   verbose: boolean,
 ): pb.ContainerStatusResponse {
-  const status = containerStatus(container);
+  const { startedAt, ...rest } = containerStatus(container);
+  const wasKilled = container.state === "exited" && container.reason !== "StartError";
+  const status = { ...rest, startedAt: wasKilled && startedAt === 0n ? neverBegan : startedAt };
   if (!hidesStopSignal) return create(pb.ContainerStatusResponseSchema, { status });
   const { stopSignal } = status;
   const signal = stopSignal === pb.Signal.RUNTIME_DEFAULT ? {} : { [stopSignalAnnotation]: pb.Signal[stopSignal] };

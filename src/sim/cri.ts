@@ -49,6 +49,8 @@ const nobodyWatches: ConnectionWatcher = { onStep: () => true, onFault: () => {}
 
 /** The deadline of most calls. */
 const usualLimitMs = 120_000;
+/** What it takes for the deadline where there is none. */
+const noLimitMs = 10_000;
 /** A runtime that takes the deadline for the grace kills so long before that. */
 const killedBeforeLimitMs = 2_000;
 
@@ -285,8 +287,8 @@ export class SimConnection {
           return create(pb.StopContainerResponseSchema);
         }),
       removeContainer: (request, options) =>
-        this.#call("removeContainer", options, () => {
-          world.removeContainer(request.containerId ?? "");
+        this.#call("removeContainer", options, async () => {
+          await this.#remove(request.containerId ?? "", options?.timeoutMs ?? noLimitMs);
           return create(pb.RemoveContainerResponseSchema);
         }),
       execSync: (request, options) =>
@@ -320,6 +322,11 @@ export class SimConnection {
           return containerStatusAnswer(container, world.ways, request.verbose ?? false);
         }),
     };
+  }
+
+  async #remove(id: string, limitMs: number): Promise<void> {
+    if (this.#world.holdsUnstarted(id)) await this.#clock.sleep(`${id} to end`, limitMs - killedBeforeLimitMs);
+    this.#world.removeContainer(id);
   }
 
   #handlers(): { readonly name: string }[] {

@@ -23,8 +23,13 @@ export interface RuntimeWays {
   readonly keepsLateContainers: boolean;
   /** A container's log is there when it is made, not only when it is started. */
   readonly logsBeforeStart: boolean;
-  /** One that was made and never started ends by SIGKILL only, and for that StopPodSandbox takes nearly all of its deadline. */
+  /**
+   * One that was made and never started ends by SIGKILL only. For that StopPodSandbox and RemoveContainer take nearly all of
+   * their deadlines.
+   */
   readonly stopsUnstartedLate: boolean;
+  /** When it says that a container has begun which was killed before it ran, in nanoseconds. */
+  readonly neverBegan: bigint;
   /** Lists its handlers in another order each time. */
   readonly shufflesHandlers: boolean;
 }
@@ -40,6 +45,7 @@ export const usualWays: RuntimeWays = {
   keepsLateContainers: false,
   logsBeforeStart: false,
   stopsUnstartedLate: false,
+  neverBegan: 0n,
   shufflesHandlers: false,
 };
 
@@ -54,6 +60,7 @@ export const crioWays: RuntimeWays = {
   keepsLateContainers: true,
   logsBeforeStart: true,
   stopsUnstartedLate: true,
+  neverBegan: -6_795_364_578_871_345_152n,
   shufflesHandlers: true,
 };
 

@@ -133,9 +133,10 @@ export class RuntimeWorld {
     this.stopSandbox(id);
   }
 
-  /** Whether StopPodSandbox will wait for a container that knows no stop signal. */
-  holdsUnstarted(sandboxId: string): boolean {
-    return [...this.containers.values()].some((each) => each.sandboxId === sandboxId && this.#endsBySigkillOnly(each));
+  /** Whether the end of this container or sandbox will wait for one that knows no stop signal. */
+  holdsUnstarted(id: string): boolean {
+    const own = [...this.containers.values()].filter((each) => each.id === id || each.sandboxId === id);
+    return own.some((each) => this.#endsBySigkillOnly(each));
   }
 
   /** Kills what runs in it, at once, as containerd does. */

@@ -9,6 +9,8 @@ import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage
 import { actualResources, allocatedResources } from "./resources.ts";
 import { cutTerminationMessage } from "./termination-message.ts";
 
+/** The reason of an end of which nothing is known. */
+export const containerStatusUnknown = "ContainerStatusUnknown";
 /** Exit code of a container of whose end nothing is known: as if it had been killed. */
 const unknownExitCode = 137;
 
@@ -189,7 +191,7 @@ function terminatedState(inputs: StatusInputs, container: RuntimeContainerStatus
 export function unknownEnd(message: string): ContainerStateTerminated {
   return {
     exitCode: unknownExitCode,
-    reason: "ContainerStatusUnknown",
+    reason: containerStatusUnknown,
     message,
     startedAt: null,
     finishedAt: null,

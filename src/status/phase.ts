@@ -4,6 +4,7 @@ import { isStaticPod } from "../api/pod-kind.ts";
 import { restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus, PodPhase } from "../api/status.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
+import { containerStatusUnknown } from "./container-statuses.ts";
 import { restartingAllContainers } from "./restarting.ts";
 
 export interface PhaseInputs {
@@ -23,6 +24,8 @@ export function isTerminalPhase(phase: PodPhase | undefined): boolean {
  * it had; sidecars keep no pod alive and fail none.
  */
 export function getPhase(pod: Pod, inputs: PhaseInputs): PodPhase {
+  // What is only taken to have been killed says nothing: a pod of which nothing has run is no further than it was.
+  if (inputs.statuses.every(isUnbegun)) return "Pending";
   const situations = new Map(inputs.statuses.map((status) => [status.name, situationOf(status)]));
   const situation = (container: Container): Situation => situations.get(container.name) ?? unknownSituation;
   const initContainers = pod.spec.initContainers ?? [];
@@ -51,6 +54,8 @@ interface Situation {
   readonly stopped: boolean;
   /** It was removed so that its pod starts over: it runs again, whatever its policy says of its exit code. */
   readonly startsOver: boolean;
+  /** It has never run. */
+  readonly unbegun: boolean;
 }
 
 const unknownSituation: Situation = {
@@ -59,14 +64,23 @@ const unknownSituation: Situation = {
   exitCode: 0,
   stopped: false,
   startsOver: false,
+  unbegun: false,
 };
 
-function situationOf({ state, lastState, started = false }: ContainerStatus): Situation {
+/** It waits for its first start, or was taken to have been killed when its pod had stopped without it. */
+function isUnbegun({ state, lastState, restartCount }: ContainerStatus): boolean {
+  if (lastState.terminated !== undefined || restartCount > 0) return false;
+  return state.waiting !== undefined || state.terminated?.reason === containerStatusUnknown;
+}
+
+function situationOf(status: ContainerStatus): Situation {
+  const { state, lastState, started = false } = status;
   if (state.running) return { ...unknownSituation, kind: "running", started };
   const end = state.terminated ?? (state.waiting && lastState.terminated);
   if (end !== undefined) {
     const startsOver = end.reason === restartingAllContainers;
-    return { kind: "ended", started, exitCode: end.exitCode, stopped: state.terminated !== undefined, startsOver };
+    const [stopped, unbegun] = [state.terminated !== undefined, isUnbegun(status)];
+    return { kind: "ended", started, exitCode: end.exitCode, stopped, startsOver, unbegun };
   }
   return state.waiting ? { ...unknownSituation, kind: "waiting" } : unknownSituation;
 }
@@ -85,5 +99,6 @@ function phaseOfEnded(pod: Pod, regular: readonly Situation[], podIsTerminal: bo
     const { exitCode, startsOver } = regular[index] ?? unknownSituation;
     return startsOver || restartsAfter(pod, container, exitCode);
   });
-  return restarting ? "Running" : outcome;
+  if (!restarting) return outcome;
+  return regular.some(({ unbegun }) => unbegun) ? "Pending" : "Running";
 }

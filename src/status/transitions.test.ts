@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { PodSpec } from "../api/pod.ts";
 import type { ContainerState, ContainerStatus, PodStatus } from "../api/status.ts";
+import { getPhase } from "./phase.ts";
 import { illegalTransition, terminatedStatus } from "./transitions.ts";
 
 const running: ContainerState = { running: { startedAt: null } };
@@ -123,6 +124,22 @@ test("a pod that has ended keeps its phase, and so does a static one", () => {
   assert.equal(terminatedStatus(fixed, { phase: "Running" }).phase, "Running");
 });
 
+test("a static pod of which nothing has run stays Pending, whatever its containers are taken to have ended with", () => {
+  for (const restartPolicy of ["Never", "OnFailure", "Always"] as const) {
+    for (const initContainers of [[], [{ name: "i" }]]) {
+      const spec = { containers: [{ name: "c" }], initContainers, restartPolicy };
+      const pod = podWith(spec, { annotations: { "kubernetes.io/config.source": "file" } });
+      const init = initContainers.map(({ name }) => status(name, waiting));
+      const gone = terminatedStatus(pod, { ...podStatus([status("c", waiting)], init), phase: "Pending" });
+      assert.equal(gone.phase, "Pending", restartPolicy);
+      assert.equal(terminatedStatus(pod, gone).phase, "Pending", "nor later");
+      const { initContainerStatuses = [], containerStatuses = [] } = gone;
+      const statuses = [...initContainerStatuses, ...containerStatuses];
+      assert.equal(getPhase(pod, { statuses, podIsTerminal: true, initialized: false }), "Pending");
+    }
+  }
+});
+
 test("a static pod has ended as soon as its last container is taken to have", () => {
   const pod = podWith(
     { containers: [{ name: "a" }, { name: "b" }], restartPolicy: "Never" },
@@ -131,5 +148,5 @@ test("a static pod has ended as soon as its last container is taken to have", ()
   const pending = { ...podStatus([status("a", ended(0)), status("b", waiting)]), phase: "Pending" } as const;
   assert.equal(terminatedStatus(pod, pending).phase, "Failed");
   const always = { ...pod, spec: { ...pod.spec, restartPolicy: "Always" } } as const;
-  assert.equal(terminatedStatus(always, pending).phase, "Running");
+  assert.equal(terminatedStatus(always, pending).phase, "Pending", "one of them has never run");
 });

@@ -97,6 +97,47 @@ test("a runtime that forgets resizes when it starts again changes nothing: what 
   assert.equal(scene.status()?.containerStatuses?.[0]?.resources?.limits?.["memory"], "256Mi");
 });
 
+test("a static pod that goes while it is being created is Pending to its end, unless it ran", async () => {
+  const metadata = { annotations: { "kubernetes.io/config.source": "file" } };
+  let before = 0;
+  for (const ways of [usualWays, crioWays]) {
+    for (let removedMs = 20; removedMs < 320; removedMs += 20) {
+      const scene = new Scene({}, ways);
+      const pod = podOf({ containers: [runs("app")] });
+      scene.node.add({ ...pod, metadata: { ...pod.metadata, ...metadata } });
+      await scene.pass(removedMs);
+      scene.node.remove("uid-1");
+      await scene.pass(10_000);
+      assert.deepEqual(scene.entries("PodFinished").length, 1);
+      if (scene.at("started app").length > 0) continue;
+      before++;
+      const phases = scene.entries("PodPhaseChanged").map(({ data }) => data?.["to"]);
+      assert.deepEqual(phases, ["Pending"], `${ways.name}, removed after ${removedMs} ms`);
+    }
+  }
+  assert.ok(before > 10, `${before} went before they ran`);
+});
+
+test("a container that the runtime takes minutes to create holds up the end of its pod for 10 s", async () => {
+  for (const ways of [usualWays, crioWays]) {
+    const scene = new Scene({}, ways);
+    scene.node.add(podOf({ containers: [runs("app")], terminationGracePeriodSeconds: 3 }));
+    await scene.clock.run(60_000, () => scene.world.sandboxes.size > 0);
+    scene.faults.begin({ slowness: 5000 }, 600_000);
+    await scene.clock.run(120_000, () => scene.entries("CreateContainer").length > 0);
+    scene.faults.end({});
+    await scene.pass(1000);
+    scene.node.remove("uid-1");
+    await scene.pass(9000);
+    assert.deepEqual(scene.entries("PodFinished"), [], "it may still come");
+    await scene.pass(3000);
+    assert.equal(scene.entries("PodFinished").length, 1, ways.name);
+    assert.deepEqual([scene.world.sandboxes.size, scene.world.containers.size], [0, 0], ways.name);
+    await scene.pass(300_000);
+    assert.deepEqual([scene.world.sandboxes.size, scene.world.containers.size], [0, 0], ways.name);
+  }
+});
+
 test("what was made and never started is removed before its sandbox is stopped, which a runtime may take minutes for", async () => {
   for (const ways of [usualWays, crioWays]) {
     const scene = new Scene({}, ways);

@@ -41,7 +41,8 @@ export class HookRules implements Rule {
     if (type === "hook" && hook?.kind === "postStart") {
       this.#postStarts.set(container, { life: node.lives, endsAtMs: clock.nowMs + hook.durationMs });
     }
-    if (type === "stopping") this.#stopping(container, uid, timeoutMs);
+    // One that never ran has no hook, and needs no time.
+    if (type === "stopping" && container.startedAt > 0n) this.#stopping(container, uid, timeoutMs);
     if (type === "started") this.#started(container, uid);
   }
 
