@@ -90,6 +90,14 @@ test("escapes and folds of double-quoted texts are those of YAML 1.1", () => {
   assert.deepEqual(values('a: "b \\n\n  c\n\n\n  d  \\\n  \\ e"\n'), [{ a: "b \n c\n\nd   e" }]);
 });
 
+test("of a text that lacks its quotes it is said why it needs them", () => {
+  const colon = "broken YAML: a bracket is not closed, or a text with a colon lacks its quotes";
+  assert.deepEqual(messages("{name: a, value: :2112}\n"), [`f:1:18: ${colon}`]);
+  assert.deepEqual(messages("[a: b: c]\n"), [`f:1:6: ${colon}`]);
+  assert.deepEqual(messages("{path: /a?b}\n"), ["f:1:8: in brackets a text with a question mark needs quotes"]);
+  assert.match(messages("a: %b\n")[0] ?? "", /^f:1:4: a text that starts with .* needs quotes$/u);
+});
+
 test("integers are exact beyond what a number holds", () => {
   assert.deepEqual(values("[9007199254740991, 9007199254740993, 0xFFFFFFFFFFFFFFFF, -9223372036854775808]"), [
     [Number.MAX_SAFE_INTEGER, 9007199254740993n, 2n ** 64n - 1n, -(2n ** 63n)],

@@ -43,6 +43,7 @@ const lostHere = `broken YAML: this can't stand here; look for a missing ": ", d
 const wrongIndent = "broken YAML: the indentation does not fit the lines above it, or a bracket there is not closed";
 const openQuote = "broken YAML: a closing quote is missing";
 const questionMark = "in brackets a text with a question mark needs quotes";
+const colon = "broken YAML: a bracket is not closed, or a text with a colon lacks its quotes";
 const openBracket = "broken YAML: a bracket is not closed, or a comma is missing";
 
 class Parser {
@@ -268,6 +269,7 @@ class Parser {
       if (before.style !== "plain" && token.kind === "scalar") return new YamlError(before.start, openQuote);
       if (before.style === "plain" && token.kind === "?") return new YamlError(before.start, questionMark);
     }
+    if (detail !== undefined && token.kind === ":") return new YamlError(token.start, colon);
     return new YamlError(token.start, detail ?? (token.kind === "over" ? openBracket : lostHere));
   }
 }
