@@ -160,7 +160,9 @@ async function launcherFlags(): Promise<string[]> {
 async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
   const cache = { NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache"), NODE_COMPILE_CACHE_PORTABLE: "1" };
-  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], { env: { ...process.env, ...cache } });
+  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], {
+    env: { ...process.env, ...cache },
+  });
   await rm(warmUp);
   await rm(`${warmUp}.map`, { force: true });
 }
