@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
 import type { PodStatus } from "../runtime/pod-status.ts";
@@ -60,6 +61,5 @@ export function findPod(pods: readonly NodePod[], { namespace, name, uid }: PodT
 
 /** True for a container that the pod's spec names: nothing else of the disk or the runtime is anybody's to see. */
 export function hasContainer({ spec }: Pod, name: string): boolean {
-  const all = [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
-  return all.some((container) => container.name === name);
+  return allContainers(spec).some((container) => container.name === name);
 }

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
 import type { Forward, NodeRequest, StreamChoice } from "../ports/node-server.ts";
 import { findContainer } from "../runtime/pod-status.ts";
@@ -25,8 +26,7 @@ export async function attach(deps: StreamingDependencies, target: PodTarget, req
   const asked = streamsOf(request);
   const containerId = runningContainer(deps, target);
   // Whether a process has a terminal is decided when it starts, whatever a client asks for.
-  const { containers, initContainers = [], ephemeralContainers = [] } = findPod(deps.pods(), target).pod.spec;
-  const all = [...containers, ...initContainers, ...ephemeralContainers];
+  const all = allContainers(findPod(deps.pods(), target).pod.spec);
   const tty = all.find(({ name }) => name === target.container)?.tty === true;
   const streams = { ...asked, tty, stderr: asked.stderr && !tty };
   const forwarding = await forward(request, "attach", () =>

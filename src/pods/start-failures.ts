@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { allContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatGoDuration } from "../config/go-duration.ts";
@@ -49,8 +50,8 @@ export class StartFailures {
    */
   updated(before: Pod | undefined, after: Pod, busy: ReadonlySet<string>): void {
     if (before === undefined || (this.#containers.size === 0 && busy.size === 0)) return;
-    const known = new Map(containersOf(before).map((container) => [container.name, container]));
-    for (const container of containersOf(after)) {
+    const known = new Map(allContainers(before.spec).map((container) => [container.name, container]));
+    for (const container of allContainers(after.spec)) {
       if (isDeepStrictEqual(known.get(container.name), container)) continue;
       if (busy.has(container.name)) this.#outdated.add(container.name);
       else this.#containers.delete(container.name);
@@ -129,7 +130,7 @@ export class StartFailures {
     const waiting = new Map<string, Waiting>();
     if (pod === undefined) return waiting;
     const sandbox = this.#sandbox;
-    for (const { name } of containersOf(pod)) {
+    for (const { name } of allContainers(pod.spec)) {
       const failure = this.#containers.get(name) ?? sandbox;
       // A stop that failed is not why a container does not run.
       if (failure === undefined || failure.reason === killContainerError) continue;
@@ -149,8 +150,4 @@ export class StartFailures {
 
 function failureOf({ reason, message, error }: StartFailure, retryAtMs: number): Failure {
   return { reason, message, retryAtMs, isOutage: outageOf(error) !== undefined };
-}
-
-function containersOf({ spec: { initContainers = [], containers, ephemeralContainers = [] } }: Pod): Container[] {
-  return [...initContainers, ...containers, ...ephemeralContainers];
 }

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Cause } from "../journal/entry.ts";
 import { formatDuration, type Paint, printable } from "../journal/text.ts";
 import type { Decided, DecisionLine, RecordedInputs } from "./format.ts";
@@ -38,7 +39,6 @@ function differenceText({ line, recorded, now }: Difference, paint: Paint): stri
 
 /** The essence of what a decision was made from. */
 function inputsText({ pod, status, context }: RecordedInputs): string[] {
-  const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
   const sandboxes = status.sandboxes.map(({ id, ready, attempt }) => {
     return `sandbox ${short(id)}, attempt ${attempt}, is ${ready ? "ready" : "not ready"}`;
   });
@@ -57,7 +57,9 @@ function inputsText({ pod, status, context }: RecordedInputs): string[] {
       ...(started === false ? [`container ${name}: its startup probe has not succeeded yet`] : []),
     ];
   });
-  const names = [...initContainers, ...containers, ...ephemeralContainers].map(({ name }) => name).join(", ");
+  const names = allContainers(pod.spec)
+    .map(({ name }) => name)
+    .join(", ");
   return [
     `restartPolicy ${pod.spec.restartPolicy ?? "Always"}, containers ${names}`,
     ...(sandboxes.length === 0 ? ["no sandbox"] : sandboxes),

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Decision } from "../pods/decision-recorder.ts";
 import type { ContainerToKill, ContainerToStart } from "../runtime/container-decision.ts";
 import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
@@ -65,8 +66,7 @@ function instance(container: ContainerStatus): RecordedInstance {
 
 /** Every answer that a decision could ask for, not only those that this one did: the next version may ask for more. */
 function recordedContext({ pod, status, context }: Omit<Decision, "actions">): RecordedContext {
-  const { initContainers = [], containers, ephemeralContainers = [] } = pod.spec;
-  const facts = [...initContainers, ...containers, ...ephemeralContainers].map((container) => {
+  const facts = allContainers(pod.spec).map((container) => {
     const current = findContainer(status, container.name);
     const exited = current?.state === "exited" ? current : undefined;
     const running = current?.state === "running" ? current : undefined;

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId } from "../base/ids.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
@@ -183,8 +184,7 @@ async function hookOf(
   { id, name }: ToldContainer,
   signal: AbortSignal,
 ): Promise<StoredHook> {
-  const { initContainers = [], containers = [], ephemeralContainers = [] } = pod?.spec ?? {};
-  const spec = [...initContainers, ...containers, ...ephemeralContainers].find((container) => container.name === name);
+  const spec = pod && allContainers(pod.spec).find((container) => container.name === name);
   if (spec !== undefined) return { preStop: spec.lifecycle?.preStop, ports: spec.ports ?? [] };
   try {
     const { status } = await deps.cri.runtime.containerStatus({ containerId: id }, { signal });

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import {
@@ -77,14 +78,9 @@ function sandboxSecurityContext(
   userNamespace: UserNamespace | undefined,
 ): MessageInit<typeof LinuxSandboxSecurityContextSchema> {
   const { runAsUser, runAsGroup, seLinuxOptions } = pod.spec.securityContext ?? {};
-  const containers = [
-    ...pod.spec.containers,
-    ...(pod.spec.initContainers ?? []),
-    ...(pod.spec.ephemeralContainers ?? []),
-  ];
   return {
     namespaceOptions: namespaceOptions(pod, userNamespace),
-    privileged: containers.some((container) => container.securityContext?.privileged === true),
+    privileged: allContainers(pod.spec).some((container) => container.securityContext?.privileged === true),
     ...(runAsUser !== undefined && { runAsUser: { value: BigInt(runAsUser) } }),
     ...(runAsGroup !== undefined && { runAsGroup: { value: BigInt(runAsGroup) } }),
     ...(seLinuxOptions && { selinuxOptions: definedFields(seLinuxOptions) }),

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/downward-api.ts";
@@ -103,8 +104,9 @@ function tokenFile(source: TokenSource, mode = defaultFileMode, pod: Pod, { obje
 
 /** The user as whom all containers of the pod say that they run; undefined: there is no such one. */
 function onlyUser({ spec }: Pod): number | undefined {
-  const containers = [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
-  const users = new Set(containers.map((each) => each.securityContext?.runAsUser ?? spec.securityContext?.runAsUser));
+  const users = new Set(
+    allContainers(spec).map((each) => each.securityContext?.runAsUser ?? spec.securityContext?.runAsUser),
+  );
   return users.size === 1 ? [...users][0] : undefined;
 }
 
