@@ -6,7 +6,6 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
 import { CertificateManager, type RequestClient } from "../certificates/certificate-manager.ts";
 import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
-import { kubeconfigText } from "../certificates/kubeconfig-text.ts";
 import { nextLookMs, stateOf, timeProblem } from "../certificates/validity.ts";
 import { clientWish, otherNodeOf } from "../certificates/wish.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
@@ -245,6 +244,8 @@ async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCrede
 
 async function writeKubeconfig(ports: Ports, log: Logger, by: ManagedBy, pairPath: string): Promise<void> {
   try {
+    // What writes YAML is loaded for it alone.
+    const { kubeconfigText } = await import("../certificates/kubeconfig-text.ts");
     await ports.files.makeDirectory(dirname(by.kubeconfig), 0o755);
     await ports.files.writeAtomic(by.kubeconfig, kubeconfigText(by.access, pairPath), 0o600);
     log.info("the kubeconfig is written", { path: by.kubeconfig });

@@ -17,7 +17,10 @@ import { desiredPods, runningPods } from "./pod-lists.ts";
 import { serviceLogs, type ServiceLogDependencies } from "./service-logs.ts";
 import { figurePaths } from "./stats-routes.ts";
 import { attach, exec, portForward } from "./streaming.ts";
-import { flagz, statusz } from "./zpages.ts";
+import type * as Zpages from "./zpages.ts";
+
+/** What writes YAML is loaded when it is asked for. */
+const zpages = async (): Promise<typeof Zpages> => await import("./zpages.ts");
 
 export interface NodeApiDependencies extends DebugDependencies, HealthDependencies, ServiceLogDependencies {
   readonly clock: Clock;
@@ -92,7 +95,8 @@ function routesOf(deps: NodeApiDependencies): readonly Route[] {
       methods: ["GET"],
       debugging: "absent",
       alone: true,
-      handle: (request) => {
+      handle: async (request) => {
+        const { statusz } = await zpages();
         const paths = [...routes.map(({ name }) => `/${name}`), ...figurePaths, ...deps.otherPaths];
         return statusz({ startedMs, nowMs: deps.clock.now(), version: deps.version, paths }, request);
       },
@@ -166,7 +170,7 @@ function nodeRoutes(deps: NodeApiDependencies): readonly Route[] {
       methods: ["GET"],
       debugging: "absent",
       alone: true,
-      handle: (request) => flagz(deps.flags, request),
+      handle: async (request) => (await zpages()).flagz(deps.flags, request),
     },
     {
       name: "logs",
