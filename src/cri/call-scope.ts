@@ -1,5 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { CriCallOptions } from "../ports/cri.ts";
+import { GrpcError } from "./grpc-status.ts";
 
 /** Why podwright ended a call itself: its caller's signal, its deadline, or a consumer that left the stream. */
 export type CallEnd = "canceled" | "deadline" | "left";
@@ -10,15 +10,12 @@ const longestTimerMs = 2 ** 31 - 1;
 /** The runtime counts the same deadline and may end the call a moment before podwright's timer does. */
 const clockSlackMs = 50;
 
-/**
- * One call's life: a signal that aborts with the caller's or at the deadline, and which of the two it was. Always
- * aborts with gRPC's Canceled, whatever the caller's reason, so that the runtime sees RST_STREAM(CANCEL).
- */
+/** One call's life: it ends with its caller's signal, at its deadline, or when its consumer leaves it, and knows which it was. */
 export class CallScope implements Disposable {
   readonly timeoutMs: number | undefined;
   #end: CallEnd | undefined;
   #reason: unknown;
-  readonly #controller = new AbortController();
+  #onEnd: (() => void) | undefined;
   readonly #callerSignal: AbortSignal | undefined;
   readonly #startedMs = performance.now();
   readonly #timer: NodeJS.Timeout | undefined;
@@ -38,8 +35,19 @@ export class CallScope implements Disposable {
     }
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  /**
+   * What the work comes to, or a rejection as soon as the call is ended from this side. One at a time.
+   * @param undo called at that end: the work goes on by itself otherwise
+   */
+  async within<T>(work: Promise<T>, undo?: () => void): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    work.then(resolve, reject);
+    this.#onEnd = () => {
+      reject(new GrpcError("Canceled", "the call was ended"));
+      undo?.();
+    };
+    if (this.#end !== undefined) this.#onEnd();
+    return await promise;
   }
 
   /** Undefined while the call lives and when the runtime or the connection ended it. */
@@ -78,7 +86,7 @@ export class CallScope implements Disposable {
     this.#end = end;
     this.#reason = reason;
     this[Symbol.dispose]();
-    this.#controller.abort(new ConnectError("the call was ended", Code.Canceled));
+    this.#onEnd?.();
   }
 }
 

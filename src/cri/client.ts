@@ -1,19 +1,25 @@
-import type {
-  DescMessage,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-  DescService,
-  MessageInitShape,
-  MessageShape,
+import { type ClientHttp2Stream, constants } from "node:http2";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
 } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
-import { ExitCode, PodwrightError } from "../base/errors.ts";
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Cri, CriCallOptions, CriImageService, CriRuntimeService } from "../ports/cri.ts";
 import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js";
 import { CallScope } from "./call-scope.ts";
 import { Connection, type ConnectionChange } from "./connection.ts";
-import { criErrorFrom, type Peer } from "./errors.ts";
+import { criErrorFrom } from "./errors.ts";
+import { messagesOf, oneMessage } from "./grpc-call.ts";
+import { frame } from "./grpc-frames.ts";
+import { GrpcError } from "./grpc-status.ts";
 import { isServerStreaming, isUnary } from "../ports/cri-methods.ts";
 
 /** The largest message accepted and sent. Upstream accepts 16 MiB; a full node's container list can pass that. */
@@ -74,31 +80,16 @@ function socketPath(endpoint: string): string {
   return path;
 }
 
-/** One way to the runtime: what every call of a service needs. */
-interface Channel {
-  readonly transport: Transport;
-  readonly peer: Peer;
-}
-
 /** A service's methods as functions, by their names in camel case. */
 function bindService<Service>(service: DescService, connection: Connection): Service {
-  const transport = createGrpcTransport({
-    baseUrl: connection.authority,
-    sessionManager: connection,
-    readMaxBytes: maxMessageBytes,
-    writeMaxBytes: maxMessageBytes,
-    // Compressing for a socket of the same machine would only cost time.
-    acceptCompression: [],
-  });
-  const channel: Channel = { transport, peer: connection };
   const calls: Record<string, unknown> = {};
   for (const method of service.methods) {
     if (isUnary(method)) {
       calls[method.localName] = (request: MessageInitShape<DescMessage>, options: CriCallOptions = {}) =>
-        callUnary(channel, method, request, options);
+        callUnary(connection, method, request, options);
     } else if (isServerStreaming(method)) {
       calls[method.localName] = (request: MessageInitShape<DescMessage>, options: CriCallOptions = {}) =>
-        callStream(channel, method, request, options);
+        callStream(connection, method, request, options);
     }
   }
   // The mapped type is computed from this very descriptor; TypeScript can't follow the loop.
@@ -106,55 +97,87 @@ function bindService<Service>(service: DescService, connection: Connection): Ser
 }
 
 async function callUnary<I extends DescMessage, O extends DescMessage>(
-  { transport, peer }: Channel,
+  connection: Connection,
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   options: CriCallOptions,
 ): Promise<MessageShape<O>> {
   using scope = new CallScope(options);
   try {
-    scope.signal.throwIfAborted();
-    return (await transport.unary(method, scope.signal, undefined, scope.headers, request)).message;
+    const stream = await send(connection, method, request, scope);
+    const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
+    return decode(method.output, await scope.within(oneMessage(stream, maxMessageBytes), cancel));
   } catch (error) {
-    throw criErrorFrom(error, method.name, scope, peer);
+    throw criErrorFrom(error, method.name, scope, connection);
   }
 }
 
+/** @throws GrpcError for what is no such message */
+function decode<O extends DescMessage>(output: O, message: Uint8Array): MessageShape<O> {
+  try {
+    return fromBinary(output, message);
+  } catch (error) {
+    throw new GrpcError("Internal", `the answer can't be read: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/** The stream of a call whose request is sent. */
+async function send<I extends DescMessage>(
+  connection: Connection,
+  method: DescMethod & { readonly input: I },
+  request: MessageInitShape<I>,
+  scope: CallScope,
+): Promise<ClientHttp2Stream> {
+  const message = frame(encode(method.input, request), maxMessageBytes);
+  const opening = connection.request(`/${method.parent.typeName}/${method.name}`, scope.headers);
+  const stream = await scope.within(opening, () => void opening.then(cancelUnanswered, () => {}));
+  stream.end(message);
+  return stream;
+}
+
+/** @throws GrpcError for values that the field's type has not */
+function encode<I extends DescMessage>(input: I, request: MessageInitShape<I>): Uint8Array {
+  try {
+    return toBinary(input, create(input, request));
+  } catch (error) {
+    throw new GrpcError("Internal", `the request can't be written: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/** Of a call that ended before its stream was open. */
+function cancelUnanswered(stream: ClientHttp2Stream): void {
+  stream.on("error", () => {});
+  stream.close(constants.NGHTTP2_CANCEL);
+}
+
 function callStream<I extends DescMessage, O extends DescMessage>(
-  channel: Channel,
+  connection: Connection,
   method: DescMethodServerStreaming<I, O>,
   request: MessageInitShape<I>,
   options: CriCallOptions,
 ): AsyncIterable<MessageShape<O>> {
-  return { [Symbol.asyncIterator]: () => openStream(channel, method, request, options) };
+  return { [Symbol.asyncIterator]: () => openStream(connection, method, request, options) };
 }
 
 function openStream<I extends DescMessage, O extends DescMessage>(
-  { transport, peer }: Channel,
+  connection: Connection,
   method: DescMethodServerStreaming<I, O>,
   request: MessageInitShape<I>,
   options: CriCallOptions,
 ): AsyncIterator<MessageShape<O>, undefined> {
   let scope: CallScope | undefined;
-  let messages: Promise<AsyncIterator<MessageShape<O>>> | undefined;
+  let opened: Promise<OpenStream> | undefined;
   let finished = false;
   const done = { done: true, value: undefined } as const;
-  const open = async (
-    signal: AbortSignal,
-    headers: Record<string, string>,
-  ): Promise<AsyncIterator<MessageShape<O>>> => {
-    signal.throwIfAborted();
-    const response = await transport.stream(method, signal, undefined, headers, once(request));
-    return response.message[Symbol.asyncIterator]();
-  };
   return {
     async next() {
       if (finished) return done;
       scope ??= new CallScope(options);
       try {
-        messages ??= open(scope.signal, scope.headers);
-        const result = await (await messages).next();
-        if (result.done !== true) return result;
+        opened ??= open(send(connection, method, request, scope));
+        const { messages, cancel } = await opened;
+        const result = await scope.within(messages.next(), cancel);
+        if (result.done !== true) return { done: false, value: decode(method.output, result.value) };
         finished = true;
         scope[Symbol.dispose]();
         return done;
@@ -162,7 +185,7 @@ function openStream<I extends DescMessage, O extends DescMessage>(
         scope[Symbol.dispose]();
         if (finished) return done;
         finished = true;
-        throw criErrorFrom(error, method.name, scope, peer);
+        throw criErrorFrom(error, method.name, scope, connection);
       }
     },
     async return() {
@@ -173,6 +196,13 @@ function openStream<I extends DescMessage, O extends DescMessage>(
   };
 }
 
-async function* once<T>(value: T): AsyncIterable<T> {
-  yield value;
+interface OpenStream {
+  readonly messages: AsyncGenerator<Uint8Array, undefined>;
+  readonly cancel: () => void;
+}
+
+async function open(sending: Promise<ClientHttp2Stream>): Promise<OpenStream> {
+  const stream = await sending;
+  const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
+  return { messages: messagesOf(stream, maxMessageBytes), cancel };
 }

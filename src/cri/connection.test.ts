@@ -128,6 +128,21 @@ async function listen(server: Server, path: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }
 
+const ok = { "grpc-status": "0" };
+
+/** Answers every call with the same. */
+function answering(
+  body: Buffer,
+  trailers: http2.OutgoingHttpHeaders = ok,
+  head: http2.OutgoingHttpHeaders = {},
+): Server {
+  return http2.createServer().on("stream", (stream: http2.ServerHttp2Stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc", ...head }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+    stream.end(body);
+  });
+}
+
 const brokenServers: readonly (readonly [name: string, server: () => Server, code: CriErrorCode])[] = [
   [
     "speaks HTTP/1",
@@ -147,7 +162,22 @@ const brokenServers: readonly (readonly [name: string, server: () => Server, cod
       }),
     "Internal",
   ],
+  ["says a status that there is not", () => answering(Buffer.alloc(0), { "grpc-status": "77" }), "Internal"],
+  ["says its status in words", () => answering(Buffer.alloc(0), { "grpc-status": "OK" }), "Internal"],
+  ["ends within a message", () => answering(Buffer.from([0, 0, 0, 0, 9, 1])), "Internal"],
+  ["compresses what nobody asked it to", () => answering(Buffer.from([1, 0, 0, 0, 1, 0])), "Internal"],
+  ["answers with a page", () => answering(Buffer.from("<p>"), ok, { "content-type": "text/html" }), "Internal"],
+  ["has no such path", () => answering(Buffer.from("404"), ok, { ":status": 404 }), "Internal"],
 ];
+
+test("an answer of no message or of two is none", async () => {
+  for (const body of [Buffer.alloc(0), Buffer.alloc(10)]) {
+    using directory = testDirectory();
+    await using _listening = await listen(answering(body), directory.join("s"));
+    using cri = connectCri(directory.join("s"));
+    assert.equal(await codeOf(cri.runtime.version({})), "Internal");
+  }
+});
 
 for (const [name, makeServer, code] of brokenServers) {
   test(`a socket whose owner ${name} gives errors, and neither a crash nor a wait for ever`, async () => {

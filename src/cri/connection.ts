@@ -1,6 +1,5 @@
 import * as http2 from "node:http2";
 import * as net from "node:net";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { errorMessage } from "../base/errors.ts";
 
 /** Reconnecting in the background starts after this and doubles up to the maximum, as upstream's dial back-off. */
@@ -20,11 +19,19 @@ const connectionWindowBytes = 256 * 1024 * 1024;
  */
 const maxHeaderBytes = 60 * 1024;
 
+/** Go's gRPC refuses an empty `:authority`; its value means nothing on a Unix socket. */
+const authority = "http://localhost";
+
 /**
- * gRPC's own name, which means protobuf. Connect says `application/grpc+proto`, and servers that find out by the very first
- * header which protocol a connection speaks (CRI-O's) take that for none and hang up.
+ * Of every call. The content type is gRPC's own name, which means protobuf: servers that find out by the very first header which
+ * protocol a connection speaks (CRI-O's) take `application/grpc+proto` for none and hang up.
  */
-const contentType = "application/grpc";
+const headersOfAll = {
+  ":method": "POST",
+  "content-type": "application/grpc",
+  te: "trailers",
+  "user-agent": "podwright",
+};
 
 /** What a session may buffer, in Node's unit of megabytes: one message of the largest size both ways, and room. */
 const maxSessionMemoryMegabytes = 256;
@@ -39,12 +46,8 @@ export type ConnectionChange = { readonly state: "connected" } | { readonly stat
  * It opens with the first call. After a loss every call tries to connect at once (the kernel answers in microseconds:
  * an absent runtime fails the call fast, a returned one serves it), and between calls a background attempt with back-off
  * reopens it, so that `onChange` reports the return even when nobody calls.
- *
- * Takes the place of connect-node's own session manager, which offers neither these windows nor news of the connection.
  */
 export class Connection implements Disposable {
-  /** The `:authority` of every request. Go's gRPC refuses an empty one; its value means nothing on a Unix socket. */
-  readonly authority = "http://localhost";
   readonly #path: string;
   readonly #onChange: (change: ConnectionChange) => void;
   /** Every session with a socket, also those that end after a GOAWAY while their last streams finish. */
@@ -70,20 +73,11 @@ export class Connection implements Disposable {
     return this.#closed;
   }
 
-  /** Opens a stream, connecting first when there is no connection; rejects with Node's error when that fails. */
-  async request(
-    method: string,
-    path: string,
-    headers: http2.OutgoingHttpHeaders,
-    options: http2.ClientSessionRequestOptions,
-  ): Promise<http2.ClientHttp2Stream> {
+  /** Opens the stream of a call, connecting first when there is no connection; rejects with Node's error when that fails. */
+  async request(path: string, headers: http2.OutgoingHttpHeaders): Promise<http2.ClientHttp2Stream> {
     const session = await this.#session();
-    const request = { ...headers, "content-type": contentType, ":method": method, ":path": path };
-    return failingUnanswered(session.request(request, options));
+    return session.request({ ...headersOfAll, ...headers, ":path": path });
   }
-
-  /** Part of connect-node's interface, for its pings; nothing here pings. */
-  notifyResponseByteRead(): void {}
 
   /** Ends the connection and all its streams; later requests are refused. */
   [Symbol.dispose](): void {
@@ -111,7 +105,7 @@ export class Connection implements Disposable {
   async #open(): Promise<http2.ClientHttp2Session> {
     const { promise, resolve, reject } = Promise.withResolvers<http2.ClientHttp2Session>();
     const socket = net.connect({ path: this.#path });
-    const session = http2.connect(this.authority, {
+    const session = http2.connect(authority, {
       createConnection: () => socket,
       maxSessionMemory: maxSessionMemoryMegabytes,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes, maxHeaderListSize: maxHeaderBytes },
@@ -157,17 +151,4 @@ export class Connection implements Disposable {
     }, this.#reconnectMs).unref();
     this.#reconnectMs = Math.min(this.#reconnectMs * 2, maxReconnectMs);
   }
-}
-
-/** Turns an end without an answer and without an error into an error: connect would wait for the answer for ever. */
-function failingUnanswered(stream: http2.ClientHttp2Stream): http2.ClientHttp2Stream {
-  let answered = false;
-  stream.once("response", () => (answered = true));
-  stream.on("error", () => {});
-  stream.once("close", () => {
-    if (!answered && stream.rstCode === http2.constants.NGHTTP2_NO_ERROR) {
-      stream.emit("error", new ConnectError("the stream was closed without an answer", Code.Unavailable));
-    }
-  });
-  return stream;
 }

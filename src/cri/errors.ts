@@ -1,29 +1,7 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { errorMessage } from "../base/errors.ts";
-import { CriError, type CriErrorCode } from "../ports/cri.ts";
+import { CriError } from "../ports/cri.ts";
 import type { CallScope } from "./call-scope.ts";
-
-/** Present on errors that the runtime itself answered with, absent on those that the client's side made. */
-const statusHeader = "grpc-status";
-
-const codeNames: Readonly<Record<Code, CriErrorCode>> = {
-  [Code.Canceled]: "Canceled",
-  [Code.Unknown]: "Unknown",
-  [Code.InvalidArgument]: "InvalidArgument",
-  [Code.DeadlineExceeded]: "DeadlineExceeded",
-  [Code.NotFound]: "NotFound",
-  [Code.AlreadyExists]: "AlreadyExists",
-  [Code.PermissionDenied]: "PermissionDenied",
-  [Code.ResourceExhausted]: "ResourceExhausted",
-  [Code.FailedPrecondition]: "FailedPrecondition",
-  [Code.Aborted]: "Aborted",
-  [Code.OutOfRange]: "OutOfRange",
-  [Code.Unimplemented]: "Unimplemented",
-  [Code.Internal]: "Internal",
-  [Code.Unavailable]: "Unavailable",
-  [Code.DataLoss]: "DataLoss",
-  [Code.Unauthenticated]: "Unauthenticated",
-};
+import { GrpcError } from "./grpc-status.ts";
 
 /** Where the runtime was looked for, to be named when it can't be reached, and whether podwright hung up itself. */
 export interface Peer {
@@ -35,8 +13,8 @@ export interface Peer {
  * Turns whatever a call failed with into a {@link CriError}. What the runtime answered keeps its code and its words.
  */
 export function criErrorFrom(error: unknown, method: string, scope: CallScope, peer: Peer): CriError {
-  if (error instanceof ConnectError && error.metadata.has(statusHeader)) {
-    return new CriError(codeNames[error.code], method, error.rawMessage || codeNames[error.code], { cause: error });
+  if (error instanceof GrpcError && error.isStatus) {
+    return new CriError(error.code, method, error.message || error.code, { cause: error });
   }
   if (scope.end === "canceled" || scope.end === "left") {
     const reason = scope.reason === undefined ? "" : `: ${errorMessage(scope.reason)}`;
@@ -52,30 +30,34 @@ function deadlineExceeded(method: string, scope: CallScope): CriError {
 }
 
 /**
- * Errors made on this side: by connect, by Node's HTTP/2, by the socket. Their codes are no status of the runtime, so
+ * Errors made on this side: of what came, by Node's HTTP/2, by the socket. Their codes are no status of the runtime, so
  * only what callers act on is kept: too large a message, a lost connection, and otherwise a broken conversation.
  */
 function clientSideError(error: unknown, method: string, scope: CallScope, endpoint: string): CriError {
-  const connectError = ConnectError.from(error, Code.Internal);
-  const words = connectError.rawMessage;
+  const words = errorMessage(error);
   const cause = { cause: error };
-  switch (connectError.code) {
-    case Code.ResourceExhausted:
-      return new CriError("ResourceExhausted", method, words, cause);
-    case Code.Canceled:
+  if (!(error instanceof GrpcError)) return connectionError(error, method, endpoint);
+  switch (error.code) {
+    case "ResourceExhausted":
+      return new CriError(error.code, method, words, cause);
+    case "Canceled":
       // A stream that was reset without a status: the runtime's own timer, or the connection died under it.
       if (scope.timeIsUp) return deadlineExceeded(method, scope);
       return new CriError("Unavailable", method, `the connection to ${endpoint} was lost`, cause);
-    case Code.Aborted:
-    case Code.Unavailable:
-      return new CriError("Unavailable", method, `cannot reach the runtime at ${endpoint}: ${words}`, cause);
-    default: {
-      const nodeCode = nodeErrorCode(error);
-      if (nodeCode === undefined) return new CriError("Internal", method, words, cause);
-      const what = nodeCode.startsWith("ERR_HTTP2_STREAM") ? "got no answer from" : "cannot reach";
-      return new CriError("Unavailable", method, `${what} the runtime at ${endpoint}: ${words}`, cause);
-    }
+    case "Unavailable":
+      return new CriError(error.code, method, `cannot reach the runtime at ${endpoint}: ${words}`, cause);
+    default:
+      return new CriError("Internal", method, words, cause);
   }
+}
+
+/** An error of Node's socket or HTTP/2, or else a defect. */
+function connectionError(error: unknown, method: string, endpoint: string): CriError {
+  const nodeCode = nodeErrorCode(error);
+  const words = errorMessage(error);
+  if (nodeCode === undefined) return new CriError("Internal", method, words, { cause: error });
+  const what = nodeCode.startsWith("ERR_HTTP2_STREAM") ? "got no answer from" : "cannot reach";
+  return new CriError("Unavailable", method, `${what} the runtime at ${endpoint}: ${words}`, { cause: error });
 }
 
 /** The code (`ENOENT`, `ERR_HTTP2_…`) of the error of Node's socket or HTTP/2 in the chain of causes. */

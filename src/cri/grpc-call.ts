@@ -1,0 +1,125 @@
+import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
+import { Frames } from "./grpc-frames.ts";
+import { GrpcError, statusError } from "./grpc-status.ts";
+
+/** The answer's side of a call: its head, its trailers, and how it ended. */
+class Answer {
+  readonly #stream: ClientHttp2Stream;
+  #head: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
+  #trailers: IncomingHttpHeaders | undefined;
+
+  constructor(stream: ClientHttp2Stream) {
+    this.#stream = stream;
+    stream.once("response", (headers) => (this.#head = headers));
+    stream.once("trailers", (headers) => (this.#trailers = headers));
+  }
+
+  /** What it ended with; undefined for OK. A status counts, whatever happened to the stream behind it. */
+  end(): GrpcError | undefined {
+    const head = this.#head;
+    if (head?.["grpc-status"] !== undefined) return statusError(head);
+    if (this.#trailers?.["grpc-status"] !== undefined) return statusError(this.#trailers);
+    if (wasReset(this.#stream)) return new GrpcError("Canceled", "the stream was reset");
+    if (head === undefined) return new GrpcError("Unavailable", "the stream was closed without an answer");
+    const status = head[":status"];
+    if (status !== 200) return new GrpcError(codeOfHttp(status), `the answer has the HTTP status ${status}`);
+    const type = head["content-type"] ?? "";
+    if (!/^application\/grpc(?:[+;]|$)/u.test(type)) {
+      return new GrpcError("Internal", `the answer has the content type ${JSON.stringify(type)}`);
+    }
+    return statusError({});
+  }
+}
+
+/**
+ * The one message of an answer. The stream is flowing from now on, and closed when this rejects.
+ * @throws GrpcError, or what Node.js' stream ended with
+ */
+export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const answer = new Answer(stream);
+  const frames = new Frames(maxBytes);
+  let message: Uint8Array | undefined;
+  const fail = (error: unknown): void => {
+    reject(error);
+    stream.close(constants.NGHTTP2_CANCEL);
+  };
+  stream.on("data", (piece: Buffer) => {
+    try {
+      frames.add(piece);
+      const found = frames.take();
+      if (found === undefined) return;
+      if (message !== undefined) throw new GrpcError("Unimplemented", "the answer has more than one message");
+      message = found;
+    } catch (error) {
+      fail(error);
+    }
+  });
+  const end = (): void => {
+    const error = answer.end();
+    if (error !== undefined) reject(error);
+    else if (!frames.isEmpty) reject(new GrpcError("Internal", "the answer ends within a message"));
+    else if (message === undefined) reject(new GrpcError("Unimplemented", "the answer has no message"));
+    else resolve(message);
+  };
+  stream.once("end", end);
+  // Stays: an error without a listener would end the process.
+  stream.on("error", (error) => reject(wasReset(stream) ? (answer.end() ?? error) : error));
+  // What was reset without an error has no end.
+  stream.once("close", end);
+  return await promise;
+}
+
+/**
+ * The messages of an answer as they come; what is not read is held back by HTTP/2's flow control.
+ * @throws GrpcError, or what Node.js' stream ended with
+ */
+export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): AsyncGenerator<Uint8Array, undefined> {
+  const answer = new Answer(stream);
+  const frames = new Frames(maxBytes);
+  let isWhole = false;
+  // Between two readings nobody else listens.
+  stream.on("error", () => {});
+  try {
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      frames.add(piece);
+      for (let message = frames.take(); message !== undefined; message = frames.take()) yield message;
+    }
+    isWhole = true;
+  } catch (error) {
+    if (error instanceof GrpcError || !wasReset(stream)) throw error;
+    throw answer.end() ?? error;
+  } finally {
+    if (!isWhole) stream.close(constants.NGHTTP2_CANCEL);
+  }
+  const error = answer.end();
+  if (error !== undefined) throw error;
+  if (!frames.isEmpty) throw new GrpcError("Internal", "the answer ends within a message");
+  return undefined;
+}
+
+/** By the other side's timer, or with its connection. */
+function wasReset({ rstCode }: ClientHttp2Stream): boolean {
+  return rstCode === constants.NGHTTP2_CANCEL;
+}
+
+/** https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
+function codeOfHttp(status: number | undefined): GrpcError["code"] {
+  switch (status) {
+    case 400:
+      return "Internal";
+    case 401:
+      return "Unauthenticated";
+    case 403:
+      return "PermissionDenied";
+    case 404:
+      return "Unimplemented";
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return "Unavailable";
+    default:
+      return "Unknown";
+  }
+}

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { statusError } from "./grpc-status.ts";
+
+test("a status is read with its words, and what is none is an error of this side", () => {
+  assert.equal(statusError({ "grpc-status": "0", "grpc-message": "whatever" }), undefined);
+  for (const [fields, code, message, isStatus] of [
+    [
+      { "grpc-status": "5", "grpc-message": "no such container: %22%C5%BF%22%0A100%25" },
+      "NotFound",
+      'no such container: "ſ"\n100%',
+      true,
+    ],
+    [{ "grpc-status": "16" }, "Unauthenticated", "", true],
+    [{ "grpc-status": "2", "grpc-message": "100% of it" }, "Unknown", "100% of it", true],
+    [{ "grpc-status": "17" }, "Internal", 'the answer has the grpc-status "17"', false],
+    [{ "grpc-status": "-1" }, "Internal", 'the answer has the grpc-status "-1"', false],
+    [{ "grpc-status": "" }, "Internal", 'the answer has the grpc-status ""', false],
+    [{}, "Internal", "the answer has no grpc-status", false],
+  ] as const) {
+    const error = statusError(fields);
+    assert.deepEqual([error?.code, error?.message, error?.isStatus], [code, message, isStatus], JSON.stringify(fields));
+  }
+});
