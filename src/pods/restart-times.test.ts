@@ -111,6 +111,32 @@ describe("crash-loop back-off", () => {
     scene.world.jumpWall(3_600_000);
     assert.equal(scene.times.endsAt(web, exited), before);
   });
+
+  test("is as old for another life as for this one, whichever way the wall clock was set between the two", async () => {
+    for (const jumpMs of [-3_600_000, 3_600_000]) {
+      const scene = new Scene();
+      await scene.restart();
+      await scene.pass(100_000);
+      scene.world.jumpWall(jumpMs);
+      const ages = (): number[] => scene.times.delays().map(({ updatedAt }) => scene.clock.now() - updatedAt);
+      assert.deepEqual(ages(), [100_000]);
+      scene.world.jumpWall(jumpMs);
+      await scene.restart({ ...web, image: "web:2" });
+      assert.deepEqual(ages(), [100_000, 0], "what is noted after it is dated by the clock as it was set");
+      const next = new RestartTimes(scene.clock, 300_000);
+      next.remember(scene.times.delays());
+      await scene.pass(500_001);
+      assert.equal(next.endsAt(web, scene.exit()), undefined, "it ran for long enough");
+    }
+  });
+
+  test("is not dated anew for a wall clock that is only adjusted", async () => {
+    const scene = new Scene();
+    await scene.restart();
+    const before = scene.times.delays();
+    scene.world.jumpWall(999);
+    assert.deepEqual(scene.times.delays(), before);
+  });
 });
 
 test("what is planned and not tried counts for nothing, what is tried counts each time", async () => {

@@ -21,13 +21,16 @@ const initialMs = 10_000;
 const expiryMs = 600_000;
 /** No container's key looks like it. */
 const sandboxKey = "sandbox";
+/** A wall clock that is set moves by more; one that is only adjusted makes no back-off be written anew. */
+const jumpMs = 1000;
 
 /**
  * When the containers of one pod may be restarted: crash-loop back-off, 10 s doubled to
  * `maxContainerRestartPeriod`, counted from the exit.
  *
  * The runtime gives exits by wall clock, which may jump. Each exit is moved to the monotonic clock when it is first
- * seen, so that a later jump changes no wait.
+ * seen, so that a later jump changes no wait. What another life is to remember is dated by the wall clock, and follows
+ * its jumps.
  */
 export class RestartTimes {
   readonly #clock: Clock;
@@ -38,15 +41,19 @@ export class RestartTimes {
   readonly #stopped = new Map<ContainerId, Cause>();
   /** Instances for whose exits their pod starts over; the last of it is that they are removed. */
   readonly #startOvers = new Set<string>();
+  /** From the monotonic clock to the wall clock, in ms, as the delays are dated. */
+  #wallOffsetMs: number;
 
   constructor(clock: Clock, maxMs: number) {
     this.#clock = clock;
+    this.#wallOffsetMs = clock.now() - clock.monotonic();
     this.#backOff = new BackOff(initialMs, maxMs, expiryMs);
   }
 
   /** Takes up the back-offs of an earlier life. */
   remember(delays: readonly RememberedDelay[]): void {
     const { now, monotonic } = { now: this.#clock.now(), monotonic: this.#clock.monotonic() };
+    this.#followJump();
     for (const delay of delays) {
       this.#backOff.restore(delay.key, delay.delayMs, monotonic - Math.max(0, now - delay.updatedAt));
       this.#delays.set(delay.key, delay);
@@ -56,6 +63,7 @@ export class RestartTimes {
 
   /** The back-offs that there are, for {@link remember} in another life. */
   delays(): RememberedDelay[] {
+    this.#followJump();
     return [...this.#delays.values()];
   }
 
@@ -132,7 +140,19 @@ export class RestartTimes {
   #grow(name: string, eventMs: number, startsOver?: ContainerId): void {
     this.#backOff.next(name, eventMs, this.#clock.monotonic());
     const delayMs = this.#backOff.get(name);
+    this.#followJump();
     this.#delays.set(name, { key: name, delayMs, updatedAt: this.#clock.now(), startsOver });
+  }
+
+  /** Dates the delays anew where the wall clock was set since they were dated. */
+  #followJump(): void {
+    const offsetMs = this.#clock.now() - this.#clock.monotonic();
+    const byMs = Math.round(offsetMs - this.#wallOffsetMs);
+    if (Math.abs(byMs) < jumpMs) return;
+    this.#wallOffsetMs = offsetMs;
+    for (const [name, delay] of this.#delays) {
+      this.#delays.set(name, { ...delay, updatedAt: delay.updatedAt + byMs });
+    }
   }
 
   #exitOf(exited: ContainerStatus): number {

@@ -11,6 +11,7 @@ import { FaultWindows } from "../../src/sim/life/faults.ts";
 import { usualConfig } from "../../src/sim/life/node-config.ts";
 import { type SimEntry, SimNode } from "../../src/sim/life/node.ts";
 import { SimRandom } from "../../src/sim/random.ts";
+import type { Rule, RuleMaker } from "../../src/sim/rules/rule.ts";
 import type { RuntimeWays } from "../../src/sim/runtime-ways.ts";
 import { RuntimeWorld } from "../../src/sim/runtime-world.ts";
 import type { SimContainer } from "../../src/sim/world-model.ts";
@@ -49,6 +50,7 @@ export class Scene {
   /** What the node counts of itself. */
   readonly registry = new Registry();
   readonly seen: { readonly atMs: number; readonly what: string }[] = [];
+  readonly #rules: Rule[] = [];
 
   /**
    * @param allocatable what the node may give to pods, where that is limited
@@ -65,7 +67,10 @@ export class Scene {
     const machine = { clock, world, ...(files !== undefined && { files }) };
     const time = { now: () => clock.nowMs, monotonic: () => clock.nowMs };
     const observer = new RuntimeMetrics(this.registry, new Registry(), time);
-    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1), observer });
+    const onEntry = (entry: SimEntry): void => {
+      for (const rule of this.#rules) rule.entry?.(entry);
+    };
+    this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1), observer, onEntry });
     this.world.onChange(({ type, container, podUid }) => {
       const name = container?.config.metadata?.name ?? podUid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
@@ -75,6 +80,18 @@ export class Scene {
 
   async pass(ms: number): Promise<void> {
     await this.clock.run(this.clock.nowMs + ms);
+  }
+
+  /** What the rule finds broken from now on, as `rule: detail`. Nothing tells it of pods that go. */
+  judge(make: RuleMaker): readonly string[] {
+    const { clock, world, node } = this;
+    const broken: string[] = [];
+    const rule = make({ clock, world, node, pods: node.desired, unwanted: new Map() }, (name, detail) => {
+      broken.push(`${name}: ${detail}`);
+    });
+    this.#rules.push(rule);
+    world.onChange((change) => rule.change?.(change));
+    return broken;
   }
 
   at(what: string): number[] {

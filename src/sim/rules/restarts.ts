@@ -8,12 +8,15 @@ import { forgetPod, idOf, whereOf } from "./entry-data.ts";
 import { type Break, type Rule, type Scene, recoveredMs } from "./rule.ts";
 import { restartsAll } from "./start-over.ts";
 
-interface Exit {
-  readonly container: SimContainer;
-  readonly atMs: number;
-  /** The node's life in which it was. */
+/** In which of the node's lives something was, and by which wall clock. */
+interface Dated {
   readonly life: number;
   readonly wallOffsetMs: number;
+}
+
+interface Exit extends Dated {
+  readonly container: SimContainer;
+  readonly atMs: number;
   /** Podwright told it to stop. */
   readonly stopped: boolean;
   /** The node's life that has seen it before the wall clock jumped. */
@@ -22,6 +25,8 @@ interface Exit {
   tried?: boolean;
   /** Simulated ms at which the last start since was decided: its image may come long after that. */
   triedMs?: number;
+  /** When that was: what is remembered of the restart is dated then. */
+  triedIn?: Dated;
   /** Simulated ms at which its back-off was said to end, and at which its restart was first decided after that. */
   untilMs?: number;
   resumedMs?: number;
@@ -58,8 +63,8 @@ export class Restarts implements Rule {
   /** By `uid/name image`. */
   readonly #backOffs = new Map<string, BackOff>();
   readonly #stopping = new WeakSet<SimContainer>();
-  /** The node's life and the wall clock at the start of each container. */
-  readonly #starts = new WeakMap<SimContainer, Pick<Exit, "life" | "wallOffsetMs">>();
+  /** When the start of each container was decided. */
+  readonly #starts = new WeakMap<SimContainer, Dated>();
   /** Pods of which one container has started all over: from then on none needs a reason of its own. */
   readonly #startedOver = new Set<string>();
   /** Pods that the node has turned away, or that made room for a critical one. */
@@ -93,7 +98,7 @@ export class Restarts implements Rule {
     if (last === undefined) return;
     if (isTry && entry.container !== undefined) last.tried = true;
     const isStart = isTry && tries.has(what);
-    if (isStart) last.triedMs = entry.atMs;
+    if (isStart) [last.triedMs, last.triedIn] = [entry.atMs, this.#now()];
     if (last.untilMs !== undefined && (isStart || hindrances.has(what))) last.resumedMs ??= entry.atMs;
   }
 
@@ -179,23 +184,21 @@ export class Restarts implements Rule {
   }
 
   #exited(container: SimContainer, uid: string): void {
-    const { clock, pods, node } = this.#scene;
+    const { clock, pods } = this.#scene;
     // One that never ran has not ended.
     if (container.startedAt === 0n) return;
     const name = nameOf(container);
     // What the runtime lost track of is made anew at once, whatever its policy says.
     if (container.wasLost) return void this.#lastExit.delete(`${uid}/${name}`);
-    const wallOffsetMs = clock.wallMs - clock.nowMs;
     const stopped = this.#stopping.has(container);
-    this.#lastExit.set(`${uid}/${name}`, {
-      container,
-      atMs: clock.nowMs,
-      life: node.lives,
-      wallOffsetMs,
-      stopped,
-    });
+    this.#lastExit.set(`${uid}/${name}`, { container, atMs: clock.nowMs, ...this.#now(), stopped });
     const pod = pods.get(uid);
     if (pod !== undefined && restartsAll(specOf(pod, name), container.exitCode)) this.#startedOver.add(uid);
+  }
+
+  #now(): Dated {
+    const { clock, node } = this.#scene;
+    return { life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs };
   }
 
   /** What is taken away of a pod that is to go is forgotten: it may be wanted again before its sandbox is gone as well. */
@@ -208,8 +211,7 @@ export class Restarts implements Rule {
     const name = nameOf(container);
     const key = `${uid}/${name}`;
     const last = this.#lastExit.get(key);
-    const { clock, node } = this.#scene;
-    this.#starts.set(container, { life: node.lives, wallOffsetMs: clock.wallMs - clock.nowMs });
+    this.#starts.set(container, last?.triedIn ?? this.#now());
     const pod = this.#scene.pods.get(uid);
     if (last === undefined || pod === undefined) return;
     const [before, now] = [attemptOf(last.container), attemptOf(container)];

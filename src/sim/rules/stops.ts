@@ -20,8 +20,8 @@ export class Stops implements Rule {
   readonly #hooked = new Set<string>();
   /** Containers that this life has told to stop, or has tried to. */
   readonly #told = new Set<string>();
-  /** Containers that this life has said to stop, with the cause's code. */
-  readonly #killing = new Map<string, Set<string>>();
+  /** Containers that this life has said to stop: the simulated ms at which it did, by the cause's code. */
+  readonly #killing = new Map<string, Map<string, number>>();
 
   constructor(scene: Scene, broken: Break) {
     this.#scene = scene;
@@ -49,10 +49,10 @@ export class Stops implements Rule {
   }
 
   #killed(entry: SimEntry): void {
-    const codes = this.#killing.get(idOf(entry)) ?? new Set();
+    const codes = this.#killing.get(idOf(entry)) ?? new Map<string, number>();
     const code = entry.cause?.code ?? "";
     if (codes.has(code)) this.#broken("a kill is told once", `${whereOf(entry)} is said to stop again: ${code}`);
-    this.#killing.set(idOf(entry), codes.add(code));
+    this.#killing.set(idOf(entry), codes.set(code, entry.atMs));
   }
 
   /** Whoever looks for why a container stops finds it from the beginning. */
@@ -80,7 +80,7 @@ export class Stops implements Rule {
     const endMs = this.#endOf(entry.pod?.uid ?? "");
     const where = whereOf(entry);
     if (endMs === undefined) return this.#judgeProbe(entry, seconds);
-    if (killMs < Math.min(endMs, entry.atMs + this.#probeGraceMs(entry)) - roundingMs) {
+    if (killMs < Math.min(endMs, this.#probeEndOf(entry)) - roundingMs) {
       this.#broken("the whole grace", `${where} is to be killed ${endMs - killMs} ms before its pod's grace ends`);
     }
     if (killMs > Math.max(endMs, entry.atMs) + lateMs) {
@@ -88,12 +88,13 @@ export class Stops implements Rule {
     }
   }
 
-  /** One that is stopped for its probe has what the probe says, though its pod ends with it. */
-  #probeGraceMs(entry: SimEntry): number {
+  /** One that is stopped for its probe has what the probe says, its hook included, though its pod ends with it. */
+  #probeEndOf(entry: SimEntry): number {
     const { livenessProbe, startupProbe } = this.#specOf(entry) ?? {};
-    if (entry.cause?.code !== "LastContainerUnhealthy") return Number.POSITIVE_INFINITY;
+    const code = entry.cause?.code ?? "";
+    if (code !== "LastContainerUnhealthy") return Number.POSITIVE_INFINITY;
     const own = [livenessProbe, startupProbe].map((probe) => probe?.terminationGracePeriodSeconds ?? Infinity);
-    return Math.min(...own) * 1000;
+    return (this.#killing.get(idOf(entry))?.get(code) ?? entry.atMs) + Math.min(...own) * 1000;
   }
 
   /** What podwright has said itself, unless it was told since that the pod is to go sooner. */
