@@ -137,6 +137,40 @@ test("many marks, opening braces and keys of floats end soon", () => {
   assert.deepEqual(messages(keys), []);
 });
 
+test("a long text is read once however often aliases name it, and what they make of it together is bounded", () => {
+  // These take minutes, or the memory of the machine, where each alias reads what it names anew.
+  const aliases = (named: string, count: number): string => `[&a ${named}, ${"*a,".repeat(count)}]`;
+  assert.deepEqual(values(aliases(`"\\n${"b".repeat(1000)}"`, 10_000)), [Array(10_001).fill(`\n${"b".repeat(1000)}`)]);
+  assert.deepEqual(values(`{a: &a ${"1".repeat(1000)}, b: {? *a : *a}}`), [
+    { a: "1".repeat(1000), b: { ["1".repeat(1000)]: "1".repeat(1000) } },
+  ]);
+  const tooLong = "holds more than 20971520 characters once its aliases are written out";
+  for (const named of [`"\\n${"b".repeat(250_000)}"`, "1".repeat(250_000), `!!str ${"b".repeat(250_000)}`]) {
+    const [message = "", ...others] = messages(aliases(named, 20_000));
+    assert.ok(message.endsWith(tooLong), message);
+    assert.deepEqual(others, []);
+  }
+  assert.deepEqual(messages(`&k ${"b".repeat(1000)}: [${"{*k : 1},".repeat(22_000)}]`).length, 1);
+  // What can't be read is read for each.
+  assert.equal(messages(aliases(`"\\q${"b".repeat(20_000)}"`, 5_000)).length, 1000);
+});
+
+test("the fields that merge keys give count as values", () => {
+  const chain = (length: number): string =>
+    Array.from({ length }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}, k${index}: 1}\n`).join("");
+  assert.deepEqual(messages(`a0: &a0 {k: 1}\n${chain(60)}`), []);
+  assert.deepEqual(messages(`a0: &a0 {k: 1}\n${chain(1000)}`), [
+    "f:81:16: a111: holds more than 250000 values once its aliases are written out",
+  ]);
+});
+
+test("a long key is cut where an error names the field", () => {
+  for (const text of [`{"${"k".repeat(100_000)}": 1e999}`, `? ${"k".repeat(100_000)}\n: .nan\n`]) {
+    const [message = ""] = messages(text);
+    assert.match(message, /^f:\d+:\d+: \[k{80}…\]: /u);
+  }
+});
+
 test("lines of quoted texts and of brackets may begin anywhere, and keep their places", () => {
   for (const end of ["\n", "\r\n"]) {
     const text = [

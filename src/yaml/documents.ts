@@ -4,7 +4,7 @@ import { Lines } from "./text-lines.ts";
 import { YamlError, nextMatch } from "./characters.ts";
 import type { YamlNode } from "./nodes.ts";
 import { parseTokens } from "./parser.ts";
-import { fullBudget, Reader, type Budget, type Problem } from "./reader.ts";
+import { fullBudget, maxProblems, Reader, type Budget, type Problem } from "./reader.ts";
 import { scanDocument } from "./scanner.ts";
 import { endOfQuoted } from "./texts.ts";
 import type { Token } from "./tokens.ts";
@@ -231,9 +231,6 @@ function problemAt(
   const field = path.length === 0 ? undefined : formatPath(path);
   return new ManifestError({ file, position, field }, lines.templateProblem(position.line) ?? detail);
 }
-
-/** Problems of a file beyond which it is not read on. */
-const maxProblems = 1000;
 
 function fail(error: ManifestError, { documents, errors, options, budget }: Reading): void {
   if (documents.length > 0 && options.onLaterError !== undefined) options.onLaterError(error);

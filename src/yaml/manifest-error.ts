@@ -68,7 +68,7 @@ export class ManifestError extends PodwrightError {
   }
 }
 
-const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+const plainKey = /^[A-Za-z_][A-Za-z0-9_-]{0,79}$/;
 
 /** `spec.containers[1].image`; a key that is no plain word stands in brackets: `metadata.labels[a.b/c]`. */
 export function formatPath(path: FieldPath): string {

@@ -3,18 +3,26 @@ import { unquote, unquoteSingle } from "./escapes.ts";
 import { maxDepth, tooDeep, type AliasNode, type MapNode, type ScalarNode, type YamlNode } from "./nodes.ts";
 import { keyText, resolvePlain, resolveTagged, ScalarError, WrittenNumber, type ScalarValue } from "./scalars.ts";
 
-/** Values of a file once its aliases are written out. */
+/** Values of a file once its aliases and merge keys are written out. */
 const maxValues = 250_000;
+/** Characters of its texts and names, as many as no file holds without aliases. */
+const maxCharacters = 20 * 1024 * 1024;
+/** Problems of a file beyond which it is not read on. */
+export const maxProblems = 1000;
+/** Characters of a scalar that is read only once, however often aliases name it. */
+const longScalar = 64;
 /** Those with which `<<` is a merge key even in quotes. */
 const mergeTags = new Set(["!", "tag:yaml.org,2002:merge"]);
 
-/** How many values of a file may still be read. */
+/** How much of a file may still be read. */
 export interface Budget {
+  /** Below 0 nothing more is read. */
   values: number;
+  characters: number;
 }
 
 export function fullBudget(): Budget {
-  return { values: maxValues };
+  return { values: maxValues, characters: maxCharacters };
 }
 
 export interface Problem {
@@ -28,10 +36,14 @@ export interface Problem {
 export class Reader {
   readonly problems: Problem[] = [];
   readonly #budget: Budget;
+  /** Problems other than repeated keys. */
+  #wrong = 0;
   /** Of every map and list made: where its fields or items stand. */
   readonly #offsets = new WeakMap<object, Map<string | number, number>>();
   /** Aliases being written out around the node in hand. */
   readonly #expanding = new Set<YamlNode>();
+  /** What long scalars mean. */
+  readonly #resolved = new WeakMap<ScalarNode, ScalarValue>();
 
   constructor(budget: Budget) {
     this.#budget = budget;
@@ -40,9 +52,7 @@ export class Reader {
   read(node: YamlNode, path: FieldPath): unknown {
     if (this.#budget.values < 0) return null;
     const { start } = node;
-    if (this.#budget.values-- === 0) {
-      return this.#fail(start, path, `holds more than ${maxValues} values once its aliases are written out`);
-    }
+    if (!this.#spend("values", 1, start, path)) return null;
     if (path.length > maxDepth) {
       this.#budget.values = -1;
       return this.#fail(start, path.slice(0, 4), tooDeep);
@@ -104,12 +114,11 @@ export class Reader {
     return typeof value !== "number" || String(value) === text ? value : new WrittenNumber(text);
   }
 
-  #resolve({ start, style, text, tag }: ScalarNode, path: FieldPath): ScalarValue {
-    if (tag === undefined && style === "plain") return resolvePlain(text);
-    return this.#attempt(start, path, () => {
-      const written = textOf(style, text);
-      return tag === undefined || tag === "!" ? written : resolveTagged(tag, written);
-    });
+  #resolve(node: ScalarNode, path: FieldPath): ScalarValue {
+    const known = this.#resolved.get(node);
+    const value = known ?? this.#attempt(node.start, path, () => valueOf(node));
+    if (known === undefined && value !== null && node.text.length > longScalar) this.#resolved.set(node, value);
+    return typeof value !== "string" || this.#spend("characters", value.length, node.start, path) ? value : null;
   }
 
   #attempt<T>(offset: number, path: FieldPath, work: () => T): T | null {
@@ -147,6 +156,7 @@ export class Reader {
 
   /** Null when it can be none, which is then said. */
   #readKey(node: YamlNode, path: FieldPath): string | null {
+    if (this.#budget.values < 0) return null;
     const target = node.kind === "alias" ? node.target : node;
     if (target === undefined) return this.#fail(node.start, path, noAnchor);
     if (target.kind !== "scalar") return this.#fail(node.start, path, "a key must be a text, not a map or list");
@@ -165,15 +175,29 @@ export class Reader {
       }
       const read = this.read(node, path);
       if (typeof read !== "object" || read === null) return;
-      for (const [name, each] of Object.entries(read)) {
+      const fields = Object.entries(read);
+      if (!this.#spend("values", fields.length, node.start, path)) return;
+      for (const [name, each] of fields) {
         offsets.set(name, this.#offsets.get(read)?.get(name) ?? source.start);
         Reflect.set(map, name, each);
       }
     }
   }
 
+  /** False, and nothing more is read, where more was needed than is left. */
+  #spend(what: keyof Budget, count: number, offset: number, path: FieldPath): boolean {
+    if (this.#budget.values < 0) return false;
+    this.#budget[what] -= count;
+    if (this.#budget[what] >= 0) return true;
+    const most = what === "values" ? maxValues : maxCharacters;
+    this.#fail(offset, path, `holds more than ${most} ${what} once its aliases are written out`);
+    this.#budget.values = -1;
+    return false;
+  }
+
   #fail(offset: number, path: FieldPath, detail: string, repeatedKey = false): null {
     this.problems.push({ offset, path, detail, repeatedKey });
+    if (!repeatedKey && ++this.#wrong > maxProblems) this.#budget.values = -1;
     return null;
   }
 }
@@ -192,6 +216,13 @@ function isMergeKey(node: YamlNode): boolean {
   const { style, text, tag } = node;
   if (tag === undefined) return style === "plain" && text === "<<";
   return mergeTags.has(tag) && (style === "double" || style === "single" ? text.slice(1, -1) : text) === "<<";
+}
+
+/** @throws ScalarError */
+function valueOf({ style, text, tag }: ScalarNode): ScalarValue {
+  if (tag === undefined && style === "plain") return resolvePlain(text);
+  const written = textOf(style, text);
+  return tag === undefined || tag === "!" ? written : resolveTagged(tag, written);
 }
 
 /** @throws ScalarError */
