@@ -158,8 +158,8 @@ clusters: [{ name: e1, cluster: { server: "https://h", insecure-skip-tls-verify:
 
   const good = kubeconfig(`{ ${server} }`);
   const bad: readonly (readonly [what: string, text: string, error: RegExp])[] = [
-    ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML at line 1: /],
-    ["YAML 1.2", "%YAML 1.2\n---\na: 1", /is not YAML at line 1: found incompatible YAML document/],
+    ["text that is not YAML", "a: [", /^PodwrightError: kubeconfig \/conf: is not YAML at line 1, column 5: /],
+    ["YAML 1.2", "%YAML 1.2\n---\na: 1", /is not YAML at line 1, column 1: found incompatible YAML document/],
     ["another version", "apiVersion: v2\nkind: Config", /conf: apiVersion: expected v1/],
     ["another kind", "apiVersion: v1\nkind: Pod", /conf: kind: expected Config/],
     ["contexts without one that counts", good.replace("current-context: c", ""), /current-context: Required value/],

@@ -128,8 +128,9 @@ function parsedYaml(text: string, refuse: Refuse): unknown {
     onLaterError: () => undefined,
   });
   const [error] = errors;
-  const line = error?.position === undefined ? "" : ` at line ${error.position.line}`;
-  if (error !== undefined) refuse("", `is not YAML${line}: ${error.detail}`);
+  const { line = 0, column = 0 } = error?.position ?? {};
+  const place = line === 0 ? "" : ` at line ${line}, column ${column}`;
+  if (error !== undefined) refuse("", `is not YAML${place}: ${error.detail}`);
   return documents[0]?.value ?? {};
 }
 
