@@ -56,6 +56,19 @@ for (const [way, locks] of [
   });
 }
 
+test("on a machine without flock(1) a lock that the kernel refuses is another's, and one that it can't be asked for an error", async (context) => {
+  using directory = testDirectory();
+  const path = directory.join("lock");
+  using _held = await systemLocks.tryLock(path);
+  const { PATH } = process.env;
+  context.after(() => (process.env.PATH = PATH));
+  process.env.PATH = directory.join("nothing");
+  const refused = await systemLocks.tryLock(path).catch((error: unknown) => error);
+  await assert.rejects(withoutCalls.tryLock(path), /cannot run flock, which locks files/u);
+  if (process.getBuiltinModule("node:ffi") === undefined) assert.match(String(refused), /cannot run flock/u);
+  else assert.equal(refused, undefined);
+});
+
 test("the holder is told by pid and command line", async () => {
   using directory = testDirectory();
   const path = directory.join("lock");

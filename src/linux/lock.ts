@@ -38,7 +38,8 @@ async function tryLock(path: string, modules?: (name: string) => unknown): Promi
     const descriptor = openLockFile(path);
     let kept = false;
     try {
-      if (!callFlock(descriptor, modules) && !(await lockDescriptor(descriptor, path))) return undefined;
+      const called = callFlock(descriptor, modules);
+      if (called !== "locked" && !(await lockDescriptor(descriptor, path, called))) return undefined;
       // Someone may have removed the file between opening and locking: then others lock a new one.
       if (!isStillAt(descriptor, path)) continue;
       writeHolder(descriptor);
@@ -77,28 +78,32 @@ function openLockFile(path: string): number {
 const exclusive = 2;
 const nonBlocking = 4;
 
-/** The kernel's own call, as far as Node.js can make such (`node:ffi`, from version 26.1 on). False when it is refused. */
-function callFlock(descriptor: number, modules?: (name: string) => unknown): boolean {
+/** What came of the kernel's own call, as far as Node.js can make such (`node:ffi`, from version 26.1 on). */
+type Called = "locked" | "refused" | "impossible";
+
+function callFlock(descriptor: number, modules?: (name: string) => unknown): Called {
   try {
     const flock = openCLibrary(modules)("flock", ["int32", "int32"], "int32");
-    return flock(descriptor, exclusive | nonBlocking) === 0;
+    return flock(descriptor, exclusive | nonBlocking) === 0 ? "locked" : "refused";
   } catch {
-    return false;
+    return "impossible";
   }
 }
 
 /**
  * The lock belongs to the open file, not to the process that asks for it: flock(1) gets the file as its descriptor 3, locks
  * it and ends, and it stays locked through the descriptor here. Asked where the call can't be made, and for the words where
- * it was refused: a program started costs 20 to 50 ms. False when another process holds it.
+ * it was refused: a program started costs 20 to 50 ms. False when another process holds it, for which a refusal is taken
+ * on a machine without flock(1).
  */
-async function lockDescriptor(descriptor: number, path: string): Promise<boolean> {
+async function lockDescriptor(descriptor: number, path: string, called: Called): Promise<boolean> {
   const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
   let complaint = "";
   child.stderr?.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
   try {
     await once(child, "close");
   } catch (error) {
+    if (called === "refused") return false;
     throw new PodwrightError(ExitCode.environment, "cannot run flock, which locks files", {
       cause: error,
       remedy: "Install the package util-linux.",
