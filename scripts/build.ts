@@ -161,6 +161,7 @@ async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
   const cache = { NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache"), NODE_COMPILE_CACHE_PORTABLE: "1" };
   await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], {
+    cwd: root,
     env: { ...process.env, ...cache },
   });
   await rm(warmUp);
