@@ -15,6 +15,8 @@ const root = dirname(import.meta.dirname);
 const outputDirectory = resolve(root, process.argv[2] ?? "dist");
 const entryName = "podwright.js";
 const warmUpName = "warm-up.js";
+/** What the last build consists of, a name in each line. */
+const fileListName = "files.txt";
 
 // Dependencies written as CommonJS call require() for Node.js's own modules, which an ES module does not have.
 const banner = `import { createRequire as __createRequire } from "node:module";
@@ -136,15 +138,22 @@ async function bundle(): Promise<OutputFile[]> {
   return outputFiles;
 }
 
-/** Puts the files in place and removes what an earlier build left. */
+/**
+ * Puts the files in place and removes what earlier builds left, but for the last of them: a podwright that runs meanwhile may
+ * still load some of its files.
+ */
 async function install(outputFiles: readonly OutputFile[]): Promise<void> {
   await mkdir(outputDirectory, { recursive: true });
+  const listed = join(outputDirectory, fileListName);
+  const before = (await readFile(listed, "utf8").catch(() => "")).split("\n");
   for (const file of outputFiles) await replaceFile(file.path, file.contents);
   // The entry comes last: whoever finds it finds the rest.
   await replaceFile(join(outputDirectory, entryName), Buffer.from(entry));
-  const current = new Set([entryName, ...outputFiles.map((file) => basename(file.path))]);
+  const current = [entryName, fileListName, ...outputFiles.map((file) => basename(file.path))];
+  await replaceFile(listed, Buffer.from(current.join("\n")));
+  const kept = new Set([...current, ...before]);
   for (const name of await readdir(outputDirectory)) {
-    if (!current.has(name)) await rm(join(outputDirectory, name), { recursive: true });
+    if (!kept.has(name)) await rm(join(outputDirectory, name), { recursive: true });
   }
 }
 
