@@ -86,7 +86,7 @@ timeout "$time_limit" qemu-system-x86_64 -accel tcg,thread=single -cpu Nehalem -
   -display none -monitor none -serial "file:$console" -serial stdio -snapshot \
   -drive "file=$cache/system.img,format=raw,if=virtio" -drive "file=$work/project.img,format=raw,if=virtio" \
   -kernel "$cache/vmlinuz" -initrd "$cache/initrd" \
-  -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=error \
+  -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=error systemd.default_device_timeout_sec=900 \
 systemd.mount-extra=/dev/vdb:/podwright:ext4:rw systemd.run=\"/bin/sh /podwright/test/vm/guest.sh\" \
 systemd.run_success_action=poweroff-force systemd.run_failure_action=poweroff-force" </dev/null |
   sed -u 's,\r$,,' | tee "$output"
