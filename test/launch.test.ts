@@ -11,7 +11,7 @@ const root = dirname(import.meta.dirname);
 
 test("tests and benches start a node as bin/podwright does", async () => {
   const text = await readFile(join(root, "bin/podwright"), "utf8");
-  assert.deepEqual(/^set -- (--.*) "\$entry"/m.exec(text)?.[1]?.split(" "), [...nodeFlags]);
+  assert.deepEqual(/^flags="([^"]+)"$/m.exec(text)?.[1]?.split(" "), [...nodeFlags]);
   const settings = [...text.matchAll(/(MALLOC_\w+)="\$\{\1:-(\d+)\}"/g)].map(([, name, value]) => [name, value]);
   assert.deepEqual(Object.fromEntries(settings), mallocSettings);
 });
