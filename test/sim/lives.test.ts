@@ -6,9 +6,9 @@ import type { Report } from "../../scripts/sim-worker.ts";
 import { runLife } from "../../src/sim/life/life.ts";
 import { stepKinds } from "../../src/sim/life/steps.ts";
 
-const lives = 1000;
+const lives = 600;
 /** So many of them are played once more, in another order and so in other threads and after other lives. */
-const twice = 200;
+const twice = 120;
 /** More failures than these are only named. */
 const toldFailures = 2;
 
