@@ -69,8 +69,9 @@ const unknownSituation: Situation = {
 
 /** It waits for its first start, or was taken to have been killed when its pod had stopped without it. */
 function isUnbegun({ state, lastState, restartCount }: ContainerStatus): boolean {
-  if (lastState.terminated !== undefined || restartCount > 0) return false;
-  return state.waiting !== undefined || state.terminated?.reason === containerStatusUnknown;
+  if (restartCount > 0 || (state.waiting === undefined && state.terminated === undefined)) return false;
+  const ends = [state.terminated, lastState.terminated].filter((end) => end !== undefined);
+  return ends.every(({ reason }) => reason === containerStatusUnknown);
 }
 
 function situationOf(status: ContainerStatus): Situation {

@@ -136,6 +136,9 @@ test("a static pod of which nothing has run stays Pending, whatever its containe
       const { initContainerStatuses = [], containerStatuses = [] } = gone;
       const statuses = [...initContainerStatuses, ...containerStatuses];
       assert.equal(getPhase(pod, { statuses, podIsTerminal: true, initialized: false }), "Pending");
+      // So while what was only made of one of them is still being removed.
+      const waits = statuses.map((each) => ({ ...each, state: waiting, lastState: each.state }));
+      assert.equal(getPhase(pod, { statuses: waits, podIsTerminal: true, initialized: false }), "Pending");
     }
   }
 });
