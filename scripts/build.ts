@@ -10,6 +10,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
+import { nodeFlags } from "./launch.ts";
 
 const root = dirname(import.meta.dirname);
 const outputDirectory = resolve(root, process.argv[2] ?? "dist");
@@ -157,19 +158,11 @@ async function install(outputFiles: readonly OutputFile[]): Promise<void> {
   }
 }
 
-/** V8's flags of the launcher. */
-async function launcherFlags(): Promise<string[]> {
-  const launcher = await readFile(join(root, "bin/podwright"), "utf8");
-  const flags = /^flags="(?<words>[^"]+)"$/m.exec(launcher)?.groups?.["words"];
-  if (flags === undefined) throw new Error("bin/podwright has no line that begins with flags=");
-  return flags.split(" ");
-}
-
 /** Has V8 compile what the commands load, and keep it. */
 async function fillCompileCache(): Promise<void> {
   const warmUp = join(outputDirectory, warmUpName);
   const cache = { NODE_COMPILE_CACHE: join(outputDirectory, "compile-cache"), NODE_COMPILE_CACHE_PORTABLE: "1" };
-  await promisify(execFile)(process.execPath, [...(await launcherFlags()), warmUp], {
+  await promisify(execFile)(process.execPath, [...nodeFlags, warmUp], {
     cwd: root,
     env: { ...process.env, ...cache },
   });

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { mallocSettings, nodeFlags } from "./support/launch.ts";
+import { mallocSettings, nodeFlags } from "../scripts/launch.ts";
 
 const root = dirname(import.meta.dirname);
 
 test("tests and benches start a node as bin/podwright does", async () => {
   const text = await readFile(join(root, "bin/podwright"), "utf8");
-  assert.deepEqual(/^flags="([^"]+)"$/m.exec(text)?.[1]?.split(" "), [...nodeFlags]);
+  assert.deepEqual(/^set -- (--.*) "\$entry"/m.exec(text)?.[1]?.split(" "), [...nodeFlags]);
   const settings = [...text.matchAll(/(MALLOC_\w+)="\$\{\1:-(\d+)\}"/g)].map(([, name, value]) => [name, value]);
   assert.deepEqual(Object.fromEntries(settings), mallocSettings);
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
-import { mallocSettings, nodeFlags } from "../../test/support/launch.ts";
+import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import { processUsage, type Usage } from "./usage.ts";
 
 /** A bare client (bare-rest.ts, bare-statuses.ts) in a process of its own, from a bundle and with the settings that podwright has. */

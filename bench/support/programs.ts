@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { mallocSettings, nodeFlags } from "../../test/support/launch.ts";
+import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import type { BenchOptions } from "./options.ts";
 
 /** podwright with these arguments, as bin/podwright starts it. */

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { deflateSync } from "node:zlib";
 import type { HostileServer } from "./hostile-server.ts";
-import { mallocSettings, nodeFlags } from "./launch.ts";
+import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import { sleep } from "./podwright.ts";
 
 /** Numbers that are the same for the same seed (mulberry32). */
