@@ -1,4 +1,4 @@
-import { type ClientHttp2Stream, constants } from "node:http2";
+import type { ClientHttp2Stream } from "node:http2";
 import {
   create,
   type DescMessage,
@@ -17,7 +17,7 @@ import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js"
 import { CallScope } from "./call-scope.ts";
 import { Connection, type ConnectionChange } from "./connection.ts";
 import { criErrorFrom } from "./errors.ts";
-import { messagesOf, oneMessage } from "./grpc-call.ts";
+import { cancel, messagesOf, oneMessage } from "./grpc-call.ts";
 import { frame } from "./grpc-frames.ts";
 import { GrpcError } from "./grpc-status.ts";
 import { isServerStreaming, isUnary } from "../ports/cri-methods.ts";
@@ -105,8 +105,8 @@ async function callUnary<I extends DescMessage, O extends DescMessage>(
   using scope = new CallScope(options);
   try {
     const stream = await send(connection, method, request, scope);
-    const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
-    return decode(method.output, await scope.within(oneMessage(stream, maxMessageBytes), cancel));
+    const message = await scope.within(oneMessage(stream, maxMessageBytes), () => cancel(stream));
+    return decode(method.output, message);
   } catch (error) {
     throw criErrorFrom(error, method.name, scope, connection);
   }
@@ -147,7 +147,7 @@ function encode<I extends DescMessage>(input: I, request: MessageInitShape<I>): 
 /** Of a call that ended before its stream was open. */
 function cancelUnanswered(stream: ClientHttp2Stream): void {
   stream.on("error", () => {});
-  stream.close(constants.NGHTTP2_CANCEL);
+  cancel(stream);
 }
 
 function callStream<I extends DescMessage, O extends DescMessage>(
@@ -175,8 +175,8 @@ function openStream<I extends DescMessage, O extends DescMessage>(
       scope ??= new CallScope(options);
       try {
         opened ??= open(send(connection, method, request, scope));
-        const { messages, cancel } = await opened;
-        const result = await scope.within(messages.next(), cancel);
+        const { messages, stream } = await opened;
+        const result = await scope.within(messages.next(), () => cancel(stream));
         if (result.done !== true) return { done: false, value: decode(method.output, result.value) };
         finished = true;
         scope[Symbol.dispose]();
@@ -197,12 +197,11 @@ function openStream<I extends DescMessage, O extends DescMessage>(
 }
 
 interface OpenStream {
+  readonly stream: ClientHttp2Stream;
   readonly messages: AsyncGenerator<Uint8Array, undefined>;
-  readonly cancel: () => void;
 }
 
 async function open(sending: Promise<ClientHttp2Stream>): Promise<OpenStream> {
   const stream = await sending;
-  const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
-  return { messages: messagesOf(stream, maxMessageBytes), cancel };
+  return { stream, messages: messagesOf(stream, maxMessageBytes) };
 }

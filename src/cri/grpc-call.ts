@@ -2,6 +2,11 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type Incom
 import { Frames } from "./grpc-frames.ts";
 import { GrpcError, statusError } from "./grpc-status.ts";
 
+/** Ends a call from this side. */
+export function cancel(stream: ClientHttp2Stream): void {
+  stream.close(constants.NGHTTP2_CANCEL);
+}
+
 /** The answer's side of a call: its head, its trailers, and how it ended. */
 class Answer {
   readonly #stream: ClientHttp2Stream;
@@ -42,7 +47,7 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
   let message: Uint8Array | undefined;
   const fail = (error: unknown): void => {
     reject(error);
-    stream.close(constants.NGHTTP2_CANCEL);
+    cancel(stream);
   };
   stream.on("data", (piece: Buffer) => {
     try {
@@ -90,7 +95,7 @@ export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): 
     if (error instanceof GrpcError || !wasReset(stream)) throw error;
     throw answer.end() ?? error;
   } finally {
-    if (!isWhole) stream.close(constants.NGHTTP2_CANCEL);
+    if (!isWhole) cancel(stream);
   }
   const error = answer.end();
   if (error !== undefined) throw error;

@@ -9,7 +9,7 @@ type Fields<T> = Generator<T, undefined, unknown>;
 
 /**
  * `Headers` of the Fetch standard (section 5.1), without its guards. Node.js' own one comes with a whole HTTP client: the first
- * costs a process some sixty milliseconds and 18 MiB, for calls of gRPC that use none of the rest.
+ * costs a process some sixty milliseconds and 18 MiB, for what serves gRPC and uses none of the rest.
  */
 export class HeaderFields implements Headers {
   readonly #values = new Map<string, string[]>();
