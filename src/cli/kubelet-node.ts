@@ -26,16 +26,22 @@ import { runNode } from "./node-process.ts";
 import { servePodsApis } from "./pods-apis.ts";
 import { servingCertificates } from "./serving-certificates.ts";
 
-/** A kubelet that has read its configuration, holds its locks and reaches its runtime. */
-export interface StartedKubelet {
+/** What the daemon runs with, once its configuration is read. */
+export interface Daemon {
   readonly ports: Ports;
   readonly log: Logger;
   readonly configuration: KubeletConfiguration;
   readonly flags: NodeFlagValues;
-  readonly settings: KubeletSettings;
   /** How its API is served; undefined: it is not. */
   readonly served: ServingSettings | undefined;
   readonly setVerbosity: (verbosity: number) => void;
+  /** Aborts when it is told to end. */
+  readonly told: AbortSignal;
+}
+
+/** One that holds its locks and reaches its runtime. */
+export interface StartedKubelet extends Daemon {
+  readonly settings: KubeletSettings;
   readonly nodeName: string;
   readonly addresses: HostAddresses;
   readonly rootDirectory: string;
@@ -48,8 +54,6 @@ export interface StartedKubelet {
   readonly runtime: RuntimeInfo;
   readonly metrics: NodeMetrics;
   readonly recorder: FlightRecorder | undefined;
-  /** Aborts when it is told to end. */
-  readonly told: AbortSignal;
 }
 
 /** Runs the kubelet's node, with all that it serves, until it is told to end. */

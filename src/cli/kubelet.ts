@@ -3,11 +3,11 @@ import { resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { cloudOptions } from "../config/cloud-options.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
-import { kubeletHelp, parseKubeletFlags, type NodeFlagValues } from "../config/flags.ts";
+import { kubeletHelp, parseKubeletFlags } from "../config/flags.ts";
 import { loadConfiguration } from "../config/load.ts";
 import { nodeIpsOf, nodeNameOf } from "../config/node-options.ts";
 import { kubeletSettings, socketEndpoint, uselessNameServers, uselessThresholds } from "../config/settings.ts";
-import { type ServingSettings, servingSettings } from "../config/serving.ts";
+import { servingSettings } from "../config/serving.ts";
 import { versionText } from "../config/version-flag.ts";
 import { connectCri } from "../cri/client.ts";
 import { lockFileContention, takeLockFile } from "../engine/lock-file.ts";
@@ -24,14 +24,14 @@ import { serveTcp } from "../linux/tcp-server.ts";
 import { NodeMetrics } from "../metrics/node-metrics.ts";
 import { HostAddresses } from "../node/host-addresses.ts";
 import type { Cri } from "../ports/cri.ts";
-import type { Logger, LogLevel } from "../ports/log.ts";
-import type { Ports } from "../ports/ports.ts";
+import type { LogLevel } from "../ports/log.ts";
 import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { Health } from "../server/engine.ts";
 import { healthzRoutes } from "../server/healthz.ts";
 import { canonicalPath } from "./context.ts";
 import { credentialPlugins } from "./credential-providers.ts";
+import type { Daemon } from "./kubelet-node.ts";
 import { architecture, nodeCredentials } from "./node-credentials.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 import { readClientAuthorities } from "./serving-certificates.ts";
@@ -40,19 +40,6 @@ import type { Terminal } from "./terminal.ts";
 
 /** From this `-v` on upstream logs what helps to find a fault. */
 const debugVerbosity = 4;
-
-/** What the daemon runs with, once its configuration is read. */
-interface Daemon {
-  readonly ports: Ports;
-  readonly log: Logger;
-  readonly configuration: KubeletConfiguration;
-  readonly flags: NodeFlagValues;
-  /** How its API is served; undefined: it is not. */
-  readonly served: ServingSettings | undefined;
-  readonly setVerbosity: (verbosity: number) => void;
-  /** Aborts when it is told to end. */
-  readonly told: AbortSignal;
-}
 
 /**
  * Runs the node agent in the foreground until SIGTERM or SIGINT, and returns the exit code. It owns every pod of its

@@ -26,6 +26,12 @@ interface Row {
   readonly then: readonly string[];
 }
 
+/** Has all containers start over when it ends with 3. */
+const startsAllOver = container("c", {
+  restartPolicy: "Never",
+  restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
+});
+
 const two = { initContainers: [container("i1"), container("i2")] };
 const mixed = { initContainers: [container("i1"), sidecar("side"), container("i2")] };
 const notStarted = { started: () => false };
@@ -223,13 +229,7 @@ const rows: readonly Row[] = [
   {
     when: "a rule restarts all containers, and the back-off of the one that ended is not over",
     spec: {
-      containers: [
-        container("c", {
-          restartPolicy: "Never",
-          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
-        }),
-        container("d"),
-      ],
+      containers: [startsAllOver, container("d")],
     },
     containers: [ended("c", 3), running("d")],
     context: { nowMs: 1000, backOffEndsAt: () => 9000 },
@@ -239,12 +239,7 @@ const rows: readonly Row[] = [
     when: "a rule restarted all containers after an exit in an earlier sandbox: in the new one the pod starts over anyway",
     spec: {
       ...two,
-      containers: [
-        container("c", {
-          restartPolicy: "Never",
-          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
-        }),
-      ],
+      containers: [startsAllOver],
     },
     containers: [ended("i1", 0), ended("c", 3, { sandboxId: sandboxId("old") })],
     context: { nowMs: 1000, backOffEndsAt: () => 9000 },
@@ -253,14 +248,7 @@ const rows: readonly Row[] = [
   {
     when: "the pod is to start over when a back-off is over, and another of its containers is unhealthy",
     spec: {
-      containers: [
-        container("c", {
-          restartPolicy: "Never",
-          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
-        }),
-        container("d"),
-        container("e"),
-      ],
+      containers: [startsAllOver, container("d"), container("e")],
     },
     containers: [ended("c", 3), running("d")],
     context: {
@@ -275,14 +263,7 @@ const rows: readonly Row[] = [
   {
     when: "the pod has begun to start over, which failed and is tried again later: what is gone stays away till then",
     spec: {
-      containers: [
-        container("c", {
-          restartPolicy: "Never",
-          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
-        }),
-        container("d"),
-        container("e"),
-      ],
+      containers: [startsAllOver, container("d"), container("e")],
     },
     containers: [ended("c", 3), ended("d", 1)],
     context: { nowMs: 1000, sandboxRetryAt: 9000, startsOver: () => true },
@@ -291,13 +272,7 @@ const rows: readonly Row[] = [
   {
     when: "the pod has begun to start over in an earlier life: that goes on at once, whatever its back-off is by now",
     spec: {
-      containers: [
-        container("c", {
-          restartPolicy: "Never",
-          restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [3] } }],
-        }),
-        container("d"),
-      ],
+      containers: [startsAllOver, container("d")],
     },
     containers: [ended("c", 3)],
     context: { nowMs: 1000, backOffEndsAt: () => 9000, startsOver: () => true },

@@ -30,8 +30,9 @@ function stem(place: string): string {
 }
 
 /**
- * The error for a selector that means no pod: that its manifest is rejected, and for what; else with those whose names begin with it, as a static pod's does that has its
- * node's name behind its own, else with one that is spelled nearly so, else with all that there are.
+ * The error for a selector that means no pod: that its manifest is rejected, and for what; else with those whose names
+ * begin with it, as a static pod's does that has its node's name behind its own, else with one that is spelled nearly
+ * so, else with all that there are.
  */
 export function noSuchPod(selector: string, pods: readonly PodRef[], rejected: readonly string[] = []): PodwrightError {
   const [first, ...others] = rejected;
