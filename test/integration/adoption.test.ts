@@ -17,7 +17,7 @@ describe("an engine that was killed or told to end", { concurrency: 2 }, () => {
     await withPodwright(async (podwright) => {
       const engine = async (): Promise<RunningCommand> => {
         const started = podwright.start(["engine", "--stay", "--state-dir", podwright.layout.stateDirectory]);
-        await until("the engine to answer", async () => (await podwright.run(["ps", "--json"])).exitCode === 0);
+        await until("the engine to answer", async () => podwright.answers());
         return started;
       };
       const tell = async (running: RunningCommand): Promise<void> => {

@@ -357,8 +357,7 @@ test("after a restart without the API server pods that ran are looked after, and
     await kubelet.ended;
     server.admin.delete("pods", "default/goes");
     const again = await cluster.start();
-    const answers = async (): Promise<boolean> => (await node.podwright.run(["ps", "--json"])).exitCode === 0;
-    await until("the kubelet to answer", answers, 60_000);
+    await node.answers();
     await node.podwright.waitFor(
       "the pods",
       (pods) => ["stays", "goes", "ends"].every((name) => pods.some((each) => each.name === name)),

@@ -9,6 +9,7 @@ import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { importImageOfUser } from "../support/images.ts";
 import { politeSleep } from "../support/manifests.ts";
 import { type Podwright, until, withPodwright } from "../support/podwright.ts";
+import { ownProgram } from "../support/program.ts";
 
 const shell = (name: string, script: string, more: object = {}): object => ({
   name,
@@ -229,8 +230,8 @@ describe("what a hostile pod can't do", { concurrency: 2 }, () => {
       );
       assert.equal(/y{2,}/.exec(raw)?.[0].length, 300_000, "a long line is whole");
       // script(1) gives the command a terminal.
-      const main = ["src/cli/main.ts", "logs", "loud", "app"].join(" ");
-      const command = `${process.execPath} ${main} --state-dir ${podwright.layout.stateDirectory}`;
+      const logs = [...ownProgram, "logs", "loud", "app", "--state-dir", podwright.layout.stateDirectory];
+      const command = logs.join(" ");
       const onTerminal = await systemProcesses.run("script", ["-qec", command, "/dev/null"], { timeoutMs: 30_000 });
       assert.equal(onTerminal.exitCode, 0, onTerminal.stdout.slice(-500));
       assert.doesNotMatch(onTerminal.stdout.replaceAll("\r\n", "\n"), /[^\n\P{Cc}]/u);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { systemHashing } from "../../src/linux/hashing.ts";
 import { serveUnix } from "../../src/linux/unix-server.ts";
 import type { ApiServer } from "../../src/ports/api-server.ts";
@@ -9,6 +9,7 @@ import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/lay
 import type { Engine } from "../../src/server/engine.ts";
 import { engineRoutes } from "../../src/server/routes.ts";
 import { FakeEngine, type FakeLife } from "./fake-engine.ts";
+import { ownEnvironment, ownProgram } from "./program.ts";
 
 export interface CommandEnd {
   readonly exitCode: number | undefined;
@@ -81,10 +82,10 @@ export class CommandBench implements AsyncDisposable {
   }
 
   start(arguments_: readonly string[], stdin = ""): RunningCommand {
-    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
-    const { NO_COLOR: _noColor, ...inherited } = process.env;
+    const { NO_COLOR: _noColor, ...inherited } = ownEnvironment();
     const environment = { ...inherited, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
-    const child = spawn(process.execPath, [main, ...arguments_], { env: environment, stdio: ["pipe", "pipe", "pipe"] });
+    const [program = "", ...words] = [...ownProgram, ...arguments_];
+    const child = spawn(program, words, { env: environment, stdio: ["pipe", "pipe", "pipe"] });
     const command = new RunningCommand(child, stdin);
     this.#commands.push(command);
     return command;

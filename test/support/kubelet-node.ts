@@ -69,8 +69,7 @@ authorization: { mode: AlwaysAllow }
 
   /** Waits for the kubelet's socket. */
   async answers(): Promise<void> {
-    const answers = async (): Promise<boolean> => (await this.podwright.run(["ps", "--json"])).exitCode === 0;
-    await until("the kubelet to answer", answers, 60_000);
+    await until("the kubelet to answer", async () => this.podwright.answers(), 60_000);
   }
 
   /** Starts containerd; the built-in demo image gets the names that recorded manifests ask for. */

@@ -21,6 +21,7 @@ import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import type { ContainerView, PodView } from "../../src/server/engine.ts";
 import { type CommandEnd, RunningCommand } from "./command.ts";
 import { machine } from "./machine.ts";
+import { ownEnvironment, ownProgram } from "./program.ts";
 import { PtyCommand } from "./pty.ts";
 import { runtimeUnderTest, type TestRuntime } from "./runtimes.ts";
 import { journaledUids, mountsOf, processesOf, removeLogs, tracesOf } from "./traces.ts";
@@ -73,19 +74,18 @@ export class Podwright {
   }
 
   get #environment(): NodeJS.ProcessEnv {
-    const { NO_COLOR: _noColor, PATH = "", ...inherited } = process.env;
+    const { NO_COLOR: _noColor, PATH = "", ...inherited } = ownEnvironment();
     const path = `${this.runtime.binDirectory}:${PATH}`;
     return { ...inherited, PATH: path, PODWRIGHT_STATE_DIR: this.layout.stateDirectory };
   }
 
   /** As a person starts it. */
   startOnTerminal(arguments_: readonly string[]): PtyCommand {
-    return new PtyCommand([process.execPath, join(root, "src/cli/main.ts"), ...arguments_], this.#environment);
+    return new PtyCommand([...ownProgram, ...arguments_], this.#environment);
   }
 
   start(arguments_: readonly string[], options: CommandOptions = {}): RunningCommand {
-    const main = [process.execPath, join(root, "src/cli/main.ts")];
-    const [program = process.execPath, ...words] = [...(options.through ?? []), ...main, ...arguments_];
+    const [program = "", ...words] = [...(options.through ?? []), ...ownProgram, ...arguments_];
     const child = spawn(program, words, { cwd: root, env: this.#environment, stdio: ["pipe", "pipe", "pipe"] });
     const command = new RunningCommand(child, options.keepsStdin ? undefined : (options.stdin ?? ""));
     this.#commands.push(command);
@@ -103,8 +103,14 @@ export class Podwright {
     return stdout;
   }
 
+  /** As `ps --json` has them; asked in this process, as a wait that starts a program again and again slows what it waits for. */
   async pods(): Promise<PodView[]> {
-    return (JSON.parse(await this.succeed("ps", "--json")) as { pods: PodView[] }).pods;
+    try {
+      return [...(await this.#client.pods())];
+    } catch {
+      // Without an engine, or as it ends, the command knows more.
+      return (JSON.parse(await this.succeed("ps", "--json")) as { pods: PodView[] }).pods;
+    }
   }
 
   async pod(name: string): Promise<PodView> {
@@ -136,9 +142,8 @@ export class Podwright {
   /** All journal entries: the engine's, or, when none runs, those that it left. */
   async journal(): Promise<readonly JournalEntry[]> {
     if ((await this.enginePid()) !== undefined) {
-      const { engineSocket, stateDirectory } = this.layout;
       try {
-        return await new EngineClient(unixTransport(engineSocket), stateDirectory).entries({});
+        return await this.#client.entries({});
       } catch (error) {
         // It may end just now, for want of pods.
         await until("the engine to end", async () => (await this.enginePid()) === undefined).catch(() => {
@@ -158,6 +163,19 @@ export class Podwright {
     if (!existsSync(this.layout.journal)) return [];
     const log = new SegmentLog(systemFiles, this.layout.journal, defaultJournalLimits);
     return (await log.open(defaultJournalLimits.maxEntries)).entries;
+  }
+
+  /** Whether an engine answers. */
+  async answers(): Promise<boolean> {
+    return this.#client.health().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  get #client(): EngineClient {
+    const { engineSocket, stateDirectory } = this.layout;
+    return new EngineClient(unixTransport(engineSocket), stateDirectory);
   }
 
   connect(): Cri & Disposable {
@@ -224,9 +242,9 @@ export class Podwright {
     let pods: readonly PodView[] = [];
     await until("the engine to answer or to be gone", async () => {
       if ((await this.enginePid()) === undefined) return true;
-      const { exitCode, stdout } = await this.run(["ps", "--json"]);
-      if (exitCode === 0) ({ pods } = JSON.parse(stdout) as { readonly pods: readonly PodView[] });
-      return exitCode === 0;
+      const seen = await this.#client.pods().catch(() => undefined);
+      pods = seen ?? [];
+      return seen !== undefined;
     });
     return pods;
   }
