@@ -1,4 +1,5 @@
 import type { Pod } from "./api/pod.ts";
+import { isStaticPod } from "./api/pod-kind.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import { onAbort } from "./base/abort.ts";
 import { type PodUid, podUid } from "./base/ids.ts";
@@ -13,6 +14,7 @@ import { reportAdoption } from "./pods/adoption.ts";
 import { firstView, waitingView } from "./pods/waiting-pod.ts";
 import type { ClusterHooks } from "./pods/cluster-hooks.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
+import type { OwnStaticPod } from "./pods/mirror-actions.ts";
 import type { DecisionRecorder } from "./pods/decision-recorder.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
 import type { WorkerConfig, WorkerView } from "./pods/worker-dependencies.ts";
@@ -236,7 +238,22 @@ export class Kubelet {
   readonly knowsAllPods = (): boolean => this.#syncLoop.knowsAll;
 
   pod(uid: string): Pod | undefined {
-    return this.#workers.list().find((worker) => worker.uid === uid)?.pod;
+    return this.#workers.get(podUid(uid))?.pod;
+  }
+
+  /** Whether a pod of that UID is wanted or not yet gone. */
+  has(uid: string): boolean {
+    const isOfThat = ({ metadata }: Pod): boolean => metadata.uid === uid;
+    return this.#workers.get(podUid(uid)) !== undefined || this.#syncLoop.waiting().some(isOfThat);
+  }
+
+  /** Static pods that are wanted or not yet gone, as their manifests have them. */
+  staticPods(): OwnStaticPod[] {
+    const waiting = this.#syncLoop.waiting().map((pod) => ({ pod, isStopping: false }));
+    const known = this.#workers.list().flatMap(({ uid, pod = this.#views.get(uid)?.pod, state }) => {
+      return pod === undefined ? [] : [{ pod, isStopping: state.kind === "terminating" }];
+    });
+    return [...known, ...waiting].filter(({ pod }) => isStaticPod(pod));
   }
 
   /** What would be done next for each pod. */

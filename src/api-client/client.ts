@@ -33,13 +33,18 @@ export const patchTypes = {
   merge: "application/merge-patch+json",
 } as const;
 
-/** One request; who gives a resource gets its objects back. */
-export interface ApiCall<T extends ApiObject> {
+/** One request of which nothing is read, or by who makes it. */
+export interface PlainCall {
   readonly lane: KubeLane;
-  readonly resource: Resource<T>;
+  readonly resource: Pick<Resource<ApiObject>, "base" | "plural">;
   readonly place: ObjectPlace;
   readonly query?: Query;
   readonly signal: AbortSignal;
+}
+
+/** One request; who gives a resource gets its objects back. */
+export interface ApiCall<T extends ApiObject> extends PlainCall {
+  readonly resource: Resource<T>;
 }
 
 /** Requests that are no heartbeat. */
@@ -102,12 +107,12 @@ export class ApiClient {
   }
 
   /** @param options metav1.DeleteOptions */
-  async delete(call: ApiCall<ApiObject>, options: object): Promise<void> {
+  async delete(call: PlainCall, options: object): Promise<void> {
     await this.#json(call, "DELETE", JSON.stringify(options));
   }
 
   /** One page of a collection, or all of it, as it came: over a slow link it has time for as long as more of it comes. */
-  async list(call: ApiCall<ApiObject>): Promise<unknown> {
+  async list(call: PlainCall): Promise<unknown> {
     const request = this.#request(call, "GET", undefined, undefined);
     const what = describe(request);
     await this.#turn(call, "GET", "later");
@@ -117,7 +122,7 @@ export class ApiClient {
   }
 
   /** A watch: the answer's body as it comes, until the call's signal aborts. Only its beginning has a deadline. */
-  async watch(call: ApiCall<ApiObject>): Promise<AsyncIterable<Uint8Array>> {
+  async watch(call: PlainCall): Promise<AsyncIterable<Uint8Array>> {
     const request = this.#request(call, "GET", undefined, undefined);
     const what = describe(request);
     await this.#turn(call, request.method, "later");
@@ -142,7 +147,7 @@ export class ApiClient {
   }
 
   async #json(
-    call: ApiCall<ApiObject>,
+    call: PlainCall,
     method: KubeRequest["method"],
     body?: string,
     contentType?: string,
@@ -165,7 +170,7 @@ export class ApiClient {
   }
 
   async #turn(
-    { lane, signal }: ApiCall<ApiObject>,
+    { lane, signal }: PlainCall,
     method: KubeRequest["method"],
     turn: "first" | "later",
   ): Promise<void> {
@@ -175,7 +180,7 @@ export class ApiClient {
   }
 
   #request(
-    { lane, resource, place, query, signal }: ApiCall<ApiObject>,
+    { lane, resource, place, query, signal }: PlainCall,
     method: KubeRequest["method"],
     body: string | undefined,
     contentType = "application/json",

@@ -296,7 +296,7 @@ export class Reflector<T extends ApiObject> {
     try {
       const foreign = foreignKind(value, kind);
       if (foreign !== undefined) throw new ApiDecodeError(`${kind}: it is a ${foreign}`);
-      return decode(value);
+      return decode(value, this.#known.get(nameOf(value) ?? ""));
     } catch (error) {
       const name = nameOf(value)?.replace(/^\//u, "");
       if (name === undefined) throw new ApiDecodeError(`one of the ${this.#target.name} has no name`);

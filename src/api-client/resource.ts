@@ -18,8 +18,11 @@ export interface Resource<T extends ApiObject> {
   readonly plural: string;
   /** `Pod`; a collection's is `PodList`. */
   readonly kind: string;
-  /** Throws when the value is no such object. */
-  readonly decode: (value: unknown) => T;
+  /**
+   * Throws when the value is no such object.
+   * @param before what the object of that name was last read as, if it is known
+   */
+  readonly decode: (value: unknown, before?: T) => T;
 }
 
 /** Which object, or which collection when there is no name. */

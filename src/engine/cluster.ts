@@ -22,7 +22,6 @@ import { Annotation } from "../runtime/labels.ts";
 import { RuntimeState } from "../node/runtime-state.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { NodePlace } from "../pods/predicates.ts";
-import type { OwnStaticPod } from "../pods/mirror-actions.ts";
 import { MirrorPods } from "../pods/mirror-pods.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
@@ -70,7 +69,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "pods" | "knowsAllPods" | "wake" | "networkUp">;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "has" | "staticPods" | "knowsAllPods" | "wake" | "networkUp">;
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
@@ -122,7 +121,7 @@ export class Cluster implements ClusterHooks {
       nodeName,
       nodeUid,
       statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
-      own: () => ownStaticPods(kubelet),
+      own: () => kubelet.staticPods(),
       allKnown: () => mux.allSourcesSeen() && kubelet.knowsAllPods(),
     });
     this.#ignored = new IgnoredPods({ clock, statuses: kubelet.statuses, ...this.#ignoredPods() });
@@ -263,7 +262,7 @@ export class Cluster implements ClusterHooks {
           const known = source === "api" && holder !== "api" ? this.#source.get(pod.metadata.uid) : undefined;
           return known === undefined ? [] : [known];
         }),
-      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.pods().some(({ view: { ref } }) => ref.uid === uid),
+      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.has(uid),
       released: (uid) => this.#statuses.released(uid),
     };
   }
@@ -290,12 +289,4 @@ export class Cluster implements ClusterHooks {
 
 function manifestHash(pod: Pod | undefined): string | undefined {
   return pod && isStaticPod(pod) ? pod.metadata.annotations?.[Annotation.configHash] : undefined;
-}
-
-function ownStaticPods(kubelet: Pick<Kubelet, "pods" | "pod">): OwnStaticPod[] {
-  return kubelet.pods().flatMap(({ view: { ref, pod: seen, state } }) => {
-    if (seen === undefined || !isStaticPod(seen)) return [];
-    // As its manifest has it, with the resources that it asks for.
-    return [{ pod: kubelet.pod(ref.uid) ?? seen, isStopping: state.kind === "terminating" }];
-  });
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseMountInfo, readMountInfo } from "./mountinfo.ts";
+import { mountsAbove, mountsBelow, parseMountInfo, readMountInfo } from "./mountinfo.ts";
 
 test("a line with and without optional fields is read into its parts", () => {
   const text = [
@@ -42,6 +42,21 @@ test("octal escapes, UTF-8, an empty source and a path with a lone hyphen are un
   assert.equal(mount?.target, "/a b\tc\nd\\e/\u00e9 - x");
   assert.equal(mount?.source, "");
   assert.deepEqual(mount?.superOptions, ["rw"]);
+});
+
+test("mounts at and below a path, and at and above it, are found without the rest", () => {
+  const targets = ["/", "/a", "/a/b", "/a/b\\040c", "/a/b\\040c/d", "/a/b\\040cd", "/x", "/a/b\\040c", "/é/e"];
+  // A source that looks like a mount point.
+  const lines = targets.map((target, id) => `${id} 0 0:1 / ${target} rw - tmpfs /a/b\\040c rw`);
+  const table = Buffer.from(lines.join("\n"), "utf8");
+  const ids = (mounts: readonly { readonly id: number }[]): number[] => mounts.map(({ id }) => id);
+  assert.deepEqual(ids(mountsBelow(table, "/a/b c")), [3, 4, 7]);
+  assert.deepEqual(ids(mountsBelow(table, "/a/b")), [2]);
+  assert.deepEqual(ids(mountsBelow(table, "/é")), [8]);
+  assert.deepEqual(ids(mountsBelow(table, "/none")), []);
+  assert.deepEqual(ids(mountsBelow(table, "/")), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual(ids(mountsAbove(table, "/a/b c/d")), [4, 3, 7, 1, 0]);
+  assert.deepEqual(mountsBelow(Buffer.of(), "/a"), []);
 });
 
 test("lines cut short are left out", () => {

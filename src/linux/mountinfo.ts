@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { dirname } from "node:path/posix";
 
 /** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
 export interface MountInfo {
@@ -47,11 +48,50 @@ export function parseMountInfo(latin1Text: string): MountInfo[] {
 
 /** The mounts of this process's namespace, in mount order. */
 export async function readMountInfo(): Promise<MountInfo[]> {
-  return parseMountInfo(await readFile("/proc/self/mountinfo", "latin1"));
+  return parseMountInfo((await readMountTable()).toString("latin1"));
+}
+
+/** The table of the mounts of this process's namespace as the kernel writes it: of a full node thousands of lines. */
+export async function readMountTable(): Promise<Buffer> {
+  return await readFile("/proc/self/mountinfo");
+}
+
+/** The mounts at and below a path without links, in mount order. Only their lines are parsed. */
+export function mountsBelow(table: Buffer, path: string): MountInfo[] {
+  if (path === "/") return parseMountInfo(table.toString("latin1"));
+  return linesWith(table, ` ${escape(path)}`).filter(({ target }) => target === path || target.startsWith(`${path}/`));
+}
+
+/** The mounts at and above a path without links: all that the way to it may lead over. Only their lines are parsed. */
+export function mountsAbove(table: Buffer, path: string): MountInfo[] {
+  const found: MountInfo[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    found.push(...linesWith(table, ` ${escape(at)} `).filter(({ target }) => target === at));
+    if (at === "/") return found;
+  }
+}
+
+/** The lines that hold a text, in latin1. */
+function linesWith(table: Buffer, text: string): MountInfo[] {
+  let lines = "";
+  for (let at = table.indexOf(text, 0, "latin1"); at !== -1; ) {
+    const newline = table.indexOf(10, at);
+    const end = newline === -1 ? table.length : newline + 1;
+    lines += table.toString("latin1", table.lastIndexOf(10, at) + 1, end);
+    at = table.indexOf(text, end, "latin1");
+  }
+  return lines === "" ? [] : parseMountInfo(lines);
+}
+
+/** As the kernel writes a mount point, in latin1. */
+function escape(path: string): string {
+  const bytes = Buffer.from(path, "utf8").toString("latin1");
+  return bytes.replaceAll(/[ \t\n\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }
 
 /** The kernel writes space, tab, newline and backslash (and `#` at times) as a backslash and three octal digits. */
 function unescape(field: string): string {
+  if (/^[\x20-\x5b\x5d-\x7e]*$/.test(field)) return field;
   const bytes = field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
   return Buffer.from(bytes, "latin1").toString("utf8");
 }

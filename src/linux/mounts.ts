@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
-import { readMountInfo, type MountInfo } from "./mountinfo.ts";
+import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable } from "./mountinfo.ts";
 import { systemProcesses } from "./processes.ts";
 import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
 
@@ -24,6 +24,10 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
       return (await readMountInfo()).map(mountPoint);
     },
 
+    async below(path) {
+      return mountsBelow(await readMountTable(), path).map(mountPoint);
+    },
+
     async mount({ source, target, fileSystem, options }) {
       requireAbsolute(target);
       for (const option of options) {
@@ -41,17 +45,17 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
 
     async unmount(target, options = {}) {
       requireAbsolute(target);
-      const all = await readMountInfo();
-      const mounted = topmost(all, target);
+      const above = mountsAbove(await readMountTable(), target);
+      const mounted = topmost(above, target);
       if (mounted === undefined) return;
-      const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(all, mounted);
+      const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(above, mounted);
       if (isPlain && (await isSmallMemory(target)) && calls()?.unmount(target) === true) return;
       const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
       try {
         await runMountCommand("umount", arguments_, `unmount ${target}`);
       } catch (error) {
         // Someone else may have unmounted it meanwhile.
-        if (topmost(await readMountInfo(), target) !== undefined) throw error;
+        if (topmost(mountsAbove(await readMountTable(), target), target) !== undefined) throw error;
       }
     },
   };

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { lstat, open, opendir, readFile, realpath, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
 import { FileError } from "../ports/files.ts";
 import { errnoOf } from "./file-error.ts";
-import { readMountInfo } from "./mountinfo.ts";
+import { mountsBelow, readMountTable } from "./mountinfo.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -35,8 +35,7 @@ export async function removeTree(path: string): Promise<void> {
 
 async function refuseMounts(path: string): Promise<void> {
   const real = await realpath(path);
-  const prefix = real === "/" ? real : `${real}/`;
-  const mount = (await readMountInfo()).find(({ target }) => target === real || target.startsWith(prefix));
+  const [mount] = mountsBelow(await readMountTable(), real);
   if (mount !== undefined) throw busy(mount.target);
 }
 

@@ -29,7 +29,7 @@ class World {
       this.watches.push({
         name,
         signal,
-        set: (...objects) => handler.replaced(objects.map(resource.decode), []),
+        set: (...objects) => handler.replaced(objects.map((object) => resource.decode(object)), []),
         remove: (object) => handler.changed("DELETED", resource.decode(object)),
       });
     },

@@ -11,6 +11,8 @@ export interface MountPoint {
 export interface Mounts {
   /** Every mount, in mount order (/proc/self/mountinfo). */
   list(): Promise<MountPoint[]>;
+  /** Those at and below a path, which has no links. On a full node that is far less work than all. */
+  below(path: string): Promise<MountPoint[]>;
   mount(mount: MountPoint): Promise<void>;
   /** Unmounts; a target that is no mount point is no error. */
   unmount(target: string, options?: { readonly lazy?: boolean }): Promise<void>;

@@ -200,6 +200,10 @@ export class FakeMounts implements Mounts {
     return [...this.mounts];
   }
 
+  async below(path: string): Promise<MountPoint[]> {
+    return this.mounts.filter(({ target }) => target === path || target.startsWith(`${path}/`));
+  }
+
   async mount(mount: MountPoint): Promise<void> {
     if (this.refuse !== undefined) throw new Error(this.refuse);
     this.mounts.push(mount);

@@ -69,7 +69,7 @@ export async function removePodDirectories(
   keepsLogs = false,
 ): Promise<void> {
   const directory = podDirectory(node, pod.uid);
-  const below = (await mounts.list()).filter((mount) => mount.target.startsWith(`${directory}/`));
+  const below = (await mounts.below(directory)).filter((mount) => mount.target !== directory);
   for (const mount of below.reverse()) await mounts.unmount(mount.target);
   await removeLogLinks(files, node, pod);
   const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;

@@ -84,6 +84,10 @@ export class SimMounts implements Mounts {
     return [...this.#mounts];
   }
 
+  async below(path: string): Promise<MountPoint[]> {
+    return this.#mounts.filter(({ target }) => target === path || target.startsWith(`${path}/`));
+  }
+
   async mount(mount: MountPoint): Promise<void> {
     this.#mounts.push(mount);
   }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ApiDecodeError } from "../api-client/api-error.ts";
-import { type Resource, withoutManagedFields } from "../api-client/resource.ts";
+import { versionOf } from "../api-client/collected.ts";
+import { isRecord, type Resource, withoutManagedFields } from "../api-client/resource.ts";
 import { type Pod, PodManifest } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import { withDefaults } from "./defaults.ts";
@@ -16,6 +17,8 @@ export interface ApiPod extends Pod {
   readonly unsupported: string;
   /** Fields were left out, as they can't be read: the spec may say less than the server's. */
   readonly isPartial: boolean;
+  /** All that the server sent but its status and version, as text: while that stays the same, only these have changed. */
+  readonly definition: string;
 }
 
 /** What an earlier life wrote, as far as it has to be what it should be for anything to go on from there. */
@@ -28,7 +31,7 @@ const ContainerStatuses = z
   .array(z.looseObject({ name: z.string(), state: State, lastState: State, restartCount: z.number() }))
   .optional();
 const Addresses = z.array(z.looseObject({ ip: z.string() })).optional();
-const Status = z.looseObject({
+const StatusSchema = z.looseObject({
   phase: z.string(),
   conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).optional(),
   hostIPs: Addresses,
@@ -45,17 +48,23 @@ const maxRounds = 20;
  * Reads a pod of the API server. Fields that this version does not know are left out, as upstream's decoder does: a newer
  * server may have them, and they are not the pod's fault. Of those that it knows and can't read it says so, as of all
  * that it can't do. The server has validated the rest.
+ * @param before the same pod as it was before: most changes are of its status, and then the rest isn't read anew
  * @throws ApiDecodeError when it is no pod
  */
-function decodeApiPod(value: unknown): ApiPod {
+function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
+  const sent = withoutManagedFields(value);
+  const status = statusOf(sent);
+  const definition = definitionOf(sent);
+  if (before !== undefined && before.definition === definition) {
+    return { ...before, metadata: { ...before.metadata, resourceVersion: versionOf(sent) }, status };
+  }
   const problems: string[] = [];
-  const manifest = lenient(withoutManagedFields(value), problems);
+  const manifest = lenient(sent, problems);
   const { name, namespace, uid } = manifest.metadata;
   if (!name || !namespace || !uid) throw new ApiDecodeError("Pod: has no name, namespace or UID");
   // They name directories.
   const problem = podUidProblem(uid) ?? dnsSubdomainProblem(name) ?? dnsLabelProblem(namespace);
   if (problem !== undefined) throw new ApiDecodeError(`Pod: its name, namespace or UID ${problem}`);
-  const status = Status.safeParse(manifest.status);
   problems.push(...badNames(manifest.spec));
   const unsupported = [
     ...problems,
@@ -64,11 +73,24 @@ function decodeApiPod(value: unknown): ApiPod {
   return {
     metadata: { ...manifest.metadata, name, namespace, uid },
     spec: withDefaults(manifest).spec,
-    // Only kubelets write what is read of it here.
-    status: status.success ? (status.data as unknown as PodStatus) : undefined,
+    status,
     unsupported: unsupported.join("; "),
     isPartial: problems.length > 0,
+    definition,
   };
+}
+
+function definitionOf(sent: unknown): string {
+  if (!isRecord(sent)) return "";
+  const { status: _status, metadata, ...rest } = sent;
+  const { resourceVersion: _version, ...stable } = isRecord(metadata) ? metadata : {};
+  return JSON.stringify({ ...rest, metadata: stable });
+}
+
+function statusOf(sent: unknown): PodStatus | undefined {
+  const status = StatusSchema.safeParse(isRecord(sent) ? sent["status"] : undefined);
+  // Only kubelets write what is read of it here.
+  return status.success ? (status.data as unknown as PodStatus) : undefined;
 }
 
 export const apiPods: Resource<ApiPod> = { base: "/api/v1", plural: "pods", kind: "Pod", decode: decodeApiPod };

@@ -1,7 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import { isMirrorPod } from "../api/pod-kind.ts";
 import type { ApiPod } from "./api-pod.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 
 /** What others want to know of the API server's pods. They must not throw. */
@@ -15,7 +14,6 @@ export interface ApiPodListener {
 
 interface Known {
   readonly pod: ApiPod;
-  readonly content: string;
   readonly sourced: SourcedPod;
 }
 
@@ -91,14 +89,11 @@ function known(pod: ApiPod, before: Known | undefined): Known {
   const { metadata } = pod;
   // Half of a change may be worse than none.
   const spec = before !== undefined && pod.isPartial ? before.pod.spec : pod.spec;
-  const { resourceVersion: _version, ...stable } = metadata;
-  const content = canonicalJson({ metadata: stable, spec });
   const whole = { ...pod, spec };
-  if (before?.content === content) return { ...before, pod: whole };
+  if (before?.pod.definition === pod.definition) return { ...before, pod: whole };
   const wanted: Pod = { metadata, spec };
   return {
     pod: whole,
-    content,
     sourced: { pod: wanted, place: `the API server's pod ${metadata.namespace}/${metadata.name}` },
   };
 }

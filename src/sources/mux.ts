@@ -18,8 +18,13 @@ export interface MuxDependencies {
   readonly isListed?: (uid: string) => boolean;
 }
 
-interface Running extends SourcedPod {
+interface Candidate extends SourcedPod {
   readonly source: SourceName;
+}
+
+interface Running extends Candidate {
+  /** The source's own object, without what is added to it: sources give the same for as long as a pod says the same. */
+  readonly sourced: Pod;
 }
 
 /** A pod that a source wants, and whose name another has. */
@@ -124,11 +129,13 @@ export class PodMux {
       this.#running.delete(uid);
       this.#remove(running, state?.graceSeconds?.get(uid));
     }
-    const changed: Running[] = [];
+    const changed: Candidate[] = [];
     for (const [uid, candidate] of wanted) {
       const running = this.#running.get(uid);
       if (running === undefined) this.#add(candidate);
-      else if (contentOf(running.pod) !== contentOf(candidate.pod)) changed.push(candidate);
+      else if (running.sourced === candidate.pod) continue;
+      else if (contentOf(running.sourced) !== contentOf(candidate.pod)) changed.push(candidate);
+      else this.#running.set(uid, { ...running, sourced: candidate.pod });
     }
     for (const candidate of changed) this.#update(candidate);
     this.#rememberFiles(wanted);
@@ -136,11 +143,11 @@ export class PodMux {
   }
 
   /** The winners of every name and UID, by UID. */
-  #choose(): Map<string, Running> {
-    const winners = new Map<string, Running>();
-    const names = new Map<string, Running>();
+  #choose(): Map<string, Candidate> {
+    const winners = new Map<string, Candidate>();
+    const names = new Map<string, Candidate>();
     const losers = new Map<string, Contest>();
-    const ignored: { readonly candidate: Running; readonly winner: Running }[] = [];
+    const ignored: { readonly candidate: Candidate; readonly winner: Candidate }[] = [];
     for (const candidate of this.#candidates()) {
       const { uid } = candidate.pod.metadata;
       const name = fullName(candidate.pod);
@@ -164,11 +171,11 @@ export class PodMux {
   }
 
   /** Every wanted pod; those whose UID runs from the same source come first, so that they keep their name. */
-  #candidates(): Running[] {
+  #candidates(): Candidate[] {
     const all = this.#sources.flatMap((source) => {
       return (this.#states.get(source)?.pods ?? []).map((sourced) => ({ ...sourced, source }));
     });
-    const runs = ({ pod, source }: Running): boolean => {
+    const runs = ({ pod, source }: Candidate): boolean => {
       const running = this.#running.get(pod.metadata.uid);
       return running?.source === source && fullName(running.pod) === fullName(pod);
     };
@@ -176,7 +183,7 @@ export class PodMux {
     const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running]));
     const { isListed } = this.#deps;
     const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod)));
-    const rank = (candidate: Running): number => {
+    const rank = (candidate: Candidate): number => {
       const name = fullName(candidate.pod);
       if (candidate.source === "file" && !isOriginal(candidate) && originals.has(name)) return 3;
       const holder = holders.get(name);
@@ -190,7 +197,7 @@ export class PodMux {
   }
 
   /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
-  #rememberFiles(wanted: ReadonlyMap<string, Running>): void {
+  #rememberFiles(wanted: ReadonlyMap<string, Candidate>): void {
     const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod)));
     for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
     for (const { pod, source, place } of wanted.values()) {
@@ -221,7 +228,7 @@ export class PodMux {
     this.#reported = this.#contests;
   }
 
-  #reportLoser(loser: Running, winner: Running): void {
+  #reportLoser(loser: Candidate, winner: Candidate): void {
     const { uid, name } = loser.pod.metadata;
     const what = uid === winner.pod.metadata.uid ? `UID ${uid}` : `name "${name}"`;
     this.#deps.journal.record({
@@ -235,17 +242,17 @@ export class PodMux {
     });
   }
 
-  #add(candidate: Running): void {
-    const pod = annotated(candidate, formatTime(this.#deps.clock.now()));
-    this.#running.set(pod.metadata.uid, { ...candidate, pod });
-    this.#pass("add", { ...candidate, pod }, "PodAdded", "ManifestAdded", `${candidate.place} asks for the pod`);
+  #add(candidate: Candidate): void {
+    const running = runningOf(candidate, formatTime(this.#deps.clock.now()));
+    this.#running.set(running.pod.metadata.uid, running);
+    this.#pass("add", running, "PodAdded", "ManifestAdded", `${candidate.place} asks for the pod`);
   }
 
-  #update(candidate: Running): void {
+  #update(candidate: Candidate): void {
     const seen = this.#running.get(candidate.pod.metadata.uid)?.pod.metadata.annotations?.[Annotation.configSeen];
-    const pod = annotated(candidate, seen ?? "");
-    this.#running.set(pod.metadata.uid, { ...candidate, pod });
-    this.#pass("update", { ...candidate, pod }, "PodChanged", "ManifestChanged", `${candidate.place} changed`);
+    const running = runningOf(candidate, seen ?? "");
+    this.#running.set(running.pod.metadata.uid, running);
+    this.#pass("update", running, "PodChanged", "ManifestChanged", `${candidate.place} changed`);
   }
 
   #remove(running: Running, graceSeconds: number | undefined): void {
@@ -255,7 +262,7 @@ export class PodMux {
 
   #pass(
     op: PodUpdate["op"],
-    { pod, source, place, warnings }: Running,
+    { pod, source, place, warnings }: Candidate,
     what: string,
     code: string,
     message: string,
@@ -271,7 +278,7 @@ export class PodMux {
   }
 }
 
-function isOriginal({ source, place }: Running): boolean {
+function isOriginal({ source, place }: Candidate): boolean {
   return source === "file" && !isBackupName(place);
 }
 
@@ -284,28 +291,18 @@ function refOf(pod: Pod): PodRef {
   return { namespace, name, uid };
 }
 
-function annotated({ pod, source }: Running, seen: string): Pod {
+function runningOf(candidate: Candidate, seen: string): Running {
+  const { pod, source } = candidate;
   const annotations = {
     ...pod.metadata.annotations,
     [Annotation.configSource]: source,
     [Annotation.configSeen]: seen,
   };
-  return { ...pod, metadata: { ...pod.metadata, annotations } };
-}
-
-/** Sources give the same object for as long as a pod says the same, and one change is looked at beside all other pods. */
-const contents = new WeakMap<Pod, string>();
-
-function contentOf(pod: Pod): string {
-  const known = contents.get(pod);
-  if (known !== undefined) return known;
-  const content = makeContent(pod);
-  contents.set(pod, content);
-  return content;
+  return { ...candidate, pod: { ...pod, metadata: { ...pod.metadata, annotations } }, sourced: pod };
 }
 
 /** What makes a change of a pod: all but the annotations that podwright adds itself. */
-function makeContent(pod: Pod): string {
+function contentOf(pod: Pod): string {
   const {
     [Annotation.configSource]: _source,
     [Annotation.configSeen]: _seen,

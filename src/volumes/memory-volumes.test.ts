@@ -6,14 +6,12 @@ import { MemoryVolumes } from "./memory-volumes.ts";
 /** @param problem of a mount with these options */
 function scene(problem: (options: readonly string[]) => string | undefined) {
   const tried: string[] = [];
-  const mounts: Mounts = {
-    list: async () => [],
+  const mounts: Pick<Mounts, "mount"> = {
     async mount({ options }: MountPoint) {
       tried.push(options.join());
       const words = problem(options);
       if (words !== undefined) throw new Error(words);
     },
-    unmount: async () => {},
   };
   return { tried, volumes: new MemoryVolumes(mounts) };
 }

@@ -2,11 +2,11 @@ import type { Mounts } from "../ports/mounts.ts";
 
 /** Mounts memory file systems for volumes. What is in them stays off the disk where the kernel can see to that. */
 export class MemoryVolumes {
-  readonly #mounts: Mounts;
+  readonly #mounts: Pick<Mounts, "mount">;
   /** Kernels before 6.4 and user namespaces have no `noswap`: what was refused once is not tried for each pod. */
   #hasNoswap = true;
 
-  constructor(mounts: Mounts) {
+  constructor(mounts: Pick<Mounts, "mount">) {
     this.#mounts = mounts;
   }
 

@@ -53,7 +53,7 @@ export async function bindSubPath(
   target: string,
 ): Promise<void> {
   await using opened = await volumeFiles.openBeneath(volume, subPath);
-  for (const { target: mounted } of await mounts.list()) {
+  for (const { target: mounted } of await mounts.below(target)) {
     if (mounted !== target) continue;
     const info = await files.stat(target);
     if (info?.device === opened.device && info.inode === opened.inode) return;

@@ -367,7 +367,7 @@ export class VolumeManager implements VolumeProvider {
   async #mountsBelow(paths: VolumePaths): Promise<string[]> {
     const below = (target: string): boolean =>
       [paths.subPaths, paths.volumes].some((directory) => target.startsWith(`${directory}/`));
-    return (await this.#deps.mounts.list()).map((mount) => mount.target).filter(below);
+    return (await this.#deps.mounts.below(paths.pod)).map((mount) => mount.target).filter(below);
   }
 
   /** What is to be removed, marks first: a volume that is half removed must not count as ready. */

@@ -10,5 +10,5 @@ export function staticPod(name: string, hash: string): Pod {
 export function mirrorPod(name: string, hash: string, more: Partial<Pod["metadata"]> = {}): ApiPod {
   const annotations = { "kubernetes.io/config.mirror": hash };
   const pod = podWith({ containers: [{ name: "c" }] }, { name, uid: `mirror-${name}`, annotations, ...more });
-  return { ...pod, status: undefined, unsupported: "", isPartial: false };
+  return { ...pod, status: undefined, unsupported: "", isPartial: false, definition: "" };
 }
