@@ -75,14 +75,17 @@ function withRemovals(before: unknown, after: unknown): unknown {
 
 function isAbsent(value: unknown): boolean {
   if (value === undefined || value === null) return true;
-  return Array.isArray(value) ? value.length === 0 : isRecord(value) && Object.values(value).every(isAbsent);
+  if (Array.isArray(value)) return value.length === 0;
+  return isRecord(value) && Object.keys(value).every((name) => isAbsent(value[name]));
 }
 
 function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" && typeof b !== "object" && a === b) return true;
   if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
   }
   if (!isRecord(a) || !isRecord(b)) return a === b;
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((name) => isSame(a[name], b[name]));
+  if (!Object.keys(a).every((name) => isSame(a[name], b[name]))) return false;
+  return Object.keys(b).every((name) => name in a || isAbsent(b[name]));
 }

@@ -69,7 +69,10 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pod" | "has" | "staticPods" | "knowsAllPods" | "wake" | "networkUp">;
+  readonly kubelet: Pick<
+    Kubelet,
+    "statuses" | "health" | "pod" | "has" | "staticPods" | "knowsAllPods" | "wake" | "networkUp"
+  >;
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;

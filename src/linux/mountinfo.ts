@@ -71,16 +71,26 @@ export function mountsAbove(table: Buffer, path: string): MountInfo[] {
   }
 }
 
-/** The lines that hold a text, in latin1. */
+/** The mounts whose mount point begins with a text as the kernel writes it, or is that with a space after it. */
 function linesWith(table: Buffer, text: string): MountInfo[] {
   let lines = "";
-  for (let at = table.indexOf(text, 0, "latin1"); at !== -1; ) {
-    const newline = table.indexOf(10, at);
-    const end = newline === -1 ? table.length : newline + 1;
-    lines += table.toString("latin1", table.lastIndexOf(10, at) + 1, end);
-    at = table.indexOf(text, end, "latin1");
+  for (let at = table.indexOf(text, 0, "latin1"); at !== -1;) {
+    const start = table.lastIndexOf(newline, at) + 1;
+    const next = table.indexOf(newline, at);
+    const end = next === -1 ? table.length : next + 1;
+    if (isMountPoint(table, start, at)) lines += table.toString("latin1", start, end);
+    at = table.indexOf(text, at + 1, "latin1");
   }
   return lines === "" ? [] : parseMountInfo(lines);
+}
+
+const [newline, space] = [10, 32];
+
+/** The fifth field of its line. */
+function isMountPoint(table: Buffer, start: number, at: number): boolean {
+  let spaces = 0;
+  for (let before = start; before < at; before++) if (table[before] === space) spaces++;
+  return spaces === 3;
 }
 
 /** As the kernel writes a mount point, in latin1. */

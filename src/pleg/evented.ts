@@ -1,6 +1,6 @@
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
-import { podUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
 import { type ContainerEventResponse, ContainerEventType } from "../ports/gen/runtime/v1/api_pb.js";
@@ -21,8 +21,8 @@ const unsupportedRetryMs = 60_000;
  * them: the rest may be stale, repeated, out of order, or another subscriber may have taken it. The stream is always
  * drained, because a runtime may stall on a subscriber that does not read; a hint costs nothing, so reading never waits.
  *
- * Only how soon to look depends on the event: what ended is looked at at once. What was created or started was so by a
- * worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.
+ * Only how soon to look depends on the event: what stopped is looked at at once. What was created, started or removed was
+ * so by a worker, which looks itself when it is done; looking at each step of it would cost more than the start itself.
  *
  * Which way pods are watched is chosen by what works: while the stream can be relied on ({@link EventTrust}) PLEG lists
  * seldom, whenever not (unsupported, turned off, cut, runtime gone) PLEG lists every second.
@@ -67,14 +67,29 @@ async function follow(
       isHeard = true;
       silence[Symbol.dispose]();
       const uid = eventPod(event);
-      if (uid === undefined) continue;
-      if (isEnd(event)) pleg.hint(podUid(uid));
-      else pleg.hintThatCanWait(podUid(uid), { sandbox: event.podSandboxStatus?.id ?? "", id: event.containerId });
+      if (uid !== undefined) tell(pleg, podUid(uid), event);
     }
   } catch (error) {
     return { failure: error, worked };
   }
   return { failure: undefined, worked };
+}
+
+/** What is removed had ended before, mostly by the hands of somebody who looks afterwards. */
+function tell(
+  pleg: Pleg,
+  uid: PodUid,
+  { containerEventType: type, containerId: id, podSandboxStatus }: ContainerEventResponse,
+) {
+  switch (type) {
+    case ContainerEventType.CONTAINER_CREATED_EVENT:
+    case ContainerEventType.CONTAINER_STARTED_EVENT:
+      return pleg.hintThatCanWait(uid, { sandbox: podSandboxStatus?.id ?? "", id });
+    case ContainerEventType.CONTAINER_DELETED_EVENT:
+      return pleg.hintThatCanWait(uid);
+    case ContainerEventType.CONTAINER_STOPPED_EVENT:
+      return pleg.hint(uid);
+  }
 }
 
 interface StreamEnd {
@@ -101,10 +116,6 @@ async function pause(pleg: Pleg, clock: Clock, pauseMs: number, signal: AbortSig
   using either = eitherSignal(signal, back.signal);
   using _recovered = pleg.onRecovered(() => back.abort());
   await clock.sleep("reconnect to runtime events", pauseMs, either.signal).catch(() => {});
-}
-
-function isEnd({ containerEventType: type }: ContainerEventResponse): boolean {
-  return type !== ContainerEventType.CONTAINER_CREATED_EVENT && type !== ContainerEventType.CONTAINER_STARTED_EVENT;
 }
 
 function eventPod(event: ContainerEventResponse): string | undefined {

@@ -55,12 +55,34 @@ describe("PLEG without runtime events", () => {
     const before = bench.pleg.now();
     bench.pleg.requestInspectSoon(podUid("a"));
     const fresh = bench.cache.getNewerThan(podUid("a"), before, 5000);
-    assert.deepEqual(await bench.pass(149), []);
+    assert.deepEqual(await bench.pass(999), []);
     assert.deepEqual(await bench.pass(50), ["PodSync a"]);
     assert.equal((await fresh).containers.length, 1);
     bench.pleg.requestInspectSoon(podUid("a"));
     bench.pleg.requestInspect(podUid("a"));
     assert.deepEqual(await bench.pass(500), ["PodSync a"]);
+    bench.pleg.requestInspectSoon(podUid("a"));
+    bench.pleg.expedite(podUid("a"));
+    bench.pleg.expedite(podUid("a"));
+    assert.deepEqual(await bench.pass(50), ["PodSync a"], "somebody waits for it");
+    assert.deepEqual(await bench.pass(1500), []);
+  });
+
+  test("what ends while its worker ends the pod is seen with the worker's own look, or a moment later", async () => {
+    const bench = new PlegBench();
+    const container = bench.pod("a");
+    bench.start();
+    await bench.pass(500);
+    {
+      using _ending = bench.pleg.ending(podUid("a"));
+      bench.world.removeSandbox(container.sandboxId);
+      bench.pleg.hint(podUid("a"));
+      assert.deepEqual(await bench.pass(300), []);
+    }
+    bench.pleg.requestInspect(podUid("a"));
+    const events = await bench.pass(50);
+    assert.deepEqual(new Set(events), new Set(["ContainerDied a", "ContainerRemoved a"]));
+    assert.deepEqual(await bench.pass(1500), []);
   });
 
   test("a pod that is gone is told once and reads as empty", async () => {

@@ -46,8 +46,8 @@ export interface PlegDependencies {
 
 /** An inspection is a matter of milliseconds; a runtime that is merely busy is not to be asked for everything at once. */
 const slowInspectionMs = 5000;
-/** In this time a container that has all it needs is made and started. */
-const soonMs = 150;
+/** As upstream's listings come: by then what a worker does is done, or takes so long that its middle is worth a look. */
+const soonMs = 1000;
 
 interface NamedIds extends LikelyIds {
   readonly sandboxes: Set<string>;
@@ -86,6 +86,8 @@ export class Pleg {
   readonly #afresh = new Set<PodUid>();
   /** Looks that are put off ({@link requestInspectSoon}); any other look takes the place of its pod's. */
   readonly #soon = new Map<PodUid, Disposable>();
+  /** Pods that their workers are ending ({@link ending}). */
+  readonly #ending = new Set<PodUid>();
   /** Pods whose last inspection failed: what was seen of them before still counts, and they are looked at again. */
   readonly #unseen = new Set<PodUid>();
   readonly #undelivered = new Map<PodUid, DeliveredEvent[]>();
@@ -166,7 +168,17 @@ export class Pleg {
 
   /** A hint that something of the pod may have changed: looks at it at once. */
   hint(uid: PodUid): void {
-    this.#inspect(uid, false);
+    if (this.#ending.has(uid)) this.requestInspectSoon(uid);
+    else this.#inspect(uid, false);
+  }
+
+  /**
+   * Until disposed of, what ends of the pod is ended by its worker, which asks for a look when it is done: that takes the
+   * place of one for each end.
+   */
+  ending(uid: PodUid): Disposable {
+    this.#ending.add(uid);
+    return { [Symbol.dispose]: () => void this.#ending.delete(uid) };
   }
 
   /**
@@ -174,11 +186,8 @@ export class Pleg {
    * would without runtime events. However many such hints there are, they cost one listing.
    * @param named what it is about, which the next look at the pod is likely to find
    */
-  hintThatCanWait(uid: PodUid, named: { readonly sandbox: string; readonly id: string }): void {
-    const ids: NamedIds = this.#named.get(uid) ?? { sandboxes: new Set(), containers: new Set() };
-    this.#named.set(uid, ids);
-    if (named.sandbox !== "") ids.sandboxes.add(named.sandbox);
-    if (named.id !== "" && named.id !== named.sandbox) ids.containers.add(named.id);
+  hintThatCanWait(uid: PodUid, named?: { readonly sandbox: string; readonly id: string }): void {
+    if (named !== undefined) this.#name(uid, named);
     this.#schedule.within(this.#config.relistPeriodMs);
   }
 
@@ -204,6 +213,11 @@ export class Pleg {
       uid,
       this.#deps.clock.timer("a look at what is being worked on", soonMs, () => this.#inspect(uid, true)),
     );
+  }
+
+  /** Somebody waits for a look that may have been put off: it is taken now. */
+  expedite(uid: PodUid): void {
+    if (this.#soon.has(uid)) this.#inspect(uid, true);
   }
 
   /** True when the runtime showed the pod when it was last listed or looked at. */
@@ -244,6 +258,13 @@ export class Pleg {
     }
     this.#deps.cache.updateTime(observed);
     this.#firstListing.resolve();
+  }
+
+  #name(uid: PodUid, { sandbox, id }: { readonly sandbox: string; readonly id: string }): void {
+    const ids: NamedIds = this.#named.get(uid) ?? { sandboxes: new Set(), containers: new Set() };
+    this.#named.set(uid, ids);
+    if (sandbox !== "") ids.sandboxes.add(sandbox);
+    if (id !== "" && id !== sandbox) ids.containers.add(id);
   }
 
   #inspect(uid: PodUid, wanted: boolean): void {

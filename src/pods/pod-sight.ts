@@ -8,7 +8,10 @@ import { readTerminationMessages } from "../runtime/termination-messages.ts";
 
 interface SightDependencies {
   readonly runtime: RuntimeDependencies;
-  readonly pleg: Pick<Pleg, "now" | "requestInspect" | "requestInspectSoon" | "requestInspectAfresh">;
+  readonly pleg: Pick<
+    Pleg,
+    "now" | "ending" | "expedite" | "requestInspect" | "requestInspectSoon" | "requestInspectAfresh"
+  >;
   readonly cache: PodCache;
   readonly config: { readonly observeLimitMs: number };
 }
@@ -42,6 +45,11 @@ export class PodSight {
     this.#deps.pleg[look](this.#uid);
   }
 
+  /** Until disposed of the worker ends what the pod has; {@link acted} says when that is done. */
+  ending(): Disposable {
+    return this.#deps.pleg.ending(this.#uid);
+  }
+
   /**
    * What the runtime shows, seen after all that the worker has done: also what came to an end while it waited.
    * @param prepare what has to be done before anything is decided by it, and what is to be put right in it; what takes long
@@ -54,6 +62,7 @@ export class PodSight {
     const { cache, config, runtime } = this.#deps;
     for (;;) {
       const effects = this.#effects;
+      this.#deps.pleg.expedite(this.#uid);
       const status = await cache.getNewerThan(this.#uid, effects, config.observeLimitMs, signal);
       const from = { logs: runtime, node: runtime.node };
       this.#messages = await readTerminationMessages(from, this.#ref, status, this.#messages);

@@ -328,6 +328,7 @@ export class PodWorker {
     this.#deps.publish(this.#view(status), state.cause);
     await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
     try {
+      using _ending = this.#sight.ending();
       const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - runtime.clock.monotonic()));
       const graces = new Map([...(state.killsAtMs ?? [])].map(([id, atMs]) => [id, left(atMs)]));
       const remains = { ...remainsOf(status), graces };

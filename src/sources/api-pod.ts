@@ -53,7 +53,7 @@ const maxRounds = 20;
  */
 function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
   const sent = withoutManagedFields(value);
-  const status = statusOf(sent);
+  const status = readPodStatus(sent);
   const definition = definitionOf(sent);
   if (before !== undefined && before.definition === definition) {
     return { ...before, metadata: { ...before.metadata, resourceVersion: versionOf(sent) }, status };
@@ -87,7 +87,8 @@ function definitionOf(sent: unknown): string {
   return JSON.stringify({ ...rest, metadata: stable });
 }
 
-function statusOf(sent: unknown): PodStatus | undefined {
+/** The status of a pod as the server sent it; undefined: it has none, or one that nobody can go on from. */
+export function readPodStatus(sent: unknown): PodStatus | undefined {
   const status = StatusSchema.safeParse(isRecord(sent) ? sent["status"] : undefined);
   // Only kubelets write what is read of it here.
   return status.success ? (status.data as unknown as PodStatus) : undefined;

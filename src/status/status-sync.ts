@@ -304,9 +304,8 @@ export class StatusSync {
       const after = await perform(journal, clock, action, () =>
         client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
       );
-      const taken = after.pod ?? { metadata: after.metadata, status: latest.status };
-      if (has(entry, taken) && !isMirrorPod(pod)) this.#adopt(uid, taken.status);
-      left = statusPatch(uid, taken.status, this.#latest(entry)?.status ?? latest.status);
+      if (has(entry, after) && !isMirrorPod(pod)) this.#adopt(uid, after.status);
+      left = statusPatch(uid, after.status, this.#latest(entry)?.status ?? latest.status);
     }
     entry.told = latest.version;
     entry.reconcileAtMs = undefined;
@@ -317,8 +316,8 @@ export class StatusSync {
   /** A patch leaves out what the server has already, and would leave there what was done though it is said to have failed. */
   async #ask(entry: StatusEntry, signal: AbortSignal): Promise<void> {
     const call = { ...this.#call(entry.pod, signal), resource: statusEchoes };
-    const { pod } = await this.#deps.client.get(call);
-    if (pod?.metadata.uid === entry.pod.metadata.uid) has(entry, pod);
+    const there = await this.#deps.client.get(call);
+    if (there.metadata.uid === entry.pod.metadata.uid) has(entry, there);
     entry.unsure = false;
   }
 

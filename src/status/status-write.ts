@@ -1,7 +1,8 @@
+import { ApiDecodeError } from "../api-client/api-error.ts";
 import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { PodStatus } from "../api/status.ts";
-import { type ApiPod, apiPods } from "../sources/api-pod.ts";
+import { apiPods, readPodStatus } from "../sources/api-pod.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 
 /** Lists of PodStatus that the server merges, by the key of their items. */
@@ -31,11 +32,22 @@ const ownFields = [
   "resources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
+/** Of each status the last comparison: after a write the same two are compared more than once. */
+const compared = new WeakMap<PodStatus, { readonly found: PodStatus | undefined; readonly patch: object | undefined }>();
+
 /**
  * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
  * kept as the server has them. The UID makes it a patch of this pod and no other of its name. Pure.
  */
 export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
+  const last = compared.get(wanted);
+  if (last !== undefined && last.found === found) return last.patch;
+  const patch = makePatch(uid, found, wanted);
+  compared.set(wanted, { found, patch });
+  return patch;
+}
+
+function makePatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
   const conditions = mergedConditions(found, wanted);
   const status = strategicPatch(picked(found ?? {}), picked({ ...wanted, conditions }), mergeKeys);
   return status && { metadata: { uid }, status };
@@ -68,25 +80,19 @@ export function rankOf(found: PodStatus | undefined, wanted: PodStatus): WriteRa
   return becameReady || (found?.phase !== wanted.phase && wanted.phase !== "Pending") ? 1 : 2;
 }
 
-/** What the server answers to a status. */
+/** What the server answers to a status: of the pod that comes back nothing else is read. */
 export interface StatusEcho extends ApiObject {
-  /** Undefined: a pod, that can't be read here. */
-  readonly pod: ApiPod | undefined;
+  readonly status: PodStatus | undefined;
 }
 
-/** Pods as answers: a status was taken, whether the pod that comes back can be read or not. */
+/** Pods as answers: a status was taken, whether the rest of the pod can be read or not. */
 export const statusEchoes: Resource<StatusEcho> = {
   ...apiPods,
   decode: (value) => {
-    try {
-      const pod = apiPods.decode(value);
-      return { metadata: pod.metadata, pod };
-    } catch (error) {
-      const { uid, name, resourceVersion } = metadataOf(value);
-      if (typeof uid !== "string" || typeof name !== "string") throw error;
-      const version = typeof resourceVersion === "string" ? resourceVersion : undefined;
-      return { metadata: { name, uid, resourceVersion: version }, pod: undefined };
-    }
+    const { uid, name, resourceVersion } = metadataOf(value);
+    if (typeof uid !== "string" || typeof name !== "string") throw new ApiDecodeError("Pod: has no name or UID");
+    const version = typeof resourceVersion === "string" ? resourceVersion : undefined;
+    return { metadata: { name, uid, resourceVersion: version }, status: readPodStatus(value) };
   },
 };
 

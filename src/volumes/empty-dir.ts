@@ -61,7 +61,9 @@ export async function setUpEmptyDir(
 }
 
 async function isTmpfs(mounts: Mounts, directory: string): Promise<boolean> {
-  return (await mounts.below(directory)).some(({ target, fileSystem }) => target === directory && fileSystem === "tmpfs");
+  return (await mounts.below(directory)).some(
+    ({ target, fileSystem }) => target === directory && fileSystem === "tmpfs",
+  );
 }
 
 /** Size of a memory volume: the least of its limit, the pod's memory limit and what the node gives to pods. 0: no limit. */
