@@ -109,6 +109,16 @@ async function ownPids(directory: string): Promise<number[]> {
   }
 }
 
+/** Removes the cgroup when there is nothing in it, which is one call; false when that was refused. */
+export async function removeEmptyCgroup(directory: string): Promise<boolean> {
+  try {
+    await rmdir(directory);
+    return true;
+  } catch (error) {
+    return goneCodes.includes(errnoOf(error) ?? "");
+  }
+}
+
 /**
  * Removes the cgroup and those below it, the deepest first. Waits up to a second for dying processes, then rejects with
  * `EBUSY` and names those that are left.

@@ -10,6 +10,7 @@ import {
   makeCgroup,
   readValue,
   removeCgroup,
+  removeEmptyCgroup,
   writeValue,
 } from "./cgroup-tree.ts";
 import { errnoOf } from "./file-error.ts";
@@ -101,6 +102,12 @@ export class CgroupsV1 implements Cgroups {
     // A process may be there in some hierarchies only, e.g. between two writes of the runtime that moves it.
     await Promise.all(this.#roots.map((root) => addPids(join(root, ...parts), pids)));
     return [...pids];
+  }
+
+  async removeEmpty(path: string): Promise<boolean> {
+    const parts = changeableParts(path);
+    const removed = await Promise.all(this.#roots.map((root) => removeEmptyCgroup(join(root, ...parts))));
+    return removed.every(Boolean);
   }
 
   async remove(path: string): Promise<void> {

@@ -12,6 +12,7 @@ import {
   makeCgroup,
   readValue,
   removeCgroup,
+  removeEmptyCgroup,
   writeValue,
 } from "./cgroup-tree.ts";
 import { errnoOf } from "./file-error.ts";
@@ -92,6 +93,10 @@ export class CgroupsV2 implements Cgroups {
     const pids = new Set<number>();
     await addPids(this.#directory(path), pids);
     return [...pids];
+  }
+
+  async removeEmpty(path: string): Promise<boolean> {
+    return await removeEmptyCgroup(join(this.#root, ...changeableParts(path)));
   }
 
   async remove(path: string): Promise<void> {

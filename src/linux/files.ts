@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
+import { constants, readFileSync } from "node:fs";
 import {
   chmod,
   chown,
@@ -24,6 +24,9 @@ import { removeTree } from "./remove-tree.ts";
 import { watchDirectory, watchEntries } from "./watch.ts";
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+/** What the kernel takes from the modes of what is made (proc_pid_status(5)); it stays what it was at the start. */
+const umask = Number.parseInt(/^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777", 8);
 
 /** How much to read at a time from files that don't say their size (/proc, /sys). */
 const readChunkBytes = 16 * 1024;
@@ -68,7 +71,10 @@ async function openForReading(path: string, options: ReadOptions = {}): Promise<
   }
 }
 
-async function requireRegular(file: FileHandle, path: string): Promise<{ readonly size: number }> {
+async function requireRegular(
+  file: FileHandle,
+  path: string,
+): Promise<{ readonly size: number; readonly mode: number }> {
   const info = await file.stat();
   if (info.isDirectory()) throw new FileError("EISDIR", path, `EISDIR: is a directory: '${path}'`);
   if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: is no regular file: '${path}'`);
@@ -150,8 +156,8 @@ async function writeInPlace(path: string, data: string | Uint8Array, mode: numbe
   // A new file is open to nobody else until it has its exact mode, which the umask could narrow.
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
   await using file = await open(path, flags, mode & 0o700);
-  const { size } = await requireRegular(file, path);
-  if (how === O_TRUNC || size === 0) await file.chmod(mode);
+  const { size, mode: found } = await requireRegular(file, path);
+  if ((how === O_TRUNC || size === 0) && (found & 0o7777) !== mode) await file.chmod(mode);
   await file.writeFile(data);
 }
 
@@ -174,7 +180,7 @@ async function makeOneDirectory(path: string, mode: number): Promise<void> {
     if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
     throw error;
   }
-  await chmod(path, mode);
+  if ((mode & umask) !== 0) await chmod(path, mode);
 }
 
 async function list(path: string): Promise<DirectoryEntry[]> {

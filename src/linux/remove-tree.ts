@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { lstat, open, opendir, readFile, realpath, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
+import { constants, readFileSync } from "node:fs";
+import { lstat, open, opendir, realpath, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
 import { FileError } from "../ports/files.ts";
 import { errnoOf } from "./file-error.ts";
 import { mountsBelow, readMountTable } from "./mountinfo.ts";
@@ -54,33 +54,46 @@ class TreeRemoval {
   }
 
   async run(): Promise<void> {
-    {
-      await using root = await openDirectory(this.#path);
-      this.#rootDescriptor = root.fd;
-      this.#rootMount = await mountOf(root);
-      await this.#empty(root, 0);
+    await using root = await openDirectory(this.#path);
+    this.#rootDescriptor = root.fd;
+    this.#rootMount = await mountOf(root);
+    try {
+      await this.#empty(root, 0, () => rmdir(this.#path));
+    } catch (error) {
+      throw this.#firstError ?? error;
     }
-    if (this.#firstError !== undefined) throw this.#firstError;
-    await rmdir(this.#path);
   }
 
-  /** Removes what is in the directory. Some file systems skip entries while others are removed: look until none is left. */
-  async #empty(directory: FileHandle, depth: number): Promise<void> {
+  /**
+   * Removes what is in the directory, then the directory itself. Some file systems skip entries while others are removed:
+   * as long as some go, it is looked at again.
+   */
+  async #empty(directory: FileHandle, depth: number, removeIt: () => Promise<void>): Promise<void> {
     for (;;) {
       let removed = 0;
       // Names are bytes; latin1 gives each of them back, while those that are no UTF-8 would come back as other ones.
-      for await (const { name } of await opendir(childPath(directory.fd), { encoding: "latin1" })) {
-        if (await this.#removeEntry(directory, Buffer.from(name, "latin1"), depth)) removed++;
+      for await (const entry of await opendir(childPath(directory.fd), { encoding: "latin1" })) {
+        const name = Buffer.from(entry.name, "latin1");
+        if (await this.#removeEntry(directory, { name, isDirectory: entry.isDirectory() }, depth)) removed++;
       }
-      if (removed === 0) return;
+      try {
+        return await removeIt();
+      } catch (error) {
+        if (!["ENOTEMPTY", "EEXIST"].includes(errnoOf(error) ?? "") || removed === 0) throw error;
+      }
     }
   }
 
   /** False when the entry is still there. */
-  async #removeEntry(directory: FileHandle, name: Buffer, depth: number): Promise<boolean> {
+  async #removeEntry(
+    directory: FileHandle,
+    { name, isDirectory }: { readonly name: Buffer; readonly isDirectory: boolean },
+    depth: number,
+  ): Promise<boolean> {
     const path = childPath(directory.fd, name);
+    const enter = async (): Promise<void> => this.#removeDirectory(path, depth + 1);
     try {
-      await unlinkOrEnter(path, () => this.#removeDirectory(path, depth + 1));
+      await (isDirectory ? enterOrUnlink(path, enter) : unlinkOrEnter(path, enter));
       return true;
     } catch (error) {
       const code = errnoOf(error) ?? "UNKNOWN";
@@ -97,12 +110,19 @@ class TreeRemoval {
       await rename(path, childPath(this.#rootDescriptor, inRoot));
       return;
     }
-    {
-      await using directory = await openDirectory(path);
-      if ((await mountOf(directory)) !== this.#rootMount) throw busy(this.#path);
-      await this.#empty(directory, depth);
-    }
-    await rmdir(path);
+    await using directory = await openDirectory(path);
+    if ((await mountOf(directory)) !== this.#rootMount) throw busy(this.#path);
+    await this.#empty(directory, depth, () => rmdir(path));
+  }
+}
+
+/** Calls `enter`; unlinks what is no directory any more. */
+async function enterOrUnlink(path: Buffer, enter: () => Promise<void>): Promise<void> {
+  try {
+    await enter();
+  } catch (error) {
+    if (!["ENOTDIR", "ELOOP"].includes(errnoOf(error) ?? "")) throw error;
+    await unlink(path);
   }
 }
 
@@ -122,7 +142,8 @@ function openDirectory(path: string | Buffer): Promise<FileHandle> {
 
 /** The mount and the device that an open file is on: bind mounts share the device, btrfs subvolumes the mount. */
 async function mountOf(file: FileHandle): Promise<string> {
-  const description = await readFile(`/proc/self/fdinfo/${file.fd}`, "latin1");
+  // The kernel answers at once, whatever the file is on: waiting for it as for a disk would cost ten times as much.
+  const description = readFileSync(`/proc/self/fdinfo/${file.fd}`, "latin1");
   const mountId = /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
   return `${mountId} ${(await file.stat()).dev}`;
 }

@@ -55,6 +55,11 @@ export class SystemdSlices implements Cgroups {
     return this.#tree.pids(path);
   }
 
+  /** Of a slice nothing is removed that systemd does not know of. */
+  async removeEmpty(path: string): Promise<boolean> {
+    return sliceOf(path) === undefined ? await this.#tree.removeEmpty(path) : !(await this.exists(path));
+  }
+
   async remove(path: string): Promise<void> {
     const slice = sliceOf(path);
     if (slice !== undefined) {

@@ -29,6 +29,12 @@ export function measuredCgroups(registry: Registry, clock: { monotonic(): number
     read: (path) => cgroups.read(path),
     children: (path) => cgroups.children(path),
     pids: (path) => cgroups.pids(path),
+    removeEmpty: async (path) => {
+      const beganMs = clock.monotonic();
+      const isGone = await cgroups.removeEmpty(path);
+      if (isGone && known.delete(path)) seconds.observe(["destroy"], (clock.monotonic() - beganMs) / 1000);
+      return isGone;
+    },
     remove: async (path) => {
       known.delete(path);
       await measure("destroy", cgroups.remove(path));

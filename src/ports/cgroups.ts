@@ -41,6 +41,8 @@ export interface Cgroups {
   children(path: string): Promise<string[]>;
   /** Processes in the cgroup and below it. */
   pids(path: string): Promise<number[]>;
+  /** Removes the cgroup when nothing is in it. False: something may be there still, or can't be told from here. */
+  removeEmpty(path: string): Promise<boolean>;
   /** Removes the cgroup and the ones below it; rejects while a process is in one. Nothing there is no error. */
   remove(path: string): Promise<void>;
 }

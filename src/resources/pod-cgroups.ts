@@ -40,6 +40,8 @@ export class PodCgroups {
   readonly #burstable = new Map<string, Pod>();
   /** What was last written to each pod's cgroup in this life, by UID. */
   readonly #applied = new Map<string, CgroupResources>();
+  /** The pods' cgroups that were made in this life, by UID. */
+  readonly #made = new Map<string, string>();
   readonly #resources = new WeakMap<Pod, CgroupResources>();
   /** Pods whose cgroups are made at a time, be there ever so many that come at once: systemd is asked by a process each. */
   readonly #places = new Semaphore(8);
@@ -110,14 +112,19 @@ export class PodCgroups {
     const { uid } = pod.metadata;
     const before = this.#applied.get(uid);
     this.#applied.delete(uid);
-    await this.#deps.cgroups.apply(this.#podPath(qosClass(pod), uid), resources);
+    const path = this.#podPath(qosClass(pod), uid);
+    this.#made.set(uid, path);
+    await this.#deps.cgroups.apply(path, resources);
     this.#applied.set(uid, { ...before, ...resources });
   }
 
   /** Removes the cgroup of a stopped pod, whatever its class was; processes that are left in it are killed. */
   async destroy(pod: PodRef): Promise<void> {
     this.#applied.delete(pod.uid);
-    for (const qos of qosClasses) await this.#remove(this.#podPath(qos, pod.uid));
+    const made = this.#made.get(pod.uid);
+    const paths = made === undefined ? qosClasses.map((qos) => this.#podPath(qos, pod.uid)) : [made];
+    for (const path of paths) await this.#remove(path);
+    this.#made.delete(pod.uid);
     if (this.#burstable.delete(pod.uid)) await this.#applyBurstable();
   }
 
@@ -186,6 +193,7 @@ export class PodCgroups {
   }
 
   async #remove(path: string): Promise<void> {
+    if (await this.#deps.cgroups.removeEmpty(path)) return;
     for (let tries = 1; await this.#deps.cgroups.exists(path); tries++) {
       for (const pid of await this.#deps.cgroups.pids(path)) this.#deps.processes.kill(pid, "SIGKILL");
       try {

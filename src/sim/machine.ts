@@ -57,6 +57,12 @@ export class SimCgroups implements Cgroups {
     return [];
   }
 
+  async removeEmpty(path: string): Promise<boolean> {
+    if ((await this.children(path)).length > 0) return false;
+    this.applied.delete(path);
+    return true;
+  }
+
   async remove(path: string): Promise<void> {
     for (const known of [...this.applied.keys()]) {
       if (known === path || known.startsWith(`${path}/`)) this.applied.delete(known);

@@ -209,7 +209,7 @@ export class VolumeManager implements VolumeProvider {
     const mounts = await this.#mountsBelow(paths);
     const places = await this.#placesOf(paths);
     if (mounts.length > 0 || places.length > 0) {
-      const volumes = new Set(places.map((place) => place.volume).filter((name) => name !== undefined));
+      const volumes = new Set(places.flatMap((place) => place.volumes));
       const message = volumes.size === 0 ? "remove what volumes left" : `remove volumes ${[...volumes].join(", ")}`;
       const action = { what: "UnmountVolumes", message, pod, cause, data: { mounts: mounts.length } };
       await perform(this.#deps.journal, this.#deps.clock, action, async () => {
@@ -371,16 +371,15 @@ export class VolumeManager implements VolumeProvider {
   }
 
   /** What is to be removed, marks first: a volume that is half removed must not count as ready. */
-  async #placesOf(paths: VolumePaths): Promise<{ readonly path: string; readonly volume?: string }[]> {
+  async #placesOf(paths: VolumePaths): Promise<{ readonly path: string; readonly volumes: readonly string[] }[]> {
     const { files } = this.#deps;
-    const places: { path: string; volume?: string }[] = [];
-    for (const { name } of await files.list(paths.plugins)) places.push({ path: `${paths.plugins}/${name}` });
-    for (const plugin of await files.list(paths.volumes)) {
-      const directory = `${paths.volumes}/${plugin.name}`;
-      for (const { name } of await files.list(directory)) places.push({ path: `${directory}/${name}`, volume: name });
-      places.push({ path: directory });
+    const places: { path: string; volumes: readonly string[] }[] = [];
+    for (const { name } of await files.list(paths.plugins)) places.push({ path: `${paths.plugins}/${name}`, volumes: [] });
+    for (const { name } of await files.list(paths.volumes)) {
+      const path = `${paths.volumes}/${name}`;
+      places.push({ path, volumes: (await files.list(path)).map((volume) => volume.name) });
     }
-    if ((await files.stat(paths.subPaths)) !== undefined) places.push({ path: paths.subPaths });
+    if ((await files.stat(paths.subPaths)) !== undefined) places.push({ path: paths.subPaths, volumes: [] });
     return places;
   }
 

@@ -86,5 +86,6 @@ export const simulatedCgroups: Cgroups = {
   },
   children: async () => [],
   pids: async () => [],
+  removeEmpty: async () => true,
   remove: async () => {},
 };
