@@ -32,7 +32,7 @@ const refused = 200;
 async function measureKubelet(options: BenchOptions & ClusterOptions, program?: string): Promise<ClusterFigures> {
   const kubelet = program === undefined ? "podwright" : basename(program);
   progress(`${kubelet}:`);
-  await using cluster = await BenchCluster.start(options, program);
+  await using cluster = await BenchCluster.start(options, program === undefined ? "podwright" : { kubelet: program });
   const floor = await Floor.open(cluster);
   await runFloor(cluster, floor, 4);
   await runKubelet(cluster, 4);

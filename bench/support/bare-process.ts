@@ -6,7 +6,7 @@ import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import { processUsage, type Usage } from "./usage.ts";
 
-/** A bare client (bare-rest.ts, bare-statuses.ts) in a process of its own, from a bundle and with the settings that podwright has. */
+/** A bare client (bare-rest.ts, bare-statuses.ts, bare-burst.ts) in a process of its own, from a bundle and with the settings that podwright has. */
 export class BareProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready: Promise<unknown>;
@@ -38,11 +38,22 @@ export class BareProcess implements AsyncDisposable {
   }
 }
 
+type BareClient = "bare-rest" | "bare-statuses" | "bare-burst";
+
 export async function startBareClient(
   layout: RuntimeLayout,
-  name: "bare-rest" | "bare-statuses",
+  name: BareClient,
   args: readonly string[],
 ): Promise<BareProcess> {
+  return new BareProcess(await forkBareClient(layout, name, args));
+}
+
+/** The process alone, which says `ready` to its parent. */
+export async function forkBareClient(
+  layout: RuntimeLayout,
+  name: BareClient,
+  args: readonly string[],
+): Promise<ChildProcess> {
   const program = join(layout.stateDirectory, `${name}.mjs`);
   await build({
     entryPoints: [join(import.meta.dirname, `${name}.ts`)],
@@ -63,5 +74,5 @@ export async function startBareClient(
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   await once(child, "spawn");
-  return new BareProcess(child);
+  return child;
 }

@@ -37,7 +37,7 @@ export const clusterOptions: OwnOptions<ClusterOptions> = {
     return {
       rest: restPods,
       dead: dead === undefined && hasDead ? 5000 : asked,
-      kubelet: typeof kubelet === "string" ? program(kubelet) : undefined,
+      kubelet: typeof kubelet === "string" ? program("--kubelet", kubelet) : undefined,
       alone: isAlone,
     };
   },
@@ -54,13 +54,14 @@ function numbers(option: string, given: unknown, read: (text: string) => number[
   }
 }
 
-function program(given: string): string {
+/** The absolute path. @throws Error naming the option when there is no program */
+export function program(option: string, given: string): string {
   const path = resolve(given);
   try {
-    accessSync(path, constants.X_OK);
+    accessSync(path, path.endsWith(".js") ? constants.R_OK : constants.X_OK);
     if (statSync(path).isFile()) return path;
   } catch {
     // As when it is no file.
   }
-  throw new Error(`--kubelet: ${path} is no program`);
+  throw new Error(`${option}: ${path} is no program`);
 }

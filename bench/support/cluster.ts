@@ -17,10 +17,11 @@ import { TestApiServer } from "../../test/apiserver/server.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
 import { removeLogs } from "../../test/support/traces.ts";
+import { forkBareClient } from "./bare-process.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
 import { startPodwright, startProgram } from "./programs.ts";
-import { processUsage, type Usage } from "./usage.ts";
+import { processUsage, resetPeak, type Usage } from "./usage.ts";
 
 const nodeName = "bench-node";
 const limitMs = 180_000;
@@ -31,6 +32,9 @@ const limitPerPodMs = 3_000;
 interface SeenPod {
   readonly status?: PodStatus;
 }
+
+/** What is measured: podwright, a bare client (bare-burst.ts), or another kubelet. */
+export type Agent = "podwright" | "bare" | { readonly kubelet: string };
 
 const interruptions = ["SIGINT", "SIGTERM"] as const;
 
@@ -61,14 +65,14 @@ export class BenchCluster implements AsyncDisposable {
     this.#jealous = jealous;
   }
 
-  /** @param kubelet program of another kubelet; undefined: podwright's */
-  static async start(options: BenchOptions, kubelet: string | undefined): Promise<BenchCluster> {
+  static async start(options: BenchOptions, agent: Agent): Promise<BenchCluster> {
     const server = await TestApiServer.start();
     const layout = runtimeLayout(await mkdtemp(join(tmpdir(), "podwright-bench-")), systemHashing);
     await startContainerd(layout, options);
     const cri = connectCri(layout.containerd.endpoint);
-    const child = await startKubelet(server, layout, options, kubelet);
-    const cluster = new BenchCluster({ server, layout, cri }, child, kubelet !== undefined);
+    const child =
+      agent === "bare" ? await startBare(server, layout) : await startKubelet(server, layout, options, agent);
+    const cluster = new BenchCluster({ server, layout, cri }, child, typeof agent === "object");
     for (const signal of interruptions) process.once(signal, cluster.#interrupted);
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
@@ -103,6 +107,11 @@ export class BenchCluster implements AsyncDisposable {
 
   async usage(): Promise<Usage> {
     return await processUsage(this.pid);
+  }
+
+  /** From now on the peak of the agent's memory is counted anew. */
+  async resetPeak(): Promise<void> {
+    await resetPeak(this.pid);
   }
 
   /**
@@ -202,7 +211,7 @@ async function startKubelet(
   server: TestApiServer,
   layout: RuntimeLayout,
   options: BenchOptions,
-  kubelet: string | undefined,
+  agent: Exclude<Agent, "bare">,
 ): Promise<ChildProcess> {
   const path = (name: string): string => join(layout.stateDirectory, name);
   await mkdir(path("manifests.d"), { recursive: true });
@@ -214,10 +223,27 @@ async function startKubelet(
     ...["--root-dir", layout.kubeletRoot, "--cert-dir", path("pki")],
   ];
   const log = path("kubelet.log");
-  if (kubelet !== undefined) {
-    return await startProgram(kubelet, ["--pod-manifest-path", path("manifests.d"), ...flags], options, log);
+  if (agent !== "podwright") {
+    return await startProgram(agent.kubelet, ["--pod-manifest-path", path("manifests.d"), ...flags], options, log);
   }
   return await startPodwright(["kubelet", "--state-dir", layout.stateDirectory, ...flags], options, log);
+}
+
+/** It is no kubelet: its Node is made here. */
+async function startBare(server: TestApiServer, layout: RuntimeLayout): Promise<ChildProcess> {
+  const kubeconfig = await writeKubeconfig(server, layout, nodeName);
+  const child = await forkBareClient(layout, "bare-burst", [
+    kubeconfig,
+    nodeName,
+    layout.containerd.endpoint,
+    layout.stateDirectory,
+    layout.cgroupRoot,
+  ]);
+  await once(child, "message");
+  server.admin.create({ apiVersion: "v1", kind: "Node", metadata: { name: nodeName } });
+  const conditions = [{ type: "Ready", status: "True" }];
+  server.admin.patch("nodes", nodeName, { status: { conditions } }, { subresource: "status" });
+  return child;
 }
 
 async function writeKubeconfig(server: TestApiServer, layout: RuntimeLayout, node: string): Promise<string> {

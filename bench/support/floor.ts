@@ -62,7 +62,8 @@ export class Floor {
         await writeFile(join(directory, "hosts"), "127.0.0.1 localhost\n");
         await writeFile(join(directory, "termination-log"), "", { mode: 0o666 });
         await this.#cgroups.apply(this.#cgroup(name), { cpuShares: 2 });
-        return { name, directory, config: this.#sandboxConfig(name, directory), sandboxId: "", containerId: "" };
+        const config = sandboxConfig(name, directory, this.#cgroup(name));
+        return { name, directory, config, sandboxId: "", containerId: "" };
       }),
     );
   }
@@ -150,20 +151,6 @@ export class Floor {
   #cgroup(name: string): string {
     return `${this.#layout.cgroupRoot}/floor/${name}`;
   }
-
-  #sandboxConfig(name: string, directory: string): SandboxConfig {
-    return {
-      metadata: { name, namespace: floorNamespace, uid: name, attempt: 0 },
-      hostname: name,
-      logDirectory: directory,
-      dnsConfig: { servers: ["127.0.0.1"], searches: [], options: [] },
-      linux: {
-        cgroupParent: this.#cgroup(name),
-        securityContext: { namespaceOptions, seccomp: { profileType: ProfileType.RuntimeDefault } },
-        resources: { cpuShares: 2n },
-      },
-    };
-  }
 }
 
 const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAINER, ipc: NamespaceMode.POD };
@@ -171,8 +158,24 @@ const namespaceOptions = { network: NamespaceMode.POD, pid: NamespaceMode.CONTAI
 const app = { name: "app", command: idleCommand } as const;
 const init = { name: "init", command: ["/bin/true"] } as const;
 
-function containerConfig(
-  { directory }: FloorPod,
+/** What a sandbox is asked for. The directory has the logs of its containers. */
+export function sandboxConfig(name: string, directory: string, cgroupParent: string): SandboxConfig {
+  return {
+    metadata: { name, namespace: floorNamespace, uid: name, attempt: 0 },
+    hostname: name,
+    logDirectory: directory,
+    dnsConfig: { servers: ["127.0.0.1"], searches: [], options: [] },
+    linux: {
+      cgroupParent,
+      securityContext: { namespaceOptions, seccomp: { profileType: ProfileType.RuntimeDefault } },
+      resources: { cpuShares: 2n },
+    },
+  };
+}
+
+/** What a container is asked for; the directory has the files `hosts` and `termination-log`. */
+export function containerConfig(
+  { directory }: Pick<FloorPod, "directory">,
   attempt: number,
   { name, command }: { readonly name: string; readonly command: readonly string[] } = app,
 ) {

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 
 /** Linux tells CPU time in these, whatever the kernel's own clock (USER_HZ). */
 const ticksPerSecond = 100;
@@ -10,6 +10,13 @@ export interface Usage {
   readonly peakRssMiB: number;
   /** User and system time since the process started. */
   readonly cpuMs: number;
+  /** The same of the programs that it started and that have ended. */
+  readonly spawnedCpuMs: number;
+}
+
+/** From now on the peak of resident memory is counted anew (proc_pid_clear_refs(5)). */
+export async function resetPeak(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, "5");
 }
 
 /** Rejects when the process is gone. */
@@ -19,12 +26,14 @@ export async function processUsage(pid: number): Promise<Usage> {
     readFile(`/proc/${pid}/stat`, "utf8"),
   ]);
   const kibibytes = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
-  // The name, in parentheses, may hold spaces; utime and stime are the 12th and 13th field after it (proc(5)).
+  // The name, in parentheses, may hold spaces; utime, stime, cutime and cstime are the 12th to 15th field after it (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const ticks = Number(fields[11]) + Number(fields[12]);
+  const milliseconds = (first: number): number =>
+    ((Number(fields[first]) + Number(fields[first + 1])) / ticksPerSecond) * 1000;
   return {
     rssMiB: kibibytes("VmRSS") / 1024,
     peakRssMiB: kibibytes("VmHWM") / 1024,
-    cpuMs: (ticks / ticksPerSecond) * 1000,
+    cpuMs: milliseconds(11),
+    spawnedCpuMs: milliseconds(13),
   };
 }

@@ -26,7 +26,10 @@ import { watchDirectory, watchEntries } from "./watch.ts";
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
 /** What the kernel takes from the modes of what is made (proc_pid_status(5)); it stays what it was at the start. */
-const umask = Number.parseInt(/^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777", 8);
+const umask = Number.parseInt(
+  /^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777",
+  8,
+);
 
 /** How much to read at a time from files that don't say their size (/proc, /sys). */
 const readChunkBytes = 16 * 1024;

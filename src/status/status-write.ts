@@ -33,7 +33,10 @@ const ownFields = [
 ] as const satisfies readonly (keyof PodStatus)[];
 
 /** Of each status the last comparison: after a write the same two are compared more than once. */
-const compared = new WeakMap<PodStatus, { readonly found: PodStatus | undefined; readonly patch: object | undefined }>();
+const compared = new WeakMap<
+  PodStatus,
+  { readonly found: PodStatus | undefined; readonly patch: object | undefined }
+>();
 
 /**
  * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are

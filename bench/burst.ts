@@ -1,0 +1,110 @@
+/**
+ * What bursts of pods cost: CPU time and peak of resident memory of the agent, while so many pods come at once and go
+ * again. podwright beside an earlier podwright, another kubelet and a bare client in the same Node.js, in turn: each has in
+ * each round a cluster of its own.
+ *
+ *   burst.ts [--pods 50,100] [--rounds 5] [--before PROGRAM] [--kubelet PATH] [--json] …
+ *
+ * The bare client makes the same calls of the runtime, mounts the same token and tells the same Events and statuses; see
+ * bench/support/bare-burst.ts.
+ */
+import { basename } from "node:path";
+import { loadavg } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AgentBursts, type Burst, burstGoals, burstTable } from "./support/burst-report.ts";
+import { type Agent, BenchCluster } from "./support/cluster.ts";
+import { program } from "./support/cluster-options.ts";
+import { type BenchOptions, benchOptions, type OwnOptions } from "./support/options.ts";
+import { printReport, progress } from "./support/report.ts";
+import { runKubelet } from "./support/rounds.ts";
+
+interface BurstOptions {
+  /** Absolute path of an earlier bundle. */
+  readonly before: string | undefined;
+  /** Absolute path of another kubelet. */
+  readonly kubelet: string | undefined;
+}
+
+const burstOptions: OwnOptions<BurstOptions> = {
+  options: { before: { type: "string" }, kubelet: { type: "string" } },
+  usage: `  --before PROGRAM    an earlier bundle to measure beside
+  --kubelet PATH      another kubelet to measure beside
+`,
+  read: ({ before, kubelet }) => ({
+    before: typeof before === "string" ? program("--before", before) : undefined,
+    kubelet: typeof kubelet === "string" ? program("--kubelet", kubelet) : undefined,
+  }),
+};
+
+/** Until what a start and the first pods left behind is done. */
+const settleMs = 3_000;
+const firstPods = 4;
+
+interface Subject extends AgentBursts {
+  readonly agent: Agent;
+  readonly program: string;
+  readonly bursts: Map<number, Burst[]>;
+}
+
+function subjects(options: BenchOptions & BurstOptions): Subject[] {
+  const subject = (name: string, agent: Agent, from = options.program): Subject => {
+    return { name, agent, program: from, bursts: new Map(options.pods.map((pods) => [pods, []])) };
+  };
+  const { before, kubelet } = options;
+  return [
+    subject("podwright", "podwright"),
+    ...(before === undefined ? [] : [subject("podwright before", "podwright", before)]),
+    ...(kubelet === undefined ? [] : [subject(basename(kubelet), { kubelet })]),
+    subject("bare client", "bare"),
+  ];
+}
+
+async function measure(options: BenchOptions, { name, agent, program: from, bursts }: Subject): Promise<void> {
+  await using cluster = await BenchCluster.start({ ...options, program: from }, agent);
+  await runKubelet(cluster, firstPods);
+  for (const [pods, all] of bursts) {
+    await sleep(settleMs);
+    await cluster.resetPeak();
+    const before = await cluster.usage();
+    const { ready, gone } = await runKubelet(cluster, pods);
+    const after = await cluster.usage();
+    const burst = {
+      cpuMs: after.cpuMs - before.cpuMs,
+      spawnedCpuMs: after.spawnedCpuMs - before.spawnedCpuMs,
+      restMiB: before.rssMiB,
+      peakMiB: after.peakRssMiB,
+      readyMs: Math.max(...ready),
+      goneMs: Math.max(...gone),
+    };
+    all.push(burst);
+    const { cpuMs, spawnedCpuMs, peakMiB } = burst;
+    progress(`${name}, ${pods} pods: ${cpuMs} ms (programs ${spawnedCpuMs} ms), at most ${peakMiB.toFixed(0)} MiB`);
+  }
+}
+
+async function main(): Promise<void> {
+  const options = benchOptions({ rounds: 5, pods: [50, 100] }, burstOptions);
+  const load = loadavg()[0] ?? 0;
+  const all = subjects(options);
+  for (let round = 0; round < options.rounds; round++) {
+    progress(`round ${round + 1}:`);
+    for (const subject of round % 2 === 0 ? all : all.toReversed()) await measure(options, subject);
+  }
+  const [own] = all;
+  const other = all.find(({ agent }) => typeof agent === "object");
+  printReport(
+    {
+      bench: "burst",
+      setting: [
+        `${all.map(({ name }) => name).join(", ")} in turn; load ${load.toFixed(1)} at the start; ${options.rounds} rounds, medians`,
+        "CPU time of the agent alone while all pods come and go; ratios: podwright's to that of the row",
+      ],
+      ...burstTable(all),
+      goals: own === undefined || other === undefined ? [] : burstGoals(own, other),
+      measurements: all.map(({ name, bursts }) => ({ name, bursts: Object.fromEntries(bursts) })),
+    },
+    options.json,
+  );
+}
+
+await main();

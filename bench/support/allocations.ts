@@ -1,0 +1,25 @@
+/**
+ * Loaded into a process by `--import`: samples what it allocates, what is collected again included, and writes a V8 heap
+ * profile at its end into the directory of ALLOCATION_PROFILE.
+ */
+import { writeFileSync } from "node:fs";
+import { Session } from "node:inspector";
+import { join } from "node:path";
+
+/** Bytes between two samples. */
+const samplingInterval = 16 * 1024;
+
+const session = new Session();
+session.connect();
+session.post("HeapProfiler.startSampling", {
+  samplingInterval,
+  includeObjectsCollectedByMajorGC: true,
+  includeObjectsCollectedByMinorGC: true,
+});
+process.on("exit", () => {
+  session.post("HeapProfiler.stopSampling", (error, result) => {
+    if (error !== null) throw error;
+    const directory = process.env["ALLOCATION_PROFILE"] ?? ".";
+    writeFileSync(join(directory, `allocations-${process.pid}.heapprofile`), JSON.stringify(result.profile));
+  });
+});
