@@ -65,6 +65,11 @@ export class PodCache {
     this.#stale.set(uid, began);
   }
 
+  /** Whether the pod is known to have changed since it was last looked at. */
+  isStale(uid: PodUid): boolean {
+    return this.#stale.has(uid);
+  }
+
   /** Forgets a pod that is gone from the runtime and wanted by nobody. */
   delete(uid: PodUid): void {
     this.#pods.delete(uid);

@@ -233,7 +233,7 @@ export class PodWorker {
     if (this.#operations.busy.wholePod) return;
     // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
     if (status.sandboxes.length === 0) {
-      if (await this.#waitsForRival()) return;
+      if (await this.#waitsForRival(signal)) return;
       await this.#deps.allocations.saved();
     }
     this.#restarts.observe(status);
@@ -281,8 +281,14 @@ export class PodWorker {
   }
 
   /** The one of the same name may have been left by an earlier life: nobody but the runtime knows of it then. */
-  async #waitsForRival(): Promise<boolean> {
-    const rival = (await this.#deps.rivals(this.ref))[0];
+  async #waitsForRival(signal: AbortSignal): Promise<boolean> {
+    const { cache, rivals } = this.#deps;
+    let [rival] = await rivals(this.ref);
+    if (rival !== undefined && cache.isStale(rival)) {
+      // It may just have gone: the look that tells is on its way.
+      await cache.getNewerThan(rival, cache.get(rival).observed, rivalRetryMs, signal).catch(() => {});
+      [rival] = await rivals(this.ref);
+    }
     if (rival === undefined) return false;
     const { message, isNews } = this.#decisions.waitsFor(rival);
     if (isNews) this.#deps.runtime.log.info("the pod waits for another", { ...this.ref, message });

@@ -201,7 +201,7 @@ function containerStatus(id: string, sandbox: string, status: CriContainerStatus
 }
 
 /** Zeros are what the runtime does not limit, or does not tell. */
-function containerResources(linux: LinuxContainerResources | undefined): ContainerResources | undefined {
+export function containerResources(linux: LinuxContainerResources | undefined): ContainerResources | undefined {
   if (linux === undefined) return undefined;
   const positive = (amount: bigint): bigint | undefined => (amount > 0n ? amount : undefined);
   return {

@@ -72,7 +72,7 @@ function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined
 }
 
 /** What the runtime says that a container has; as much as it was granted where that comes to the same in the kernel. */
-export function toldAmounts({ resources: told }: ContainerStatus, to: Amounts): Amounts | undefined {
+export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resources">, to: Amounts): Amounts | undefined {
   if (told === undefined) return undefined;
   const { cpuRequest = 0n, cpuLimit = 0n, memoryLimit = 0n } = told;
   // A container without a request weighs as much as its limit says.
@@ -138,7 +138,7 @@ function withResourcesOf(
 }
 
 /** What the runtime does not tell is as it was recorded. */
-function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
+export function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
   const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
   return {
     limits: {

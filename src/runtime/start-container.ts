@@ -18,6 +18,7 @@ import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 import { hideSecrets } from "./hidden-secrets.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-pod.ts";
+import { recordLateContainer } from "./late-container.ts";
 import { linkLog } from "./log-links.ts";
 import { shortId } from "./sandbox-actions.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "./pod-directories.ts";
@@ -125,6 +126,8 @@ async function createAndRun(
   );
   const { leftover, cause } = start;
   if (leftover !== undefined) {
+    // Seen now not to have run, whatever its start was told: it counts for nothing, be its removal ever so slow.
+    deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
     await attempt("CreateContainerError", () => removeUnstarted(deps, podRef(pod), leftover, cause, signal));
   }
   const id = await create(deps, pod, sandbox, start, { config, queuedMs: parts.queuedMs }, signal);
@@ -306,13 +309,18 @@ async function create(
     cause: start.cause,
     data: { attempt: start.attempt, sandbox: sandbox.id, queuedMs },
   };
-  deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
+  const { uid } = pod.metadata;
+  const wasAskedFor = deps.attempts.of(uid, start.container.name) === start.attempt;
+  deps.attempts.making(uid, start.container.name, start.attempt);
   const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
   const { containerId: id } = await attempt("CreateContainerError", () =>
     perform(deps.journal, deps.clock, action, () =>
       patiently(deps, "a container", signal, (options) => deps.cri.runtime.createContainer(request, options)),
     ),
   );
+  if (wasAskedFor && start.kind !== "ephemeral") {
+    await recordLateContainer(deps, pod, start.container, id);
+  }
   // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
   const honoured = await attempt("CreateContainerError", () => honoursStopSignal(deps.cri, start.container, id));
   if (!honoured) {

@@ -59,8 +59,10 @@ export class SimCgroups implements Cgroups {
 
   async removeEmpty(path: string): Promise<boolean> {
     if ((await this.children(path)).length > 0) return false;
-    this.applied.delete(path);
-    return true;
+    return this.remove(path).then(
+      () => true,
+      () => false,
+    );
   }
 
   async remove(path: string): Promise<void> {

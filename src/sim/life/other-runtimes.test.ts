@@ -12,7 +12,7 @@ test("a container whose creation times out is asked for again with the same rest
     scene.node.add(podOf({ containers: [runs("app")] }));
     await scene.clock.run(60_000, () => scene.world.sandboxes.size > 0);
     scene.faults.begin({ slowness: 8000 }, 1_200_000);
-    await scene.pass(1_300_000);
+    await scene.pass(1_600_000);
     const creations = scene.entries("CreateContainer").filter(({ kind }) => kind === "outcome");
     const lost = creations.filter(({ result }) => result === "unknown");
     assert.ok(lost.length > 1, `${lost.length} creations timed out`);
@@ -162,5 +162,29 @@ test("what was made and never started is removed before its sandbox is stopped, 
       ["StopContainer", "RemoveContainer", "StopPodSandbox"],
     );
     assert.equal(await node.files.readLink(link).catch(() => "gone"), "gone");
+  }
+});
+
+test("a container of a request from before its pod was resized gets what the pod was granted since", async () => {
+  const withCpu = (cpu: string) => {
+    const resources = { limits: { cpu }, requests: { cpu } };
+    return podOf({ containers: [runs("app", { resources })] });
+  };
+  for (const ways of [usualWays, crioWays]) {
+    const scene = new Scene({}, ways);
+    scene.node.add(withCpu("100m"));
+    const begun = (count: number) => () =>
+      scene.entries("CreateContainer").filter(({ kind }) => kind === "action").length >= count;
+    await scene.clock.run(60_000, () => scene.world.sandboxes.size > 0);
+    // Whatever nobody waits for any more is made all the same, sooner or later.
+    scene.faults.begin({ slowness: 8000 }, 3_600_000);
+    await scene.clock.run(600_000, begun(1));
+    scene.faults.end({});
+    scene.faults.begin({ slowness: 1 }, 1);
+    scene.node.update(withCpu("200m"));
+    await scene.clock.run(600_000, begun(2));
+    await scene.pass(600_000);
+    const { resources } = scene.world.running("uid-1", "app") ?? {};
+    assert.deepEqual([String(resources?.cpuShares), String(resources?.cpuQuota)], ["204", "20000"], ways.name);
   }
 });

@@ -1,0 +1,29 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { Cri } from "../ports/cri.ts";
+import type { ResourceRecord } from "../resources/resource-record.ts";
+import { effectiveRequirements } from "./actuated.ts";
+import { containerResources } from "./inspect.ts";
+import { amountsOf, sameAmounts, toldAmounts, withTold } from "./resize-actions.ts";
+
+/**
+ * Records what a container has that the runtime was asked for before, without an answer: some runtimes (CRI-O) then give
+ * the one that came of the earlier request, and its pod may have been resized since. What it lacks it gets as any other
+ * resize, when it runs. A runtime that does not say what it has is no reason not to start it.
+ */
+export async function recordLateContainer(
+  { cri, actuated }: { readonly cri: Cri; readonly actuated: Pick<ResourceRecord, "setPart"> },
+  pod: Pod,
+  container: Container,
+  id: string,
+): Promise<void> {
+  const status = await cri.runtime.containerStatus({ containerId: id }).then(
+    (answer) => answer.status,
+    () => undefined,
+  );
+  const asked = effectiveRequirements(container, pod.spec.resources);
+  const had = amountsOf({ resources: asked }, pod.spec.resources);
+  const told = toldAmounts({ resources: containerResources(status?.resources?.linux) }, had);
+  if (told === undefined || sameAmounts(had, told)) return;
+  actuated.setPart(pod.metadata.uid, container.name, withTold(asked, had, told));
+}
