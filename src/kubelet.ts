@@ -1,9 +1,8 @@
 import type { Pod } from "./api/pod.ts";
-import { isStaticPod } from "./api/pod-kind.ts";
 import type { PodStatus as ApiPodStatus } from "./api/status.ts";
 import { onAbort } from "./base/abort.ts";
 import { type PodUid, podUid } from "./base/ids.ts";
-import { type ImageConfig, makeImageManager } from "./images/make-image-manager.ts";
+import type { ImageConfig } from "./images/make-image-manager.ts";
 import type { Cause, PodRef, Recorder } from "./journal/entry.ts";
 import { measureStep, type Observer } from "./journal/observer.ts";
 import { LogRotation, type LogRotationConfig, type RunningLog } from "./logs/rotation.ts";
@@ -14,6 +13,7 @@ import { reportAdoption } from "./pods/adoption.ts";
 import { firstView, waitingView } from "./pods/waiting-pod.ts";
 import type { ClusterHooks } from "./pods/cluster-hooks.ts";
 import { PodLeftovers } from "./pods/leftovers.ts";
+import { ownStaticPods } from "./pods/own-static-pods.ts";
 import type { OwnStaticPod } from "./pods/mirror-actions.ts";
 import type { DecisionRecorder } from "./pods/decision-recorder.ts";
 import type { NodeAdmission } from "./pods/node-admission.ts";
@@ -40,16 +40,13 @@ import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { PodIds } from "./runtime/id-ranges.ts";
 import { NodeGarbage, type NodeGarbageConfig } from "./runtime/node-garbage.ts";
-import { Places } from "./base/places.ts";
 import type { PodStatus } from "./runtime/pod-status.ts";
 import { runningLogs } from "./runtime/running-logs.ts";
 import type { ObjectLookup } from "./runtime/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
 import { PreStopHooks } from "./runtime/pre-stop-hooks.ts";
-import { StartAttempts } from "./runtime/start-attempts.ts";
-import { UserNamespaces } from "./runtime/user-namespaces.ts";
+import { runtimeDependencies } from "./kubelet-runtime.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
-import { VolumeManager } from "./volumes/volume-manager.ts";
 import { kubeletHealth } from "./status/health.ts";
 import { StatusManager } from "./status/status-manager.ts";
 import { publishStatus } from "./status/publish.ts";
@@ -243,17 +240,13 @@ export class Kubelet {
 
   /** Whether a pod of that UID is wanted or not yet gone. */
   has(uid: string): boolean {
-    const isOfThat = ({ metadata }: Pod): boolean => metadata.uid === uid;
-    return this.#workers.get(podUid(uid)) !== undefined || this.#syncLoop.waiting().some(isOfThat);
+    return (
+      this.#workers.get(podUid(uid)) !== undefined || this.#syncLoop.waiting().some((pod) => pod.metadata.uid === uid)
+    );
   }
 
-  /** Static pods that are wanted or not yet gone, as their manifests have them. */
   staticPods(): OwnStaticPod[] {
-    const waiting = this.#syncLoop.waiting().map((pod) => ({ pod, isStopping: false }));
-    const known = this.#workers.list().flatMap(({ uid, pod = this.#views.get(uid)?.pod, state }) => {
-      return pod === undefined ? [] : [{ pod, isStopping: state.kind === "terminating" }];
-    });
-    return [...known, ...waiting].filter(({ pod }) => isStaticPod(pod));
+    return ownStaticPods(this.#workers.list(), this.#syncLoop.waiting(), (uid) => this.#views.get(uid)?.pod);
   }
 
   /** What would be done next for each pod. */
@@ -364,7 +357,7 @@ export class Kubelet {
   }
 
   #isKnown(uid: PodUid): boolean {
-    return this.#workers.get(uid) !== undefined || this.#cache.uids().includes(uid) || this.#pleg.isListed(uid);
+    return this.#workers.get(uid) !== undefined || this.#cache.has(uid) || this.#pleg.isListed(uid);
   }
 
   #gone(uid: PodUid): void {
@@ -374,44 +367,4 @@ export class Kubelet {
     this.#allocations.remove(uid);
     this.#onPodGone(uid);
   }
-}
-
-/** What acting on pods needs, with the managers that belong to nobody else. */
-function runtimeDependencies(
-  deps: KubeletDependencies,
-  config: KubeletConfig,
-  own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
-): RuntimeDependencies {
-  const { ports, journal, log, observer } = deps;
-  const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
-  return {
-    ...{ ...own, clock, random, files, compression, mounts, journal, observer, attempts: new StartAttempts() },
-    ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
-    images: makeImageManager({ ...ports, log, journal, observer, images: own.cri.images }, config),
-    volumes: new VolumeManager({
-      clock,
-      random,
-      files,
-      volumeFiles,
-      mounts,
-      journal,
-      log: log.child({ room: "volumes" }),
-      objects: deps.objects,
-      node: config.node,
-      recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
-    }),
-    userNamespaces: new UserNamespaces({
-      files,
-      journal,
-      log: log.child({ room: "runtime" }),
-      node: config.node,
-      ids: config.podIds,
-      supported: deps.features.userNamespaces,
-    }),
-    networkProbes,
-    networkProblem: () => deps.cluster?.networkProblem(),
-    node: config.node,
-    starts: new Places({ clock, stalls }, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
-    teardowns: new Places({ clock, stalls }, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
-  };
 }

@@ -13,6 +13,8 @@ export interface BenchOptions {
   readonly program: string;
   /** Where the engine's CPU profile goes; undefined: none is made. */
   readonly cpuProfile: string | undefined;
+  /** The same of a profile of what it allocates. */
+  readonly allocationProfile: string | undefined;
   readonly rounds: number;
   /** Numbers of pods, as given. */
   readonly pods: readonly number[];
@@ -39,6 +41,8 @@ const usage = `options:
   --pods N[,N…]       how many pods
   --program PATH      engine to measure (default: a bundle built now; src/cli/main.ts for the sources)
   --cpu-profile DIR   write the engine's CPU profile there
+  --allocation-profile DIR
+                      write a V8 heap profile there of all that the engine allocates
   --json              one JSON object instead of a table
 `;
 
@@ -58,6 +62,7 @@ export function benchOptions(
         pods: { type: "string", default: defaults.pods.join(",") },
         program: { type: "string" },
         "cpu-profile": { type: "string" },
+        "allocation-profile": { type: "string" },
         json: { type: "boolean", default: false },
       },
     });
@@ -66,7 +71,8 @@ export function benchOptions(
       containerd: containerdPath(values.containerd),
       rounds: count(values.rounds),
       pods: counts(values.pods),
-      cpuProfile: values["cpu-profile"] === undefined ? undefined : resolve(values["cpu-profile"]),
+      cpuProfile: directoryOf(values["cpu-profile"]),
+      allocationProfile: directoryOf(values["allocation-profile"]),
       json: values.json,
       // Last, as building takes a while.
       program: values.program === undefined ? builtBundle() : resolve(values.program),
@@ -75,6 +81,10 @@ export function benchOptions(
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}${own.usage}`);
     process.exit(2);
   }
+}
+
+function directoryOf(given: string | undefined): string | undefined {
+  return given === undefined ? undefined : resolve(given);
 }
 
 /** Beside `dist`, which bin/podwright would take instead of the sources. */

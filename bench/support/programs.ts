@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { mallocSettings, nodeFlags } from "../../scripts/launch.ts";
 import type { BenchOptions } from "./options.ts";
 
@@ -12,7 +12,9 @@ export async function startPodwright(
   logPath: string,
 ): Promise<ChildProcess> {
   const profile = options.cpuProfile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.cpuProfile}`];
-  const flags = [...nodeFlags, ...profile];
+  const { allocationProfile } = options;
+  const allocations = allocationProfile === undefined ? [] : ["--import", join(import.meta.dirname, "allocations.ts")];
+  const flags = [...nodeFlags, ...profile, ...allocations];
   return await startProgram(process.execPath, [...flags, options.program, ...args], options, logPath);
 }
 
@@ -33,7 +35,7 @@ export async function startProgram(
       cwd: "/",
       detached: true,
       // A program in Go knows nothing of them.
-      env: { ...process.env, ...mallocSettings, PATH: path },
+      env: { ...process.env, ...mallocSettings, PATH: path, ALLOCATION_PROFILE: options.allocationProfile },
       stdio: ["ignore", log.fd, log.fd],
     });
     await once(child, "spawn");

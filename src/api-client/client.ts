@@ -146,12 +146,7 @@ export class ApiClient {
     return response.body;
   }
 
-  async #json(
-    call: PlainCall,
-    method: KubeRequest["method"],
-    body?: string,
-    contentType?: string,
-  ): Promise<unknown> {
+  async #json(call: PlainCall, method: KubeRequest["method"], body?: string, contentType?: string): Promise<unknown> {
     const { lane, signal } = call;
     const request = this.#request(call, method, body, contentType);
     const what = describe(request);
@@ -169,11 +164,7 @@ export class ApiClient {
     return parseAnswer(what, await readText(what, response, goesOn), response);
   }
 
-  async #turn(
-    { lane, signal }: PlainCall,
-    method: KubeRequest["method"],
-    turn: "first" | "later",
-  ): Promise<void> {
+  async #turn({ lane, signal }: PlainCall, method: KubeRequest["method"], turn: "first" | "later"): Promise<void> {
     const beganMs = this.#clock.monotonic();
     await this.#limiters[lane].acquire(signal, turn);
     this.#waited?.(method, this.#clock.monotonic() - beganMs);

@@ -29,7 +29,11 @@ class World {
       this.watches.push({
         name,
         signal,
-        set: (...objects) => handler.replaced(objects.map((object) => resource.decode(object)), []),
+        set: (...objects) =>
+          handler.replaced(
+            objects.map((object) => resource.decode(object)),
+            [],
+          ),
         remove: (object) => handler.changed("DELETED", resource.decode(object)),
       });
     },

@@ -172,10 +172,7 @@ export class Pleg {
     else this.#inspect(uid, false);
   }
 
-  /**
-   * Until disposed of, what ends of the pod is ended by its worker, which asks for a look when it is done: that takes the
-   * place of one for each end.
-   */
+  /** Until disposed of, what ends of the pod is ended by its worker, whose look afterwards takes the place of others. */
   ending(uid: PodUid): Disposable {
     this.#ending.add(uid);
     return { [Symbol.dispose]: () => void this.#ending.delete(uid) };

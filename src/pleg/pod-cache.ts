@@ -83,6 +83,10 @@ export class PodCache {
     for (const uid of this.#subscribers.keys()) this.#notify(uid);
   }
 
+  has(uid: PodUid): boolean {
+    return this.#pods.has(uid);
+  }
+
   /** Uids with an entry. */
   uids(): PodUid[] {
     return [...this.#pods.keys()];

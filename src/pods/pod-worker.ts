@@ -285,7 +285,6 @@ export class PodWorker {
     const { cache, rivals } = this.#deps;
     let [rival] = await rivals(this.ref);
     if (rival !== undefined && cache.isStale(rival)) {
-      // It may just have gone: the look that tells is on its way.
       await cache.getNewerThan(rival, cache.get(rival).observed, rivalRetryMs, signal).catch(() => {});
       [rival] = await rivals(this.ref);
     }

@@ -1,8 +1,8 @@
-import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import { effectiveRequirements } from "./actuated.ts";
+import type { ContainerToStart } from "./container-decision.ts";
 import { containerResources } from "./inspect.ts";
 import { amountsOf, sameAmounts, toldAmounts, withTold } from "./resize-actions.ts";
 
@@ -14,9 +14,10 @@ import { amountsOf, sameAmounts, toldAmounts, withTold } from "./resize-actions.
 export async function recordLateContainer(
   { cri, actuated }: { readonly cri: Cri; readonly actuated: Pick<ResourceRecord, "setPart"> },
   pod: Pod,
-  container: Container,
+  { container, kind }: Pick<ContainerToStart, "container" | "kind">,
   id: string,
 ): Promise<void> {
+  if (kind === "ephemeral") return;
   const status = await cri.runtime.containerStatus({ containerId: id }).then(
     (answer) => answer.status,
     () => undefined,

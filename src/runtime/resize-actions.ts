@@ -138,7 +138,11 @@ function withResourcesOf(
 }
 
 /** What the runtime does not tell is as it was recorded. */
-export function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
+export function withTold(
+  { limits, requests }: ResourceRequirements,
+  had: Amounts,
+  told: Amounts,
+): ResourceRequirements {
   const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
   return {
     limits: {

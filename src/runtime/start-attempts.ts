@@ -6,9 +6,12 @@
 export class StartAttempts {
   readonly #open = new Map<string, Map<string, number>>();
 
-  making(uid: string, container: string, attempt: number): void {
+  /** @returns whether that instance was asked for before */
+  making(uid: string, container: string, attempt: number): boolean {
     const open = this.#open.get(uid) ?? new Map<string, number>();
+    const isAgain = open.get(container) === attempt;
     this.#open.set(uid, open.set(container, attempt));
+    return isAgain;
   }
 
   started(uid: string, container: string): void {

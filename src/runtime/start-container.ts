@@ -126,7 +126,7 @@ async function createAndRun(
   );
   const { leftover, cause } = start;
   if (leftover !== undefined) {
-    // Seen now not to have run, whatever its start was told: it counts for nothing, be its removal ever so slow.
+    // Seen not to have run, whatever its start was told: it counts for nothing.
     deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
     await attempt("CreateContainerError", () => removeUnstarted(deps, podRef(pod), leftover, cause, signal));
   }
@@ -309,18 +309,14 @@ async function create(
     cause: start.cause,
     data: { attempt: start.attempt, sandbox: sandbox.id, queuedMs },
   };
-  const { uid } = pod.metadata;
-  const wasAskedFor = deps.attempts.of(uid, start.container.name) === start.attempt;
-  deps.attempts.making(uid, start.container.name, start.attempt);
+  const isAgain = deps.attempts.making(pod.metadata.uid, start.container.name, start.attempt);
   const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
   const { containerId: id } = await attempt("CreateContainerError", () =>
     perform(deps.journal, deps.clock, action, () =>
       patiently(deps, "a container", signal, (options) => deps.cri.runtime.createContainer(request, options)),
     ),
   );
-  if (wasAskedFor && start.kind !== "ephemeral") {
-    await recordLateContainer(deps, pod, start.container, id);
-  }
+  if (isAgain) await recordLateContainer(deps, pod, start, id);
   // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
   const honoured = await attempt("CreateContainerError", () => honoursStopSignal(deps.cri, start.container, id));
   if (!honoured) {

@@ -55,7 +55,7 @@ function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
   const sent = withoutManagedFields(value);
   const status = readPodStatus(sent);
   const definition = definitionOf(sent);
-  if (before !== undefined && before.definition === definition) {
+  if (before?.definition === definition) {
     return { ...before, metadata: { ...before.metadata, resourceVersion: versionOf(sent) }, status };
   }
   const problems: string[] = [];

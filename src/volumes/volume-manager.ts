@@ -374,8 +374,9 @@ export class VolumeManager implements VolumeProvider {
   async #placesOf(paths: VolumePaths): Promise<{ readonly path: string; readonly volumes: readonly string[] }[]> {
     const { files } = this.#deps;
     const places: { path: string; volumes: readonly string[] }[] = [];
-    for (const { name } of await files.list(paths.plugins))
+    for (const { name } of await files.list(paths.plugins)) {
       places.push({ path: `${paths.plugins}/${name}`, volumes: [] });
+    }
     for (const { name } of await files.list(paths.volumes)) {
       const path = `${paths.volumes}/${name}`;
       places.push({ path, volumes: (await files.list(path)).map((volume) => volume.name) });

@@ -33,10 +33,11 @@ function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** `src/kubelet.ts` is a room by itself. */
+/** `src/kubelet.ts`, with what it is written in besides (`src/kubelet-runtime.ts`), is a room by itself. */
 export function roomOf(path: string): string {
   const [, name = ""] = path.split("/");
-  return name.replace(/\.ts$/, "");
+  const room = name.replace(/\.ts$/, "");
+  return room.startsWith("kubelet-") ? "kubelet" : room;
 }
 
 /** One door: the world outside is imported by the rooms that hold the real ports, and by nobody else. */

@@ -12,7 +12,9 @@ function modified(path: string): number {
 function isBuilt(): boolean {
   const built = modified(bundle);
   const isSource = (path: string): boolean => path.endsWith(".ts") && !path.endsWith(".test.ts");
-  return globSync(["src/**", "web/**"], { cwd: root }).every((path) => !isSource(path) || modified(join(root, path)) <= built);
+  return globSync(["src/**", "web/**"], { cwd: root }).every(
+    (path) => !isSource(path) || modified(join(root, path)) <= built,
+  );
 }
 
 /**

@@ -19,7 +19,13 @@ export const pending: PodStatus = { phase: "Pending", conditions: [ready("False"
 
 export function apiPod(name: string, more: Partial<ApiPod["metadata"]> = {}, status?: PodStatus): ApiPod {
   const metadata = { name, uid: `uid-${name}`, resourceVersion: "10", ...more };
-  return { ...podWith({ containers: [{ name: "c" }] }, metadata), status, unsupported: "", isPartial: false, definition: "" };
+  return {
+    ...podWith({ containers: [{ name: "c" }] }, metadata),
+    status,
+    unsupported: "",
+    isPartial: false,
+    definition: "",
+  };
 }
 
 /** As the server answers a patch. */

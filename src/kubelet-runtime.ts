@@ -1,0 +1,73 @@
+import { Places } from "./base/places.ts";
+import { type ImageConfig, makeImageManager } from "./images/make-image-manager.ts";
+import type { Recorder } from "./journal/entry.ts";
+import type { Observer } from "./journal/observer.ts";
+import type { ClusterHooks } from "./pods/cluster-hooks.ts";
+import type { Logger } from "./ports/log.ts";
+import type { Ports } from "./ports/ports.ts";
+import type { UsedFeatures } from "./runtime-service/features.ts";
+import type { RuntimeDependencies } from "./runtime/dependencies.ts";
+import type { ObjectLookup } from "./runtime/environment.ts";
+import type { PodIds } from "./runtime/id-ranges.ts";
+import type { NodeContext } from "./runtime/node-context.ts";
+import { StartAttempts } from "./runtime/start-attempts.ts";
+import { UserNamespaces } from "./runtime/user-namespaces.ts";
+import { VolumeManager } from "./volumes/volume-manager.ts";
+
+/** Of what a kubelet is given, that which acting on pods needs. */
+interface RuntimeParts {
+  readonly ports: Omit<Ports, "network">;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly objects: ObjectLookup;
+  readonly features: UsedFeatures;
+  readonly cluster?: ClusterHooks;
+  readonly observer?: Observer | undefined;
+}
+
+interface RuntimeConfig {
+  readonly node: NodeContext;
+  readonly images: ImageConfig;
+  readonly podIds: PodIds;
+  readonly parallelStarts: number;
+}
+
+/** What acting on pods needs, with the managers that belong to nobody else. */
+export function runtimeDependencies(
+  deps: RuntimeParts,
+  config: RuntimeConfig,
+  own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
+): RuntimeDependencies {
+  const { ports, journal, log, observer } = deps;
+  const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
+  return {
+    ...{ ...own, clock, random, files, compression, mounts, journal, observer, attempts: new StartAttempts() },
+    ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
+    images: makeImageManager({ ...ports, log, journal, observer, images: own.cri.images }, config),
+    volumes: new VolumeManager({
+      clock,
+      random,
+      files,
+      volumeFiles,
+      mounts,
+      journal,
+      log: log.child({ room: "volumes" }),
+      objects: deps.objects,
+      node: config.node,
+      recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+    }),
+    userNamespaces: new UserNamespaces({
+      files,
+      journal,
+      log: log.child({ room: "runtime" }),
+      node: config.node,
+      ids: config.podIds,
+      supported: deps.features.userNamespaces,
+    }),
+    networkProbes,
+    networkProblem: () => deps.cluster?.networkProblem(),
+    node: config.node,
+    starts: new Places({ clock, stalls }, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
+    teardowns: new Places({ clock, stalls }, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
+  };
+}
