@@ -87,8 +87,20 @@ export function containerLimits(pod: Pick<Pod, "spec">): Quantities {
   return maxLists([running, ...initializing]);
 }
 
+/** Of each pod that comes, all others are asked. */
+const requestsBySpec = new WeakMap<Pod["spec"], Quantities>();
+
 /** What the pod asks for as a whole. */
 export function podRequests(pod: Pod, options: PodTotalOptions = {}): Quantities {
+  if (options.excludeOverhead) return sumRequests(pod, options);
+  const known = requestsBySpec.get(pod.spec);
+  if (known !== undefined) return known;
+  const requests = sumRequests(pod, options);
+  requestsBySpec.set(pod.spec, requests);
+  return requests;
+}
+
+function sumRequests(pod: Pod, options: PodTotalOptions): Quantities {
   const totals = new Map(containerRequests(pod));
   applyPodLevel(totals, pod.spec.resources?.requests);
   return options.excludeOverhead ? totals : sumLists([totals, parseList(pod.spec.overhead)]);

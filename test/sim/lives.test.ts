@@ -6,9 +6,9 @@ import type { Report } from "../../scripts/sim-worker.ts";
 import { runLife } from "../../src/sim/life/life.ts";
 import { stepKinds } from "../../src/sim/life/steps.ts";
 
-const lives = 600;
+const lives = 400;
 /** So many of them are played once more, in another order and so in other threads and after other lives. */
-const twice = 120;
+const twice = 80;
 /** More failures than these are only named. */
 const toldFailures = 2;
 
