@@ -36,8 +36,8 @@ const burstOptions: OwnOptions<BurstOptions> = {
   }),
 };
 
-/** Until what a start and the first pods left behind is done. */
-const settleMs = 3_000;
+/** By then what a start and the pods before left behind is given back: bursts come to nodes at rest. */
+const settleMs = 35_000;
 const firstPods = 4;
 
 interface Subject extends AgentBursts {

@@ -64,6 +64,7 @@ test("paths that could lead elsewhere, and the root, are refused", async () => {
   const cgroups = new CgroupsV2(systemClock, "/nonexistent");
   for (const path of ["/", "", "relative", "/a/../b", "/a//b", "/a/", "/./a", "/a\0"]) {
     await assert.rejects(cgroups.remove(path), RangeError, JSON.stringify(path));
+    await assert.rejects(cgroups.removeEmpty(path), RangeError, JSON.stringify(path));
     await assert.rejects(cgroups.apply(path, {}), RangeError);
     if (path !== "/") await assert.rejects(cgroups.pids(path), RangeError);
   }
@@ -165,6 +166,26 @@ test(
     assert.deepEqual(await cgroups.pids(own.path), []);
     assert.deepEqual(await cgroups.children(own.path), []);
     await cgroups.remove(own.path);
+  },
+);
+
+test(
+  "on v1 what is empty is removed at once, in every hierarchy where it is there, and nothing else",
+  { skip: needsV1 },
+  async () => {
+    const cgroups = await openCgroups(systemClock);
+    await using own = testCgroup(cgroups);
+    await cgroups.apply(`${own.path}/child`, {});
+    rmdirSync(`${cgroupRoot}/memory${own.path}/child`);
+    assert.equal(await cgroups.removeEmpty(own.path), false, "it has a child");
+    assert.equal(existsSync(`${cgroupRoot}/cpu${own.path}`), true);
+    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), true);
+    assert.equal(existsSync(`${cgroupRoot}/cpu${own.path}/child`), false);
+    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), true, "it is gone already");
+    const child = sleeper();
+    await cgroups.apply(own.path, {});
+    own.join(child, `${cgroupRoot}/memory${own.path}/cgroup.procs`);
+    assert.equal(await cgroups.removeEmpty(own.path), false, "a process is in it");
   },
 );
 

@@ -36,6 +36,9 @@ test("a tmpfs is mounted, listed with its options and unmounted", { skip }, asyn
   assert.equal(mount?.source, "podwright-test");
   assert.equal(mount?.fileSystem, "tmpfs");
   for (const option of ["rw", ...options]) assert.ok(mount?.options.includes(option), option);
+  assert.deepEqual(await systemMounts.below(target), [mount]);
+  assert.deepEqual(await systemMounts.below(directory.path), [mount]);
+  assert.deepEqual(await systemMounts.below(directory.join("with")), []);
 
   await systemMounts.unmount(target);
   assert.deepEqual(await mountsUnder(directory), []);

@@ -18,6 +18,25 @@ describe("a pod of the API server", () => {
     assert.deepEqual(pod.status, running);
   });
 
+  test("is read anew when more than its status has changed, and otherwise keeps what was read", () => {
+    const before = apiPods.decode({ metadata: { ...metadata, resourceVersion: "1" }, spec });
+    const managedFields = [{ manager: "kubelet" }];
+    const changed = { metadata: { ...metadata, resourceVersion: "2", managedFields }, spec, status: running };
+    const after = apiPods.decode(structuredClone(changed), before);
+    assert.equal(after.spec, before.spec);
+    assert.deepEqual([after.metadata.resourceVersion, after.status], ["2", running]);
+    assert.deepEqual({ ...after, definition: "" }, { ...apiPods.decode(structuredClone(changed)), definition: "" });
+    for (const other of [
+      { metadata: { ...metadata, labels: { a: "b" } }, spec },
+      { metadata: { ...metadata, deletionTimestamp: "2026-11-20T14:02:00Z" }, spec },
+      { metadata, spec: { containers: [{ name: "app", image: "busybox:2" }] } },
+    ]) {
+      const { definition: _of, ...anew } = apiPods.decode(structuredClone(other), before);
+      const { definition: _alone, ...alone } = apiPods.decode(structuredClone(other));
+      assert.deepEqual(anew, alone);
+    }
+  });
+
   test("is none when its name, namespace or UID could name anything but one directory", () => {
     const bad = [
       { uid: "../../etc" },

@@ -33,10 +33,14 @@ const ownFields = [
 ] as const satisfies readonly (keyof PodStatus)[];
 
 /** Of each status the last comparison: after a write the same two are compared more than once. */
-const compared = new WeakMap<
-  PodStatus,
-  { readonly found: PodStatus | undefined; readonly patch: object | undefined }
->();
+const compared = new WeakMap<PodStatus, Compared>();
+
+interface Compared {
+  /** Of a static pod's status those of its mirror pods, one after the other. */
+  readonly uid: string;
+  readonly found: PodStatus | undefined;
+  readonly patch: object | undefined;
+}
 
 /**
  * The patch that brings a status to the API server's pod; undefined when it says so already. Conditions of others are
@@ -44,9 +48,9 @@ const compared = new WeakMap<
  */
 export function statusPatch(uid: string, found: PodStatus | undefined, wanted: PodStatus): object | undefined {
   const last = compared.get(wanted);
-  if (last !== undefined && last.found === found) return last.patch;
+  if (last?.uid === uid && last.found === found) return last.patch;
   const patch = makePatch(uid, found, wanted);
-  compared.set(wanted, { found, patch });
+  compared.set(wanted, { uid, found, patch });
   return patch;
 }
 
