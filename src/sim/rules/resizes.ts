@@ -59,8 +59,9 @@ export class Resizes implements Rule {
     if (what === "UpdatePodCgroup" && result === "done" && this.#scene.node.diskFaultMs < 0) this.#judgeAll(uid);
     if (what === "ResizeStarted") {
       const known = this.#manifests.get(uid);
+      // The node shows by now what the pod is given.
+      this.#granted(uid, known?.all[known.granted - 1]);
       if (known !== undefined) known.granted = known.all.length;
-      this.#granted(uid);
     }
     if (freeing.has(what)) this.#freedMs = atMs;
     if (kind !== "action" || what !== "StopContainer" || cause?.code !== "ResizeStarted") return;
@@ -127,15 +128,14 @@ export class Resizes implements Rule {
   }
 
   /** What is granted has room beside what others were granted, unless it asks for no more than before. */
-  #granted(uid: string): void {
+  #granted(uid: string, before: Pod | undefined): void {
     // In a cluster it is heard of here after podwright has acted.
     if (this.#scene.node.cluster !== undefined) return;
     const pod = this.#scene.pods.get(uid);
     const known = this.#scene.node.pods();
-    const granted = known.find(({ view }) => view.ref.uid === uid)?.view.pod;
-    if (pod === undefined || granted === undefined) return;
+    if (pod === undefined || before === undefined) return;
     for (const name of resizable) {
-      const grows = requestOf(pod, name).compare(requestOf(granted, name)) > 0;
+      const grows = requestOf(pod, name).compare(requestOf(before, name)) > 0;
       const lack = grows && this.#lack(pod, name, known, true);
       if (lack) this.#broken("resizes have room", `${uid} was granted ${name} although ${lack}`);
     }
