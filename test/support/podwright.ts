@@ -289,15 +289,26 @@ export async function withPodwright(
   }
 }
 
-/** Waits until something is so. The name is for the error. */
+/** Waits until something is so; what can't be asked yet is not so yet. The name is for the error. */
 export async function until(
   what: string | (() => string),
   isSo: () => Promise<boolean>,
   limitMs = 30_000,
 ): Promise<void> {
   const limit = Date.now() + limitMs;
-  while (!(await isSo())) {
-    if (Date.now() > limit) throw new Error(`waited ${limitMs} ms for ${typeof what === "string" ? what : what()}`);
+  let cause: unknown;
+  const asked = async (): Promise<boolean> => {
+    try {
+      return await isSo();
+    } catch (error) {
+      cause = error;
+      return false;
+    }
+  };
+  while (!(await asked())) {
+    if (Date.now() > limit) {
+      throw new Error(`waited ${limitMs} ms for ${typeof what === "string" ? what : what()}`, { cause });
+    }
     await sleep(50);
   }
 }
