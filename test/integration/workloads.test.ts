@@ -7,7 +7,7 @@ import { sleep, until } from "../support/podwright.ts";
 import { isReady, type PodTemplate, Workloads } from "../support/workloads.ts";
 
 const image = "docker.io/library/busybox:latest";
-const scale = 30;
+const scale = 20;
 
 function template(spec: (version: string) => Fields = () => ({}), command: readonly string[] = []): PodTemplate {
   return (name, version) => ({
@@ -58,7 +58,7 @@ function containers({ server }: ClusterNode): unknown {
   return server.admin.list("pods").map((pod) => [pod.metadata.name, idsOf(pod)]);
 }
 
-test("a Deployment's pods are made, rolled, scaled to 30, keep ready over a restart of podwright, and go", async () => {
+test("a Deployment's pods are made, rolled, scaled to 20, keep ready over a restart of podwright, and go", async () => {
   await withClusterNode(async (cluster, kubelet) => {
     await cluster.nodeReady();
     const workloads = new Workloads(cluster.server, template());
