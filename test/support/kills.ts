@@ -22,8 +22,8 @@ export interface KillOptions {
 }
 
 const firstHostPort = 21_000;
-/** Until all is as it should be after the last kill, crash-loop back-offs among it. */
-const settleLimitMs = 120_000;
+/** Until all is as it should be after the last kill: starts that were cut off count, and their back-off is 5 min at most. */
+const settleLimitMs = 7 * 60_000;
 
 /**
  * Pods come, go and are replaced while the engine is killed at random moments and started again. Looks at the runtime
@@ -109,18 +109,28 @@ class Churn {
       await this.#ask();
       return this.#slots.every(({ promised }) => promised);
     });
-    let pods: readonly PodView[] = [];
-    const wanted = this.#slots.flatMap((slot) => slot.wanted ?? []);
-    await until(
-      () => `pods to be as wanted; not so: ${unsettled(wanted, pods).join(", ")}`,
-      async () => {
-        pods = await this.#client.pods();
-        return unsettled(wanted, pods).length === 0;
-      },
-      settleLimitMs,
-    );
+    await this.#settled(this.#slots.flatMap((slot) => slot.wanted ?? []));
     await this.#look("at the end");
     await this.#readJournal();
+  }
+
+  async #settled(wanted: readonly RichPod[]): Promise<void> {
+    let pods: readonly PodView[] = [];
+    const areAsWanted = async (): Promise<boolean> => {
+      pods = await this.#client.pods();
+      return unsettled(wanted, pods).length === 0;
+    };
+    try {
+      await until("pods to be as wanted", areAsWanted, settleLimitMs);
+    } catch (error) {
+      const names = unsettled(wanted, pods);
+      const views = pods.filter(({ name }) => names.includes(name));
+      const histories = await Promise.all(
+        wanted.filter(({ name }) => names.includes(name)).map(({ name }) => this.#history(name)),
+      );
+      const told = [`not as wanted: ${names.join(", ")}`, JSON.stringify(views), ...histories].join("\n");
+      throw new Error(told, { cause: error });
+    }
   }
 
   /** Stops everything and reads the records. */
