@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
+import { CriError } from "../../ports/cri.ts";
 import { ContainerMetadataSchema } from "../../ports/gen/runtime/v1/api_pb.js";
 import { crioWays, usualWays } from "../runtime-ways.ts";
 
@@ -170,21 +171,21 @@ test("a container of a request from before its pod was resized gets what the pod
     const resources = { limits: { cpu }, requests: { cpu } };
     return podOf({ containers: [runs("app", { resources })] });
   };
-  for (const ways of [usualWays, crioWays]) {
-    const scene = new Scene({}, ways);
-    scene.node.add(withCpu("100m"));
-    const begun = (count: number) => () =>
-      scene.entries("CreateContainer").filter(({ kind }) => kind === "action").length >= count;
-    await scene.clock.run(60_000, () => scene.world.sandboxes.size > 0);
-    // Whatever nobody waits for any more is made all the same, sooner or later.
-    scene.faults.begin({ slowness: 8000 }, 3_600_000);
-    await scene.clock.run(600_000, begun(1));
-    scene.faults.end({});
-    scene.faults.begin({ slowness: 1 }, 1);
-    scene.node.update(withCpu("200m"));
-    await scene.clock.run(600_000, begun(2));
-    await scene.pass(600_000);
-    const { resources } = scene.world.running("uid-1", "app") ?? {};
-    assert.deepEqual([String(resources?.cpuShares), String(resources?.cpuQuota)], ["204", "20000"], ways.name);
-  }
+  const scene = new Scene({}, crioWays);
+  const { node, world } = scene;
+  const createContainer = world.createContainer.bind(world);
+  world.createContainer = (sandboxId, config) => {
+    world.createContainer = createContainer;
+    // Made, when nobody waits any more.
+    createContainer(sandboxId, config, true);
+    throw new CriError("DeadlineExceeded", "CreateContainer", "context deadline exceeded");
+  };
+  node.add(withCpu("100m"));
+  await scene.clock.run(60_000, () => world.createContainer === createContainer);
+  assert.equal(world.containers.size, 0);
+  node.update(withCpu("200m"));
+  await scene.pass(60_000);
+  const { resources, config } = world.running("uid-1", "app") ?? {};
+  assert.equal(String(config?.linux?.resources?.cpuShares), "102", "it is that of the first request");
+  assert.deepEqual([String(resources?.cpuShares), String(resources?.cpuQuota)], ["204", "20000"]);
 });
