@@ -136,13 +136,7 @@ set_up_node_modules() {
 }
 
 set_up_bundle() {
-  if [ -f dist/podwright.js ]; then
-    # Folders too: a removed file changes nothing but its folder. V8's flags, as compiled code counts under them only.
-    parts="src web package.json package-lock.json scripts/build.ts scripts/launch.ts scripts/warm-up.ts"
-    # shellcheck disable=SC2086 # a list of words
-    newer=$(find $parts ! -name '*.test.ts' -newer dist/podwright.js | head -n 1)
-    [ -n "$newer" ] || return 0
-  fi
+  [ -n "$(sh scripts/newer-than-bundle.sh)" ] || return 0
   say "building dist/podwright.js"
   logged sh scripts/node.sh scripts/build.ts || fail "the build failed (see $log)"
 }

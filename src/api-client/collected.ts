@@ -62,7 +62,8 @@ export function uidOf(value: unknown): string | undefined {
   return metadataText(value, "uid");
 }
 
-function metadataText(value: unknown, field: string): string | undefined {
+/** A text of metadata of an object as it came; undefined when it is none. */
+export function metadataText(value: unknown, field: string): string | undefined {
   const metadata: unknown = isRecord(value) ? value["metadata"] : undefined;
   const text: unknown = isRecord(metadata) ? metadata[field] : undefined;
   return typeof text === "string" ? text : undefined;

@@ -66,3 +66,9 @@ test("a status that is the same needs no patch, whatever it is", () => {
     }),
   );
 });
+
+test("a field that is called as what every object has is a field as any other", () => {
+  const after = { labels: { constructor: "x" } };
+  assert.deepEqual(strategicPatch({ labels: {} }, after, {}), { labels: { constructor: "x" } });
+  assert.deepEqual(strategicPatch({ labels: { a: "b" } }, { labels: { a: "b", constructor: "x" } }, {}), after);
+});

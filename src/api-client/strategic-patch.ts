@@ -87,5 +87,5 @@ function isSame(a: unknown, b: unknown): boolean {
   }
   if (!isRecord(a) || !isRecord(b)) return a === b;
   if (!Object.keys(a).every((name) => isSame(a[name], b[name]))) return false;
-  return Object.keys(b).every((name) => name in a || isAbsent(b[name]));
+  return Object.keys(b).every((name) => Object.hasOwn(a, name) || isAbsent(b[name]));
 }

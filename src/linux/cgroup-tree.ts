@@ -1,5 +1,6 @@
 import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { EmptyRemoval } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import { errnoOf, fileError } from "./file-error.ts";
@@ -109,13 +110,13 @@ async function ownPids(directory: string): Promise<number[]> {
   }
 }
 
-/** Removes the cgroup when there is nothing in it, which is one call; false when that was refused. */
-export async function removeEmptyCgroup(directory: string): Promise<boolean> {
+/** Removes the cgroup when there is nothing in it, which is one call. */
+export async function removeEmptyCgroup(directory: string): Promise<EmptyRemoval> {
   try {
     await rmdir(directory);
-    return true;
+    return "removed";
   } catch (error) {
-    return goneCodes.includes(errnoOf(error) ?? "");
+    return goneCodes.includes(errnoOf(error) ?? "") ? "absent" : "refused";
   }
 }
 

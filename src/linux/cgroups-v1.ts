@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
   addPids,
@@ -104,10 +104,12 @@ export class CgroupsV1 implements Cgroups {
     return [...pids];
   }
 
-  async removeEmpty(path: string): Promise<boolean> {
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
     const parts = changeableParts(path);
-    const removed = await Promise.all(this.#roots.map((root) => removeEmptyCgroup(join(root, ...parts))));
-    return removed.every(Boolean);
+    const outcomes = await Promise.all(this.#roots.map((root) => removeEmptyCgroup(join(root, ...parts))));
+    return (
+      outcomes.find((outcome) => outcome === "refused") ?? outcomes.find((outcome) => outcome === "removed") ?? "absent"
+    );
   }
 
   async remove(path: string): Promise<void> {

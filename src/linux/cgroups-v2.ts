@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError } from "../ports/files.ts";
 import {
@@ -95,7 +95,7 @@ export class CgroupsV2 implements Cgroups {
     return [...pids];
   }
 
-  async removeEmpty(path: string): Promise<boolean> {
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
     return await removeEmptyCgroup(join(this.#root, ...changeableParts(path)));
   }
 

@@ -177,15 +177,15 @@ test(
     await using own = testCgroup(cgroups);
     await cgroups.apply(`${own.path}/child`, {});
     rmdirSync(`${cgroupRoot}/memory${own.path}/child`);
-    assert.equal(await cgroups.removeEmpty(own.path), false, "it has a child");
+    assert.equal(await cgroups.removeEmpty(own.path), "refused", "it has a child");
     assert.equal(existsSync(`${cgroupRoot}/cpu${own.path}`), true);
-    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), true);
+    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), "removed");
     assert.equal(existsSync(`${cgroupRoot}/cpu${own.path}/child`), false);
-    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), true, "it is gone already");
+    assert.equal(await cgroups.removeEmpty(`${own.path}/child`), "absent", "it is gone already");
     const child = sleeper();
     await cgroups.apply(own.path, {});
     own.join(child, `${cgroupRoot}/memory${own.path}/cgroup.procs`);
-    assert.equal(await cgroups.removeEmpty(own.path), false, "a process is in it");
+    assert.equal(await cgroups.removeEmpty(own.path), "refused", "a process is in it");
   },
 );
 

@@ -25,11 +25,17 @@ import { watchDirectory, watchEntries } from "./watch.ts";
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
-/** What the kernel takes from the modes of what is made (proc_pid_status(5)); it stays what it was at the start. */
-const umask = Number.parseInt(
-  /^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777",
-  8,
-);
+/** What the kernel takes from the modes of what is made; nothing here changes it, and most commands make nothing. */
+let knownUmask: number | undefined;
+
+/** As proc_pid_status(5) has it; all that there may be where that does not say it. */
+function umask(): number {
+  knownUmask ??= Number.parseInt(
+    /^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777",
+    8,
+  );
+  return knownUmask;
+}
 
 /** How much to read at a time from files that don't say their size (/proc, /sys). */
 const readChunkBytes = 16 * 1024;
@@ -183,7 +189,7 @@ async function makeOneDirectory(path: string, mode: number): Promise<void> {
     if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
     throw error;
   }
-  if ((mode & umask) !== 0) await chmod(path, mode);
+  if ((mode & umask()) !== 0) await chmod(path, mode);
 }
 
 async function list(path: string): Promise<DirectoryEntry[]> {

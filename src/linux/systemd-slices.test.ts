@@ -18,7 +18,7 @@ function imitation({ refused = [], pids = [] }: { refused?: readonly string[]; p
     read: async () => assert.fail("nobody asks"),
     children: async () => [],
     pids: async () => [...pids],
-    removeEmpty: async () => false,
+    removeEmpty: async () => "refused",
     remove: async (path: string) => void asked.push(`remove ${path}`),
   };
   const run = async (program: string, words: readonly string[]) => {

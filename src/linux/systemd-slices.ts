@@ -1,5 +1,5 @@
 import { ExitCode, errorMessage, PodwrightError } from "../base/errors.ts";
-import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../ports/cgroups.ts";
 import { FileError } from "../ports/files.ts";
 import type { Processes } from "../ports/processes.ts";
 import { cpuWeight } from "./cgroups-v2.ts";
@@ -56,8 +56,9 @@ export class SystemdSlices implements Cgroups {
   }
 
   /** Of a slice nothing is removed that systemd does not know of. */
-  async removeEmpty(path: string): Promise<boolean> {
-    return sliceOf(path) === undefined ? await this.#tree.removeEmpty(path) : !(await this.exists(path));
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
+    if (sliceOf(path) === undefined) return await this.#tree.removeEmpty(path);
+    return (await this.exists(path)) ? "refused" : "absent";
   }
 
   async remove(path: string): Promise<void> {

@@ -31,9 +31,10 @@ export function measuredCgroups(registry: Registry, clock: { monotonic(): number
     pids: (path) => cgroups.pids(path),
     removeEmpty: async (path) => {
       const beganMs = clock.monotonic();
-      const isGone = await cgroups.removeEmpty(path);
-      if (isGone && known.delete(path)) seconds.observe(["destroy"], (clock.monotonic() - beganMs) / 1000);
-      return isGone;
+      const outcome = await cgroups.removeEmpty(path);
+      if (outcome !== "refused") known.delete(path);
+      if (outcome === "removed") seconds.observe(["destroy"], (clock.monotonic() - beganMs) / 1000);
+      return outcome;
     },
     remove: async (path) => {
       known.delete(path);

@@ -26,6 +26,8 @@ export interface CgroupState {
   readonly memoryUsageBytes: number;
 }
 
+export type EmptyRemoval = "removed" | "absent" | "refused";
+
 /**
  * Cgroups by their logical path, e.g. `/kubepods/burstable/pod1234` (cgroupfs names); on v1 one path stands for the
  * same path in every controller.
@@ -41,8 +43,8 @@ export interface Cgroups {
   children(path: string): Promise<string[]>;
   /** Processes in the cgroup and below it. */
   pids(path: string): Promise<number[]>;
-  /** Removes the cgroup when nothing is in it. False: something may be there still, or can't be told from here. */
-  removeEmpty(path: string): Promise<boolean>;
+  /** Removes the cgroup when nothing is in it. `refused`: something may be there still. */
+  removeEmpty(path: string): Promise<EmptyRemoval>;
   /** Removes the cgroup and the ones below it; rejects while a process is in one. Nothing there is no error. */
   remove(path: string): Promise<void>;
 }

@@ -193,7 +193,7 @@ export class PodCgroups {
   }
 
   async #remove(path: string): Promise<void> {
-    if (await this.#deps.cgroups.removeEmpty(path)) return;
+    if ((await this.#deps.cgroups.removeEmpty(path)) !== "refused") return;
     for (let tries = 1; await this.#deps.cgroups.exists(path); tries++) {
       for (const pid of await this.#deps.cgroups.pids(path)) this.#deps.processes.kill(pid, "SIGKILL");
       try {

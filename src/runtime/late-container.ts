@@ -4,7 +4,7 @@ import type { ResourceRecord } from "../resources/resource-record.ts";
 import { effectiveRequirements } from "./actuated.ts";
 import type { ContainerToStart } from "./container-decision.ts";
 import { containerResources } from "./inspect.ts";
-import { amountsOf, sameAmounts, toldAmounts, withTold } from "./resize-actions.ts";
+import { requirementsAsTold } from "./resize-actions.ts";
 
 /**
  * Records what a container has that the runtime was asked for before, without an answer: some runtimes (CRI-O) then give
@@ -23,8 +23,7 @@ export async function recordLateContainer(
     () => undefined,
   );
   const asked = effectiveRequirements(container, pod.spec.resources);
-  const had = amountsOf({ resources: asked }, pod.spec.resources);
-  const told = toldAmounts({ resources: containerResources(status?.resources?.linux) }, had);
-  if (told === undefined || sameAmounts(had, told)) return;
-  actuated.setPart(pod.metadata.uid, container.name, withTold(asked, had, told));
+  const resources = containerResources(status?.resources?.linux);
+  const has = requirementsAsTold(asked, pod.spec.resources, { resources });
+  if (has !== asked) actuated.setPart(pod.metadata.uid, container.name, has);
 }

@@ -92,11 +92,20 @@ export function toldAmounts({ resources: told }: Pick<ContainerStatus, "resource
 export function asTold(recorded: PodResources, status: PodStatus): PodResources {
   const containers = [...recorded.containers].map(([name, given]) => {
     const running = findContainer(status, name);
-    const had = amountsOf({ resources: given }, recorded.pod);
-    const told = running?.state === "running" ? toldAmounts(running, had) : undefined;
-    return [name, told === undefined ? given : withTold(given, had, told)] as const;
+    return [name, running?.state === "running" ? requirementsAsTold(given, recorded.pod, running) : given] as const;
   });
   return { ...recorded, containers: new Map(containers) };
+}
+
+/** What one container was given, put right by what the runtime says of it; the same where that says the same. */
+export function requirementsAsTold(
+  given: ResourceRequirements,
+  podResources: Pod["spec"]["resources"],
+  container: Pick<ContainerStatus, "resources">,
+): ResourceRequirements {
+  const had = amountsOf({ resources: given }, podResources);
+  const told = toldAmounts(container, had);
+  return told === undefined || sameAmounts(had, told) ? given : withTold(given, had, told);
 }
 
 /**
@@ -138,11 +147,7 @@ function withResourcesOf(
 }
 
 /** What the runtime does not tell is as it was recorded. */
-export function withTold(
-  { limits, requests }: ResourceRequirements,
-  had: Amounts,
-  told: Amounts,
-): ResourceRequirements {
+function withTold({ limits, requests }: ResourceRequirements, had: Amounts, told: Amounts): ResourceRequirements {
   const differs = (name: keyof Amounts): boolean => told[name] > 0n && told[name] !== had[name];
   return {
     limits: {

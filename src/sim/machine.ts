@@ -1,4 +1,4 @@
-import type { CgroupResources, Cgroups, CgroupState } from "../ports/cgroups.ts";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../ports/cgroups.ts";
 import type { Logger } from "../ports/log.ts";
 import type { MountPoint, Mounts } from "../ports/mounts.ts";
 import type { SimContainer } from "./world-model.ts";
@@ -57,11 +57,12 @@ export class SimCgroups implements Cgroups {
     return [];
   }
 
-  async removeEmpty(path: string): Promise<boolean> {
-    if ((await this.children(path)).length > 0) return false;
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
+    if ((await this.children(path)).length > 0) return "refused";
+    const outcome = this.applied.has(path) ? "removed" : "absent";
     return this.remove(path).then(
-      () => true,
-      () => false,
+      () => outcome,
+      () => "refused",
     );
   }
 

@@ -1,4 +1,5 @@
 import { ApiDecodeError } from "../api-client/api-error.ts";
+import { metadataText, uidOf, versionOf } from "../api-client/collected.ts";
 import { type ApiObject, isRecord, type Resource } from "../api-client/resource.ts";
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
 import type { PodStatus } from "../api/status.ts";
@@ -96,14 +97,8 @@ export interface StatusEcho extends ApiObject {
 export const statusEchoes: Resource<StatusEcho> = {
   ...apiPods,
   decode: (value) => {
-    const { uid, name, resourceVersion } = metadataOf(value);
-    if (typeof uid !== "string" || typeof name !== "string") throw new ApiDecodeError("Pod: has no name or UID");
-    const version = typeof resourceVersion === "string" ? resourceVersion : undefined;
-    return { metadata: { name, uid, resourceVersion: version }, status: readPodStatus(value) };
+    const [uid, name] = [uidOf(value), metadataText(value, "name")];
+    if (uid === undefined || name === undefined) throw new ApiDecodeError("Pod: has no name or UID");
+    return { metadata: { name, uid, resourceVersion: versionOf(value) }, status: readPodStatus(value) };
   },
 };
-
-function metadataOf(value: unknown): Readonly<Record<string, unknown>> {
-  const metadata = isRecord(value) ? value["metadata"] : undefined;
-  return isRecord(metadata) ? metadata : {};
-}

@@ -1,14 +1,6 @@
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
-import { type Podwright, until, withPodwright } from "./podwright.ts";
-
-/** Whether somebody answers on the engine's socket. */
-export async function engineAnswers(client: EngineClient): Promise<boolean> {
-  return await client.health().then(
-    () => true,
-    () => false,
-  );
-}
+import { engineAnswers, type Podwright, until, withPodwright } from "./podwright.ts";
 
 /** Gives a {@link Podwright} whose engine runs, and stays without pods until the work is done. */
 export async function withEngine(work: (podwright: Podwright) => Promise<void>): Promise<void> {

@@ -8,9 +8,8 @@ import { Label } from "../../src/runtime/labels.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import type { RunningCommand } from "./command.ts";
-import { engineAnswers } from "./engine.ts";
 import { recordProblems } from "./pod-records.ts";
-import { type Podwright, sleep, until } from "./podwright.ts";
+import { engineAnswers, type Podwright, sleep, until } from "./podwright.ts";
 import { parseDeeds, richKinds, richPod, type RichPod } from "./rich-pods.ts";
 
 export interface KillOptions {

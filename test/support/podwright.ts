@@ -167,10 +167,7 @@ export class Podwright {
 
   /** Whether an engine answers. */
   async answers(): Promise<boolean> {
-    return this.#client.health().then(
-      () => true,
-      () => false,
-    );
+    return await engineAnswers(this.#client);
   }
 
   get #client(): EngineClient {
@@ -287,6 +284,14 @@ export async function withPodwright(
   } finally {
     await podwright.cleanUp();
   }
+}
+
+/** Whether somebody answers on the engine's socket. */
+export async function engineAnswers(client: EngineClient): Promise<boolean> {
+  return await client.health().then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Waits until something is so; what can't be asked yet is not so yet. The name is for the error. */

@@ -1,20 +1,11 @@
-import { globSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
-const bundle = join(root, "dist/podwright.js");
-
-function modified(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-}
 
 /** Whether the bundle was built of the sources as they are. */
 function isBuilt(): boolean {
-  const built = modified(bundle);
-  const isSource = (path: string): boolean => path.endsWith(".ts") && !path.endsWith(".test.ts");
-  return globSync(["src/**", "web/**"], { cwd: root }).every(
-    (path) => !isSource(path) || modified(join(root, path)) <= built,
-  );
+  return execFileSync("sh", [join(root, "scripts/newer-than-bundle.sh")], { encoding: "utf8" }) === "";
 }
 
 /**

@@ -86,6 +86,6 @@ export const simulatedCgroups: Cgroups = {
   },
   children: async () => [],
   pids: async () => [],
-  removeEmpty: async () => true,
+  removeEmpty: async () => "absent",
   remove: async () => {},
 };

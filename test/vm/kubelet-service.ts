@@ -4,9 +4,8 @@ import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
-import { engineAnswers } from "../support/engine.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";
-import { until } from "../support/podwright.ts";
+import { engineAnswers, until } from "../support/podwright.ts";
 import { patienceMs, podThatIs, podwright, prepareLayout, run } from "./machine.ts";
 
 const manifests = "/etc/kubernetes/manifests";

@@ -6,8 +6,7 @@ import { test } from "node:test";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { unixTransport } from "../../src/linux/unix-client.ts";
 import { DEFAULT_STATE_DIRECTORY } from "../../src/private-runtime/layout.ts";
-import { engineAnswers } from "../support/engine.ts";
-import { until } from "../support/podwright.ts";
+import { engineAnswers, until } from "../support/podwright.ts";
 import {
   cgroupIsThere,
   cgroupValues,
