@@ -11,7 +11,7 @@ import { once } from "node:events";
 import { open, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStreams } from "../src/linux/stream-client.ts";
+import { openStreams } from "../src/linux/streams/stream-client.ts";
 import { BenchNode, podManifest } from "./support/node.ts";
 import { benchOptions } from "./support/options.ts";
 import { type Goal, printReport, progress } from "./support/report.ts";

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../src/ports/cri.ts";
-import { Label } from "../src/runtime/labels.ts";
+import { Label } from "../src/runtime/config/labels.ts";
 import { Floor } from "./support/floor.ts";
 import { BenchNode, podManifest } from "./support/node.ts";
 import { benchOptions } from "./support/options.ts";

@@ -7,11 +7,11 @@ import type { Logger } from "./ports/log.ts";
 import type { Ports } from "./ports/ports.ts";
 import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
-import type { ObjectLookup } from "./runtime/environment.ts";
-import type { PodIds } from "./runtime/id-ranges.ts";
+import type { ObjectLookup } from "./runtime/config/environment.ts";
+import type { PodIds } from "./runtime/config/id-ranges.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
-import { StartAttempts } from "./runtime/start-attempts.ts";
-import { UserNamespaces } from "./runtime/user-namespaces.ts";
+import { StartAttempts } from "./runtime/operations/start-attempts.ts";
+import { UserNamespaces } from "./runtime/config/user-namespaces.ts";
 import { VolumeManager } from "./volumes/volume-manager.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */

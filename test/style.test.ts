@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { circles } from "./style/circles.ts";
-import { apart, exportedClasses, noMarkup, oneDoor, oneWay, unfinished } from "./style/rules.ts";
+import { apart, exportedClasses, noMarkup, oneDoor, oneWay, unfinished, wingsDown } from "./style/rules.ts";
 import { importsOf, type SourceFile, type Violation } from "./style/source-file.ts";
 
 const root = dirname(import.meta.dirname);
@@ -39,6 +39,7 @@ describe("the sources", async () => {
   it("are found", () => assert.ok(project.has("src/ports/clock.ts") && files.length > 20));
   it("reach the world outside through one door", () => assertNone(files.flatMap((file) => oneDoor(file))));
   it("import one way", () => assertNone(files.flatMap((file) => oneWay(file, project))));
+  it("import down the wings of a big room", () => assertNone(files.flatMap((file) => wingsDown(file))));
   it("keep the API server for tests apart", () => assertNone(files.flatMap((file) => apart(file))));
   it("import in no circle", () => assertNone(circles(files)));
   it("hold nothing unfinished or silenced", () => assertNone(others.flatMap((file) => unfinished(file))));
@@ -165,6 +166,26 @@ describe("the one-way rule", () => {
       ["y", false, []],
       ["z", true, []],
     ]);
+  });
+});
+
+describe("the rule of the wings", () => {
+  const imports = (path: string, text: string): string[] => rulesOf(wingsDown({ path, text }));
+
+  it("lets what is run come from lower wings, and types from anywhere", () => {
+    const text =
+      'import { a } from "../status/a.ts";\nimport type { B } from "../operations/b.ts";\nimport { c } from "../c.ts";';
+    assert.deepEqual(imports("src/runtime/actions/x.ts", text), []);
+  });
+  it("catches what is run of a higher wing, also by what lies loose", () => {
+    const up = "wings: runtime/status imports src/runtime/actions/a.ts";
+    assert.deepEqual(imports("src/runtime/status/x.ts", 'import { a } from "../actions/a.ts";'), [`1: ${up}`]);
+    const loose = "wings: runtime/x.ts imports src/runtime/layout/a.ts";
+    assert.deepEqual(imports("src/runtime/x.ts", 'import { a } from "./layout/a.ts";'), [`1: ${loose}`]);
+  });
+  it("catches a wing of no name", () => {
+    assert.deepEqual(imports("src/linux/other/x.ts", ""), ["1: wings: linux has no wing other"]);
+    assert.deepEqual(imports("src/pods/other/x.ts", ""), []);
   });
 });
 

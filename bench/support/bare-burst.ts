@@ -13,11 +13,11 @@ import { Semaphore } from "../../src/base/semaphore.ts";
 import { connectCri } from "../../src/cri/client.ts";
 import { decodeKubeconfig } from "../../src/kube/kubeconfig.ts";
 import { openKubeTransport } from "../../src/kube/transport.ts";
-import { openCgroups } from "../../src/linux/cgroups.ts";
-import { systemClock } from "../../src/linux/clock.ts";
-import { systemFiles } from "../../src/linux/files.ts";
-import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
+import { systemFiles } from "../../src/linux/files/files.ts";
+import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { containerConfig, sandboxConfig } from "./floor.ts";
 
 const [kubeconfig = "", node = "", endpoint = "", root = "", cgroupRoot = ""] = process.argv.slice(2);

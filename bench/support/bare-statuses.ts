@@ -10,9 +10,9 @@ import type { ApiObject, Resource } from "../../src/api-client/resource.ts";
 import { Semaphore } from "../../src/base/semaphore.ts";
 import { decodeKubeconfig } from "../../src/kube/kubeconfig.ts";
 import { openKubeTransport } from "../../src/kube/transport.ts";
-import { systemClock } from "../../src/linux/clock.ts";
-import { systemFiles } from "../../src/linux/files.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
+import { systemFiles } from "../../src/linux/files/files.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 
 /** As many as podwright tells at a time. */
 const writesAtOnce = 16;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cri } from "../../src/ports/cri.ts";
-import { Label } from "../../src/runtime/labels.ts";
+import { Label } from "../../src/runtime/config/labels.ts";
 import type { BenchCluster } from "./cluster.ts";
 import { hasCondition } from "./cluster.ts";
 import type { Floor } from "./floor.ts";

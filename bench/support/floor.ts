@@ -2,8 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eachOf } from "../../src/base/side-by-side.ts";
-import { openCgroups } from "../../src/linux/cgroups.ts";
-import { systemClock } from "../../src/linux/clock.ts";
+import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import {
@@ -15,7 +15,7 @@ import {
 import type { MessageInit } from "../../src/ports/message-init.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
-import { defaultMaskedPaths, defaultReadonlyPaths } from "../../src/runtime/security-context.ts";
+import { defaultMaskedPaths, defaultReadonlyPaths } from "../../src/runtime/config/security-context.ts";
 import { floorNamespace, idleCommand } from "./node.ts";
 
 type SandboxConfig = MessageInit<typeof PodSandboxConfigSchema>;

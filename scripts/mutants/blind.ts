@@ -22,7 +22,7 @@ export const blindMutants: readonly Mutant[] = [
   },
   {
     name: "users-of-earlier-life-unread",
-    file: "src/runtime/user-namespaces.ts",
+    file: "src/runtime/config/user-namespaces.ts",
     from: "await this.#load();\n    await this.#readAgain();",
     to: "",
   },
@@ -40,13 +40,13 @@ export const blindMutants: readonly Mutant[] = [
   },
   {
     name: "newest-container-by-wall-clock",
-    file: "src/runtime/inspect.ts",
+    file: "src/runtime/status/inspect.ts",
     from: "return b.restartCount - a.restartCount || Number(b.createdAt - a.createdAt);",
     to: "return Number(b.createdAt - a.createdAt) || b.restartCount - a.restartCount;",
   },
   {
     name: "lost-attempts-not-counted",
-    file: "src/runtime/lost-attempts.ts",
+    file: "src/runtime/operations/lost-attempts.ts",
     from: "if (start.attempt > 0 || start.leftover !== undefined) return start;",
     to: "if (start.attempt >= 0) return start;",
   },
@@ -64,7 +64,7 @@ export const blindMutants: readonly Mutant[] = [
   },
   {
     name: "dead-sandbox-not-stopped",
-    file: "src/runtime/kill-pod.ts",
+    file: "src/runtime/operations/kill-pod.ts",
     from: "sandboxes: status.sandboxes };",
     to: "sandboxes: status.sandboxes.filter(({ ready }) => ready) };",
   },

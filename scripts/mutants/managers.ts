@@ -82,7 +82,7 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "kill-untold",
-    file: "src/runtime/kill-pod.ts",
+    file: "src/runtime/operations/kill-pod.ts",
     from: "      tellKill(deps, target.ref, container, cause);\n      const kill = killOf(container);",
     to: "      const kill = killOf(container);",
   },

@@ -121,7 +121,7 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "failed-stop-repeated-at-once",
-    file: "src/runtime/container-actions.ts",
+    file: "src/runtime/actions/container-actions.ts",
     from: "if (decision.kill === undefined || retryMs === undefined || retryMs <= context.nowMs) return decision;",
     to: "if (decision.kill !== null || retryMs === undefined) return decision;",
   },

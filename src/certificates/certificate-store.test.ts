@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { systemCertificateTools as tools } from "../linux/certificate-tools.ts";
-import { CertificateAuthority } from "../linux/certificates.ts";
+import { systemCertificateTools as tools } from "../linux/certificates/certificate-tools.ts";
+import { CertificateAuthority } from "../linux/certificates/certificates.ts";
 import type { KeyPair } from "../ports/certificates.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { CertificateStore } from "./certificate-store.ts";

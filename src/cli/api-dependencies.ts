@@ -4,7 +4,7 @@ import type { NodeFlagValues } from "../config/flags.ts";
 import { shownConfiguration, shownFlags } from "../config/shown-flags.ts";
 import { version } from "../base/version.ts";
 import type { Node } from "../engine/node.ts";
-import { systemCommandOutput } from "../linux/command-output.ts";
+import { systemCommandOutput } from "../linux/processes/command-output.ts";
 import type { NodeApiDependencies } from "../node-api/routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Ports } from "../ports/ports.ts";

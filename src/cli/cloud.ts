@@ -7,7 +7,7 @@ import { type CloudOptions, cloudOptions } from "../config/cloud-options.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import { nodeIpsOf } from "../config/node-options.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
-import { systemMetadataService } from "../linux/metadata-service.ts";
+import { systemMetadataService } from "../linux/http/metadata-service.ts";
 import type { ExternalCloud } from "../node/node-status.ts";
 import type { Clock } from "../ports/clock.ts";
 

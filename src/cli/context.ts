@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { systemClock } from "../linux/clock.ts";
-import { systemFiles } from "../linux/files.ts";
-import { systemHashing } from "../linux/hashing.ts";
-import { unixTransport } from "../linux/unix-client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
+import { unixTransport } from "../linux/http/unix-client.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";

@@ -3,7 +3,7 @@ import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { decodeCredentialProviders } from "../config/credential-providers.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { CredentialPlugins } from "../images/make-image-manager.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import type { Files } from "../ports/files.ts";
 
 const maxConfigBytes = 10 * 1024 * 1024;

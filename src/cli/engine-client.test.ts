@@ -4,9 +4,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { test } from "node:test";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry } from "../journal/entry.ts";
-import { systemClock } from "../linux/clock.ts";
-import { testDirectory } from "../linux/testing.ts";
-import { unixTransport } from "../linux/unix-client.ts";
+import { systemClock } from "../linux/processes/clock.ts";
+import { testDirectory } from "../linux/processes/testing.ts";
+import { unixTransport } from "../linux/http/unix-client.ts";
 import { EngineClient, EngineGone } from "./engine-client.ts";
 
 const silenceMs = 400;

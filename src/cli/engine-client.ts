@@ -1,6 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
-import { answeredError } from "../linux/api-errors.ts";
+import { answeredError } from "../linux/http/api-errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration } from "../journal/text.ts";
 import type {

@@ -133,7 +133,7 @@ async function findOnDisk(
 /** The pod as the engine of the state directory, or a kubelet whose root directory that lies in, kept it. */
 async function keptPod({ files, layout }: TargetContext, uid: string): Promise<Pod | undefined> {
   // It reads a pod by its whole schema, which no other log needs.
-  const { keptSpec } = await import("../runtime/kept-spec.ts");
+  const { keptSpec } = await import("../runtime/layout/kept-spec.ts");
   const roots = [layout.kubeletRoot, dirname(layout.stateDirectory)];
   const kept = await Promise.all(roots.map((rootDirectory) => keptSpec(files, { rootDirectory }, uid)));
   return kept.find((pod) => pod !== undefined);

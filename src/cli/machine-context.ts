@@ -1,9 +1,9 @@
 import { environmentProxy } from "../kube/proxy.ts";
-import { systemCompression } from "../linux/compression.ts";
-import { systemDaemons } from "../linux/daemons.ts";
-import { systemMounts } from "../linux/mounts.ts";
-import { openNetwork } from "../linux/network.ts";
-import { systemProcesses } from "../linux/processes.ts";
+import { systemCompression } from "../linux/files/compression.ts";
+import { systemDaemons } from "../linux/processes/daemons.ts";
+import { systemMounts } from "../linux/files/mounts.ts";
+import { openNetwork } from "../linux/network/network.ts";
+import { systemProcesses } from "../linux/processes/processes.ts";
 import type { Compression } from "../ports/compression.ts";
 import type { Daemons } from "../ports/daemons.ts";
 import type { Mounts } from "../ports/mounts.ts";

@@ -1,5 +1,5 @@
 import { type MachineInfo, readMachineInfo } from "../engine/machine.ts";
-import { openStatsFiles } from "../linux/stats-files.ts";
+import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { Ports } from "../ports/ports.ts";
 
 /** What this machine has for pods whose directories lie there. */

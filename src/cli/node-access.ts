@@ -1,7 +1,7 @@
 import type { ApiClient } from "../api-client/client.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ServingSettings } from "../config/serving.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { type Authenticator, type Authorizer, withAccess } from "../node-api/access.ts";
 import { anonymous, byCertificate, byToken, orAnonymous, parseTokenFile } from "../node-api/authenticators.ts";
 import { allowEverybody, allowKnown } from "../node-api/authorizers.ts";

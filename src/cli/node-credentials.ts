@@ -15,7 +15,7 @@ import { decodeKubeconfig, type KubeAccess, type TextSource } from "../kube/kube
 import type { Recorder } from "../journal/entry.ts";
 import { proxyName, proxyOf } from "../kube/proxy.ts";
 import { openKubeTransport } from "../kube/transport.ts";
-import { systemCertificateTools } from "../linux/certificate-tools.ts";
+import { systemCertificateTools } from "../linux/certificates/certificate-tools.ts";
 import type { CertificateInfo, KeyPair } from "../ports/certificates.ts";
 import { FileError } from "../ports/files.ts";
 import { KubeConnectionError, type KubeTransport } from "../ports/kube-api.ts";

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { systemFiles } from "../linux/files.ts";
+import { systemFiles } from "../linux/files/files.ts";
 import { makeNodeDirectories } from "./node-directories.ts";
 
 async function mode(path: string): Promise<string> {

@@ -9,7 +9,7 @@ import { NodeStats, type StatsSettings } from "../engine/node-stats.ts";
 import type { Node } from "../engine/node.ts";
 import { countImageRecords } from "../images/image-records.ts";
 import type { KubeletConfig } from "../kubelet.ts";
-import { openStatsFiles } from "../linux/stats-files.ts";
+import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { ImageRecordCounts } from "../metrics/image-metrics.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeFigures } from "../node-api/stats-routes.ts";

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { freshPlan } from "../engine/fresh-plan.ts";
-import { createLogger } from "../linux/log-sink.ts";
-import { systemRandom } from "../linux/random.ts";
+import { createLogger } from "../linux/processes/log-sink.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import type { ApplyRequest, Plan } from "../server/engine.ts";
 import type { MachineContext } from "./machine-context.ts";
 

@@ -5,7 +5,7 @@ import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureGates } from "../config/feature-gates.ts";
 import { serveGrpc } from "../cri/grpc-server.ts";
 import type { Node } from "../engine/node.ts";
-import { listenPrivately } from "../linux/unix-socket.ts";
+import { listenPrivately } from "../linux/http/unix-socket.ts";
 import { podResources, podResourcesAlpha } from "../pods-api/pod-resources.ts";
 import { type PodNews, podsService } from "../pods-api/pods-service.ts";
 import { Pods } from "../ports/gen/pods/v1alpha1/api_pb.js";

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { Pod } from "../api/pod.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { type Listener, listenTcp } from "../linux/stream-client.ts";
+import { type Listener, listenTcp } from "../linux/streams/stream-client.ts";
 import type { CommandContext } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { askForStreams } from "./remote-streams.ts";

@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { openStreams, type Streams, UpgradeRefusedError } from "../linux/stream-client.ts";
-import { SocketError } from "../linux/unix-client.ts";
-import { answeredError } from "../linux/api-errors.ts";
+import { openStreams, type Streams, UpgradeRefusedError } from "../linux/streams/stream-client.ts";
+import { SocketError } from "../linux/http/unix-client.ts";
+import { answeredError } from "../linux/http/api-errors.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone, startRemedy } from "./engine-client.ts";
 import type { LocalTerminal } from "./local-terminal.ts";

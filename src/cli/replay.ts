@@ -1,6 +1,6 @@
 import { resolve } from "node:path/posix";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { systemFiles } from "../linux/files.ts";
+import { systemFiles } from "../linux/files/files.ts";
 import { replayText } from "../replay/describe.ts";
 import { RecordingError, replay, type Replay } from "../replay/replay.ts";
 import type { Terminal } from "./terminal.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { withDefaults } from "../config/defaults.ts";
 import { type ServingSettings, servingSettings } from "../config/serving.ts";
-import { CertificateAuthority, selfSignedCertificate } from "../linux/certificates.ts";
+import { CertificateAuthority, selfSignedCertificate } from "../linux/certificates/certificates.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { readClientAuthorities, type ServingParts, tlsMaterial, warnOfExpired } from "./serving-certificates.ts";
 

@@ -1,7 +1,7 @@
 import { errorMessage } from "../base/errors.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
-import { maxResolvConfBytes, resolvConfProblem } from "../runtime/dns.ts";
+import { maxResolvConfBytes, resolvConfProblem } from "../runtime/config/dns.ts";
 
 /** In upstream's words. */
 const cgroupV1Warning =

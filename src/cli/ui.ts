@@ -1,10 +1,10 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { answeredError } from "../linux/api-errors.ts";
-import { systemHashing } from "../linux/hashing.ts";
-import { pageAssets } from "../linux/page-assets.ts";
-import { servePage } from "../linux/page-server.ts";
-import { systemRandom } from "../linux/random.ts";
-import { SocketError, type UnixTransport, unixTransport } from "../linux/unix-client.ts";
+import { answeredError } from "../linux/http/api-errors.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
+import { pageAssets } from "../linux/http/page-assets.ts";
+import { servePage } from "../linux/servers/page-server.ts";
+import { systemRandom } from "../linux/processes/random.ts";
+import { SocketError, type UnixTransport, unixTransport } from "../linux/http/unix-client.ts";
 import { PageGuard } from "../page/guard.ts";
 import { pageFiles, pageHeaders } from "../page/routes.ts";
 import type { ApiErrorBody, ApiHandler, ApiRequest, ApiResponse } from "../ports/api-server.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { ec2Machine, type MetadataServer, startMetadataServer } from "../../test/support/metadata-server.ts";
-import { systemMetadataService } from "../linux/metadata-service.ts";
+import { systemMetadataService } from "../linux/http/metadata-service.ts";
 import { AzureMetadata } from "./azure.ts";
 import type { CloudInstance, CloudProvider } from "./cloud-provider.ts";
 import { Ec2Metadata } from "./ec2.ts";

@@ -3,7 +3,7 @@ import * as http2 from "node:http2";
 import { createServer, type Server } from "node:net";
 import { test } from "node:test";
 import { startCriServer } from "../../test/support/cri-server.ts";
-import { testDirectory } from "../linux/testing.ts";
+import { testDirectory } from "../linux/processes/testing.ts";
 import { isCriError, type CriErrorCode } from "../ports/cri.ts";
 import { connectCri } from "./client.ts";
 

@@ -4,8 +4,8 @@ import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import { apiPod } from "../../test/support/status-world.ts";
 import { WatchNews } from "../api-client/watch-news.ts";
-import { systemFiles } from "../linux/files.ts";
-import { systemRandom } from "../linux/random.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import type { PodUpdate } from "../sources/source.ts";
 import { ClusterObjects } from "./cluster-objects.ts";
 

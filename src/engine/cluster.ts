@@ -18,7 +18,7 @@ import { NodeLease } from "../node/lease.ts";
 import { NodeSync, type NodeSyncConfig } from "../node/node-sync.ts";
 import type { NodeObservation, RuntimeFacts } from "../node/node-status.ts";
 import { nodes } from "../node/resources.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import { RuntimeState } from "../node/runtime-state.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import type { NodePlace } from "../pods/predicates.ts";

@@ -9,9 +9,9 @@ import {
   type NodeCapacity,
   reservationProblems,
 } from "../resources/node-allocatable.ts";
-import { defaultGarbagePolicy } from "../runtime/garbage.ts";
+import { defaultGarbagePolicy } from "../runtime/actions/garbage.ts";
 import { sysctlAllowlist } from "../pods/sysctl-allowlist.ts";
-import type { PodIds } from "../runtime/id-ranges.ts";
+import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { MachineInfo } from "./machine.ts";
 
 /** As upstream (ContainerGCPeriod). */

@@ -6,7 +6,7 @@ import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubele
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";
-import type { ObjectLookup } from "../runtime/environment.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
 import type { PodUpdate, SourceName, SourceState } from "../sources/source.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { testContainer, testPod } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodPlan } from "../server/engine.ts";
 import { planPods } from "./plan-pods.ts";

@@ -3,12 +3,12 @@ import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { awaited, describeActions } from "../pods/describe-actions.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
-import { computePodActions, type PodActions } from "../runtime/pod-actions.ts";
+import { computePodActions, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PlanStep, PodPlan } from "../server/engine.ts";
 import type { RunPreview } from "../sources/run-source.ts";
 import type { SourceName } from "../sources/source.ts";
-import type { PodActionsContext } from "../runtime/pod-actions-context.ts";
+import type { PodActionsContext } from "../runtime/actions/pod-actions-context.ts";
 
 type PreviewedPod = RunPreview["pods"][number];
 

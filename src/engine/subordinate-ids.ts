@@ -1,6 +1,6 @@
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Processes } from "../ports/processes.ts";
-import { defaultPodIds, type PodIds } from "../runtime/id-ranges.ts";
+import { defaultPodIds, type PodIds } from "../runtime/config/id-ranges.ts";
 
 const user = "kubelet";
 const askLimitMs = 30_000;

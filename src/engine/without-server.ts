@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cri } from "../ports/cri.ts";
 import { PodSandboxState } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
-import { Label } from "../runtime/labels.ts";
+import { Label } from "../runtime/config/labels.ts";
 import type { SourceState } from "../sources/source.ts";
 
 export interface WithoutServerDependencies {

@@ -4,7 +4,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { ScriptedKube } from "../../test/support/scripted-kube.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { JournalEntry } from "../journal/entry.ts";
-import { systemRandom } from "../linux/random.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import { EventRecorder } from "./event-recorder.ts";
 
 const pod = podWith({ containers: [], initContainers: [{ name: "i" }] });

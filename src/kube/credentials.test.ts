@@ -6,8 +6,8 @@ import { after, describe, test } from "node:test";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { until } from "../../test/support/podwright.ts";
-import { systemFiles } from "../linux/files.ts";
-import { systemProcesses } from "../linux/processes.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { systemProcesses } from "../linux/processes/processes.ts";
 import { Credentials } from "./credentials.ts";
 import type { KubeAccess, TextSource } from "./kubeconfig.ts";
 

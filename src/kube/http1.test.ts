@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
-import { systemClock } from "../linux/clock.ts";
+import { systemClock } from "../linux/processes/clock.ts";
 import { Http1Connections } from "./http1.ts";
 
 test("a watch that is silent for too long ends, with its connection", async () => {

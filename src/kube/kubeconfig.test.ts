@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { KubeConnectionError } from "../ports/kube-api.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { CommandOptions, CommandResult } from "../ports/processes.ts";
-import { systemProcesses } from "../linux/processes.ts";
+import { systemProcesses } from "../linux/processes/processes.ts";
 import { decodeCredential, ExecCredentials } from "./exec-credentials.ts";
 import { inClusterAccess } from "./in-cluster.ts";
 import type { ExecPlugin } from "./exec-plugin.ts";

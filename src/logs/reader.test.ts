@@ -14,9 +14,9 @@ import {
   type TextRange,
 } from "./reader.ts";
 import { FileError, type FileInfo } from "../ports/files.ts";
-import { systemClock } from "../linux/clock.ts";
-import { systemFiles } from "../linux/files.ts";
-import { testDirectory } from "../linux/testing.ts";
+import { systemClock } from "../linux/processes/clock.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { testDirectory } from "../linux/processes/testing.ts";
 
 const encoder = new TextEncoder();
 const directory = "/logs/web";

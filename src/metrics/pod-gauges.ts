@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { WorkerState } from "../pods/worker-state.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { Family, Sample, Stability } from "./family.ts";
 
 /** A pod as gauges count it. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { type Authenticator, type Authorizer, withAccess } from "./access.ts";

@@ -1,7 +1,7 @@
 import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus as ApiPodStatus } from "../api/status.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { ApiError } from "./api-error.ts";
 
 /** A pod as the kubelet's API needs it. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { ApiCall } from "../api-client/client.ts";
 import type { ApiObject } from "../api-client/resource.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import type { NodeRequest } from "../ports/node-server.ts";
 import { byAccessReview, byTokenReview } from "./reviews.ts";
 

@@ -4,7 +4,7 @@ import { nodeApiDeps, nodeRequest } from "../../test/support/node-api.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { ApiCall } from "../api-client/client.ts";
 import type { ApiObject } from "../api-client/resource.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { NodeHandler, NodeRequest } from "../ports/node-server.ts";
 import { type Authorizer, withAccess } from "./access.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { nodeRequest } from "../../test/support/node-api.ts";
-import { systemCompression } from "../linux/compression.ts";
+import { systemCompression } from "../linux/files/compression.ts";
 import type { Family } from "../metrics/family.ts";
 import { plain } from "./answers.ts";
 import { type NodeFigures, withFigures } from "./stats-routes.ts";

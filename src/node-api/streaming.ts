@@ -1,7 +1,7 @@
 import { allContainers } from "../api/all-containers.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
 import type { Forward, NodeRequest, StreamChoice } from "../ports/node-server.ts";
-import { findContainer } from "../runtime/pod-status.ts";
+import { findContainer } from "../runtime/status/pod-status.ts";
 import { ApiError } from "./api-error.ts";
 import { findPod, hasContainer, type NodePod, type PodTarget } from "./node-pods.ts";
 

@@ -5,8 +5,8 @@ import { type ApiObject, decoder, type Resource } from "../api-client/resource.t
 import { StringMap } from "../api/meta.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
-import { NotKnownYetError } from "../runtime/container-config-error.ts";
-import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
+import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
+import type { ConfigMapContent, SecretContent } from "../runtime/config/environment.ts";
 import { referencedObjects } from "../sources/run-objects.ts";
 import type { ChangedObject } from "../volumes/changed-objects.ts";
 import { configMapContent, secretContent } from "./object-content.ts";

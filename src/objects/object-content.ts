@@ -1,5 +1,5 @@
 import type { ConfigMapManifest, SecretManifest } from "../api/pod.ts";
-import type { ConfigMapContent, SecretContent } from "../runtime/environment.ts";
+import type { ConfigMapContent, SecretContent } from "../runtime/config/environment.ts";
 
 const encoder = new TextEncoder();
 

@@ -4,7 +4,7 @@ import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { FileError } from "../ports/files.ts";
-import { NotKnownYetError } from "../runtime/container-config-error.ts";
+import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import type { ApiObjects } from "./api-objects.ts";
 import { Collection } from "./collection.ts";
 import { PodObjects } from "./pod-objects.ts";

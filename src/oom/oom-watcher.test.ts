@@ -4,7 +4,7 @@ import { MemoryRecorder, silentLog } from "../../test/support/sources.ts";
 import { settle } from "../../test/support/manual-clock.ts";
 import { podUid } from "../base/ids.ts";
 import { FileError } from "../ports/files.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { SimKernelLog } from "../sim/kernel-log.ts";
 import { watchOom } from "./oom-watcher.ts";
 

@@ -3,7 +3,7 @@ import type { Recorder } from "../journal/entry.ts";
 import type { KernelLog } from "../ports/kernel-log.ts";
 import type { Logger } from "../ports/log.ts";
 import { isCgroupOfPod } from "../resources/cgroup-names.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { OomReader, type OomVictim } from "./oom-report.ts";
 
 export interface OomWatcherDependencies {

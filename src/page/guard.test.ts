@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemHashing } from "../linux/hashing.ts";
-import { systemRandom } from "../linux/random.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
+import { systemRandom } from "../linux/processes/random.ts";
 import type { ApiResponse } from "../ports/api-server.ts";
 import { PageGuard } from "./guard.ts";
 

@@ -1,6 +1,6 @@
-import { exitText } from "../runtime/container-actions.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
-import { shortId } from "../runtime/sandbox-actions.ts";
+import { exitText } from "../runtime/actions/container-actions.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { shortId } from "../runtime/actions/sandbox-actions.ts";
 import type { PodLifecycleEvent } from "./events.ts";
 
 /** What the journal says of an event, one clause. */

@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import { type Cri, isCriError } from "../ports/cri.ts";
 import { type ContainerEventResponse, ContainerEventType } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
-import { Label } from "../runtime/labels.ts";
+import { Label } from "../runtime/config/labels.ts";
 import type { Pleg } from "./pleg.ts";
 
 /** Open for so long without a word, a stream is believed to have nothing to tell. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { podUid } from "../base/ids.ts";
-import type { ContainerState } from "../runtime/pod-status.ts";
+import type { ContainerState } from "../runtime/status/pod-status.ts";
 import { computeEvents } from "./events.ts";
 import type { PodRecord } from "./pod-records.ts";
 

@@ -1,5 +1,5 @@
 import type { PodUid } from "../base/ids.ts";
-import type { ContainerState } from "../runtime/pod-status.ts";
+import type { ContainerState } from "../runtime/status/pod-status.ts";
 import type { PodRecord } from "./pod-records.ts";
 
 export type PodLifecycleEventType =

@@ -1,7 +1,7 @@
 import { withDeadline } from "../base/deadline.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 
 /**
  * When something was observed: the number of the observation, counted by the one writer. The seeds and upstream use a

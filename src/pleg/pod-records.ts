@@ -1,6 +1,6 @@
 import type { PodUid } from "../base/ids.ts";
-import { type LikelyIds, type ListedPod, noIds } from "../runtime/inspect.ts";
-import type { ContainerState, PodStatus } from "../runtime/pod-status.ts";
+import { type LikelyIds, type ListedPod, noIds } from "../runtime/status/inspect.ts";
+import type { ContainerState, PodStatus } from "../runtime/status/pod-status.ts";
 
 /** What one container or sandbox of a pod looked like. Sandboxes count as containers here, as upstream has it. */
 export interface RecordedContainer {

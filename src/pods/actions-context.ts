@@ -2,7 +2,7 @@ import type { ContainerId } from "../base/ids.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import type { StartFailures } from "./start-failures.ts";
-import type { PodActionsContext, ResizeFacts } from "../runtime/pod-actions-context.ts";
+import type { PodActionsContext, ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
 
 /** What a worker knows of its pod beside the spec and the runtime's state. */
 export interface WorkerKnowledge {

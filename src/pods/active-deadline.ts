@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { afterExit } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import { findContainer, type PodStatus } from "../runtime/pod-status.ts";
+import { findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
 
 /** What ends a pod whose time is up, in upstream's words: they become its status' reason and message. */
 export const deadlineExceeded: Cause = {

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
-import { gracePeriodSeconds } from "../runtime/grace.ts";
+import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { Admission, Holder } from "./admission.ts";
 import type { PodChange } from "./pod-change.ts";

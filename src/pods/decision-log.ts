@@ -1,7 +1,7 @@
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ContainerWait } from "../runtime/container-decision.ts";
-import { isIdle, type PodActions } from "../runtime/pod-actions.ts";
+import type { ContainerWait } from "../runtime/actions/container-decision.ts";
+import { isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { awaited, describeActions } from "./describe-actions.ts";
 import type { StartFailures, Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";

@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
-import type { PodActionsContext } from "../runtime/pod-actions-context.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodActionsContext } from "../runtime/actions/pod-actions-context.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 
 /** One decision: all that `computePodActions` was given, and what it gave. */
 export interface Decision {

@@ -1,8 +1,8 @@
 import type { Cause } from "../journal/entry.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import { describeResize, type PodResize } from "../runtime/resize-actions.ts";
-import { shortId } from "../runtime/sandbox-actions.ts";
-import type { ContainerWait } from "../runtime/container-decision.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { describeResize, type PodResize } from "../runtime/actions/resize-actions.ts";
+import { shortId } from "../runtime/actions/sandbox-actions.ts";
+import type { ContainerWait } from "../runtime/actions/container-decision.ts";
 
 /** One thing that a decision does, in words, and why. */
 export interface DescribedAction {

@@ -6,7 +6,7 @@ import { runs, Scene } from "../../test/support/sim-scene.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
-import { keepSpec } from "../runtime/kept-spec.ts";
+import { keepSpec } from "../runtime/layout/kept-spec.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { ActiveDeadline } from "./active-deadline.ts";
 import { lastKnownPods } from "./last-known-pods.ts";

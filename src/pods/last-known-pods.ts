@@ -1,8 +1,8 @@
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import type { Files } from "../ports/files.ts";
-import { keptSpec } from "../runtime/kept-spec.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { keptSpec } from "../runtime/layout/kept-spec.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { hasEnded } from "./pod-record.ts";
 

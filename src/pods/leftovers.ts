@@ -1,9 +1,9 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
-import { podUidOfLogDirectory } from "../runtime/log-paths.ts";
+import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
-import { removePodDirectories } from "../runtime/pod-directories.ts";
-import { giveBack } from "../runtime/remove-pod.ts";
+import { removePodDirectories } from "../runtime/layout/pod-directories.ts";
+import { giveBack } from "../runtime/operations/remove-pod.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
 type LeftoverDependencies = Pick<

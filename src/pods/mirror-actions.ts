@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import type { ApiPod } from "../sources/api-pod.ts";
 
 /** What is to be done about mirror pods. */

@@ -2,7 +2,7 @@ import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 import { qosClass } from "../resources/qos.ts";
-import { appArmorSpec } from "../runtime/security-context.ts";
+import { appArmorSpec } from "../runtime/config/security-context.ts";
 import { tolerates } from "./predicates.ts";
 import type { Rejection } from "./rejection.ts";
 import { type SysctlAllowlist, sysctlProblem } from "./sysctl-allowlist.ts";

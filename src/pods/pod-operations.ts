@@ -5,8 +5,8 @@ import { errorMessage } from "../base/errors.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
-import type { OperationProgress, PodOperation } from "../runtime/pod-operation.ts";
-import { hasInstance, type PodStatus } from "../runtime/pod-status.ts";
+import type { OperationProgress, PodOperation } from "../runtime/operations/pod-operation.ts";
+import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
 import { inPostStart } from "./post-start-hooks.ts";
 
 const calledOffPatienceMs = 10_000;

@@ -8,11 +8,11 @@ import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { CgroupState } from "../ports/cgroups.ts";
-import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
-import { disputed, withCgroups } from "../runtime/told-resources.ts";
+import type { ContainerStatus, PodStatus } from "../runtime/status/pod-status.ts";
+import { disputed, withCgroups } from "../runtime/actions/told-resources.ts";
 import { resizeMessage } from "../resources/resize-summary.ts";
-import { asTold, isResizing, withCarriedOut } from "../runtime/resize-actions.ts";
-import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
+import { asTold, isResizing, withCarriedOut } from "../runtime/actions/resize-actions.ts";
+import type { ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
 
 /** What a pod's status says of its resize. */
 export interface ResizeView {

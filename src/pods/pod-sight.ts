@@ -3,8 +3,8 @@ import type { PodRef } from "../journal/entry.ts";
 import type { Observation, PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
-import { readTerminationMessages } from "../runtime/termination-messages.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import { readTerminationMessages } from "../runtime/status/termination-messages.ts";
 
 interface SightDependencies {
   readonly runtime: RuntimeDependencies;

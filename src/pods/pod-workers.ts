@@ -6,7 +6,7 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { gracePeriodSeconds } from "../runtime/grace.ts";
+import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { PodWorker } from "./pod-worker.ts";
 import type { WorkerDependencies } from "./worker-dependencies.ts";
 import type { WorkerPlan } from "./worker-plan.ts";

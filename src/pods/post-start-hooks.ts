@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId } from "../base/ids.ts";
-import type { ContainerStatus, PodStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus, PodStatus } from "../runtime/status/pod-status.ts";
 
 /**
  * The instances whose postStart hook has not ended: the API does not call them running yet. They are not ready and

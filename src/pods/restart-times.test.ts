@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { testContainer, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Container } from "../api/container.ts";
 import { containerId } from "../base/ids.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import type { ContainerStatus } from "../runtime/pod-status.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import type { ContainerStatus } from "../runtime/status/pod-status.ts";
 import { SimClock } from "../sim/clock.ts";
 import { RestartTimes } from "./restart-times.ts";
 

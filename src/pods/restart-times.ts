@@ -3,8 +3,8 @@ import { BackOff } from "../base/back-off.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
 
 /** A back-off as it is remembered over a restart of podwright. */
 export interface RememberedDelay {

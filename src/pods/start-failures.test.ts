@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testPod } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
-import { killContainerError } from "../runtime/pod-operation.ts";
+import { killContainerError } from "../runtime/operations/pod-operation.ts";
 import { StartFailures } from "./start-failures.ts";
 
 const failure = { reason: "ContainerCreating", message: 'configmap "c" not found', retryAtMs: undefined };

@@ -3,8 +3,8 @@ import { allContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatGoDuration } from "../config/go-duration.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import { killContainerError, type StartFailure } from "../runtime/pod-operation.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { killContainerError, type StartFailure } from "../runtime/operations/pod-operation.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import { outageOf } from "./runtime-outage.ts";
 

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { testContainer, testPod, testSandbox, testStatus } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { silentLog } from "../sim/machine.ts";

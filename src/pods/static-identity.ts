@@ -7,7 +7,7 @@ import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { StartedStaticPods } from "./started-static-pods.ts";
 import type { PodChange } from "./pod-change.ts";
 

@@ -1,7 +1,7 @@
 import { onAbort } from "../base/abort.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import type { WorkerConfig } from "./worker-dependencies.ts";
 
 /** Causes that are kept until the next step; more say nothing new. */

@@ -1,6 +1,6 @@
 import type { PodSpec } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import { normalizeSysctl, sysctlNamespace } from "../runtime/sysctls.ts";
+import { normalizeSysctl, sysctlNamespace } from "../runtime/config/sysctls.ts";
 
 /** Which sysctls pods may set: whole names, and beginnings of names. */
 export interface SysctlAllowlist {

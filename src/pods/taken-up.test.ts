@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testContainer } from "../../test/support/observed.ts";
 import { podUid, type PodUid } from "../base/ids.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { takenUp } from "./taken-up.ts";
 
 function said(pods: Readonly<Record<string, PodStatus["containers"]>>, unwanted = ""): string | undefined {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
-import { keepSpec } from "../runtime/kept-spec.ts";
+import { keepSpec } from "../runtime/layout/kept-spec.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { UnheardPods } from "./unheard-pods.ts";
 

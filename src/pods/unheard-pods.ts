@@ -4,8 +4,8 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import { eachOf } from "../base/side-by-side.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
-import { keptSpec } from "../runtime/kept-spec.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { keptSpec } from "../runtime/layout/kept-spec.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 
 interface UnheardPodsDependencies {

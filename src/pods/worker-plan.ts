@@ -1,6 +1,6 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { PendingReason } from "../resources/resize-admission.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 /** What a worker would do at its next step, judged by what is known now. */

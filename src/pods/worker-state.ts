@@ -1,6 +1,6 @@
 import type { ContainerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
-import type { ContainerGrace } from "../runtime/pod-actions.ts";
+import type { ContainerGrace } from "../runtime/actions/pod-actions.ts";
 
 /**
  * Where a pod is in its life on this node (upstream's SyncPod, SyncTerminatingPod, SyncTerminatedPod).

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { cniConfig, containerdConfig } from "./containerd-config.ts";
 import type { ContainerdSettings } from "./containerd-config.ts";
 import { runtimeLayout } from "./layout.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { DEFAULT_STATE_DIRECTORY, checkedSocketPath, runtimeLayout } from "./layout.ts";
 import type { RuntimeLayout } from "./layout.ts";
 

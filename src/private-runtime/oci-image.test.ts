@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { DEMO_IMAGE, demoImage, pauseImage } from "./built-in-images.ts";
 import { ociArchive } from "./oci-image.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PodwrightError } from "../base/errors.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import type { ProcessInfo } from "../ports/processes.ts";
 import { claimRuntime } from "./ownership.ts";
 import type { OwnershipDeps } from "./ownership.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { systemHashing } from "../linux/hashing.ts";
+import { systemHashing } from "../linux/files/hashing.ts";
 import { runtimeLayout } from "./layout.ts";
 import type { RuntimeLayout } from "./layout.ts";
 import { claimSubnet, releaseSubnet, removeBridge } from "./pod-network.ts";

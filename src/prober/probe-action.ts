@@ -1,8 +1,8 @@
 import type { Container } from "../api/container.ts";
 import type { HttpProbeRequest } from "../ports/network-probes.ts";
 import { probeUserAgent } from "../ports/network-probes.ts";
-import { expandStaticCommand } from "../runtime/environment.ts";
-import { httpGetRequest, resolvePort } from "../runtime/http-get-action.ts";
+import { expandStaticCommand } from "../runtime/config/environment.ts";
+import { httpGetRequest, resolvePort } from "../runtime/operations/http-get-action.ts";
 import type { Probe } from "./probe-spec.ts";
 
 /** One look at a container, ready to be made. */

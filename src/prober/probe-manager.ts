@@ -10,11 +10,11 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
-import type { ObjectLookup } from "../runtime/environment.ts";
-import { hideSecrets } from "../runtime/hidden-secrets.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+import { hideSecrets } from "../runtime/config/hidden-secrets.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/pod-status.ts";
+import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
 import type { ProbeState } from "../status/inputs.ts";
 import type { ProbeResult } from "./probe-judgement.ts";
 import { ProbeMemory, type Remembered } from "./probe-memory.ts";
@@ -22,7 +22,7 @@ import { type ProbeChange, ProbeResults } from "./probe-results.ts";
 import { type CommandService, ProbeRunner } from "./probe-runner.ts";
 import { probedContainers, probeOf, type ProbeType, probeTypes } from "./probe-spec.ts";
 import { type ProbeTarget, type ProbeView, ProbeWorker, type ProbeWorkerDependencies } from "./probe-worker.ts";
-import type { Unhealthy } from "../runtime/container-decision.ts";
+import type { Unhealthy } from "../runtime/actions/container-decision.ts";
 
 export interface ProbeManagerDependencies {
   readonly clock: Clock;

@@ -12,7 +12,7 @@ import {
   type NetworkProbes,
   ProbeTargetError,
 } from "../ports/network-probes.ts";
-import type { HideSecrets } from "../runtime/hidden-secrets.ts";
+import type { HideSecrets } from "../runtime/config/hidden-secrets.ts";
 import type { ProbeAction } from "./probe-action.ts";
 
 /** How one probe ended. error: it could not be made, which says nothing about the container. */

@@ -7,7 +7,7 @@ import type { Observer, ProbeName } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { HideSecrets } from "../runtime/hidden-secrets.ts";
+import type { HideSecrets } from "../runtime/config/hidden-secrets.ts";
 import { describeProbe, probeAction } from "./probe-action.ts";
 import { FailureLog } from "./failure-log.ts";
 import {

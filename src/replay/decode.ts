@@ -1,8 +1,8 @@
 import type { Pod } from "../api/pod.ts";
 import { containerId, podUid, sandboxId } from "../base/ids.ts";
 import type { Decision } from "../pods/decision-recorder.ts";
-import type { PodActionsContext, ResizeFacts } from "../runtime/pod-actions-context.ts";
-import type { ContainerStatus, PodStatus, SandboxStatus } from "../runtime/pod-status.ts";
+import type { PodActionsContext, ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
+import type { ContainerStatus, PodStatus, SandboxStatus } from "../runtime/status/pod-status.ts";
 import type { RecordedContext, RecordedInputs, RecordedInstance, RecordedSandbox } from "./format.ts";
 
 /** What `computePodActions` is given to decide once more. What was not recorded has no say in it, and is empty. */

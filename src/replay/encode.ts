@@ -1,10 +1,10 @@
 import { allContainers } from "../api/all-containers.ts";
 import type { Decision } from "../pods/decision-recorder.ts";
-import type { ContainerToKill, ContainerToStart } from "../runtime/container-decision.ts";
-import type { ResizeFacts } from "../runtime/pod-actions-context.ts";
-import type { PodActions } from "../runtime/pod-actions.ts";
-import { type ContainerStatus, findContainer, type SandboxStatus } from "../runtime/pod-status.ts";
-import { describeResize } from "../runtime/resize-actions.ts";
+import type { ContainerToKill, ContainerToStart } from "../runtime/actions/container-decision.ts";
+import type { ResizeFacts } from "../runtime/actions/pod-actions-context.ts";
+import type { PodActions } from "../runtime/actions/pod-actions.ts";
+import { type ContainerStatus, findContainer, type SandboxStatus } from "../runtime/status/pod-status.ts";
+import { describeResize } from "../runtime/actions/resize-actions.ts";
 import {
   type Decided,
   keptOfContainer,

@@ -6,7 +6,7 @@ import { readySandbox, runtimeStatus } from "../../test/support/runtime-status.t
 import type { Decision } from "../pods/decision-recorder.ts";
 import type { Logger } from "../ports/log.ts";
 import { FileError } from "../ports/files.ts";
-import { computePodActions } from "../runtime/pod-actions.ts";
+import { computePodActions } from "../runtime/actions/pod-actions.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { FlightRecorder } from "./flight-recorder.ts";
 import { replay } from "./replay.ts";

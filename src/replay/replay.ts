@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { errorMessage } from "../base/errors.ts";
-import { computePodActions } from "../runtime/pod-actions.ts";
+import { computePodActions } from "../runtime/actions/pod-actions.ts";
 import { restoredInputs } from "./decode.ts";
 import { recordedActions } from "./encode.ts";
 import { type Decided, DecisionLine, HeaderLine, recordingFormat, recordingVersion } from "./format.ts";

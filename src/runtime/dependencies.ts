@@ -13,13 +13,13 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { NetworkProbes } from "../ports/network-probes.ts";
 import type { Random } from "../ports/random.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
-import type { Mount } from "./container-config.ts";
-import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./environment.ts";
-import type { UserNamespace } from "./namespaces.ts";
+import type { Mount } from "./config/container-config.ts";
+import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./config/environment.ts";
+import type { UserNamespace } from "./config/namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
-import type { PreStopHooks } from "./pre-stop-hooks.ts";
-import type { StartAttempts } from "./start-attempts.ts";
-import type { MountedVolumes, VolumeReader } from "./mounted-volumes.ts";
+import type { PreStopHooks } from "./operations/pre-stop-hooks.ts";
+import type { StartAttempts } from "./operations/start-attempts.ts";
+import type { MountedVolumes, VolumeReader } from "./config/mounted-volumes.ts";
 import type { Places } from "../base/places.ts";
 
 /** Gets images (src/images/). */

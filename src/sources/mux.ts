@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import { formatTime } from "../base/time.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import type { Logger } from "../ports/log.ts";
 import { isBackupName } from "./backup-name.ts";
 import { canonicalJson } from "./canonical-json.ts";

@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { PodManifest } from "../api/pod.ts";
 import { readQuantity } from "../resources/quantity.ts";
-import { plainCapability } from "../runtime/capabilities.ts";
+import { plainCapability } from "../runtime/config/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
 import { isIpAddress } from "./formats.ts";
 import { quote, type FieldPath } from "../yaml/manifest-error.ts";

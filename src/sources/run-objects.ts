@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMapManifest, PodSpec, SecretManifest } from "../api/pod.ts";
 import { configMapContent, secretContent } from "../objects/object-content.ts";
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/environment.ts";
+import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/config/environment.ts";
 
 /** `namespace/name`; objects without a namespace are in `default`. */
 export function objectKey(metadata: {

@@ -5,7 +5,7 @@ import { podWith } from "../../test/support/pods.ts";
 import type { PodManifest } from "../api/pod.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
-import { containerHash } from "../runtime/hash.ts";
+import { containerHash } from "../runtime/config/hash.ts";
 import { matchesRunning, staticPod, staticPodUid, validateStaticPod } from "./static-pod.ts";
 
 const place = { kind: "file", path: "/etc/kubernetes/manifests/a.yaml" } as const;

@@ -1,9 +1,9 @@
 import type { Container } from "../api/container.ts";
 import type { Pod, PodManifest } from "../api/pod.ts";
 import { fnv128a } from "../base/fnv.ts";
-import { containerHash } from "../runtime/hash.ts";
-import { Annotation } from "../runtime/labels.ts";
-import type { ContainerStatus } from "../runtime/pod-status.ts";
+import { containerHash } from "../runtime/config/hash.ts";
+import { Annotation } from "../runtime/config/labels.ts";
+import type { ContainerStatus } from "../runtime/status/pod-status.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { forbidden, required, type FieldError } from "./field-errors.ts";
 import { nameTooLong } from "./validate-metadata.ts";

@@ -1,5 +1,5 @@
 import type { PodManifest } from "../api/pod.ts";
-import { appArmorAnnotationPrefix } from "../runtime/security-context.ts";
+import { appArmorAnnotationPrefix } from "../runtime/config/security-context.ts";
 import { forbidden, invalid, type FieldError } from "./field-errors.ts";
 
 const localhost = "localhost/";

@@ -1,6 +1,6 @@
 import type { ContainerPort } from "../api/container.ts";
 import type { PodManifest, PodSpec } from "../api/pod.ts";
-import { normalizeSysctl, sysctlNamespace } from "../runtime/sysctls.ts";
+import { normalizeSysctl, sysctlNamespace } from "../runtime/config/sysctls.ts";
 import { duplicate, forbidden, invalid, notSupported, required, tooLong, type FieldError } from "./field-errors.ts";
 import {
   dnsLabelProblem,

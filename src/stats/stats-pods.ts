@@ -3,7 +3,7 @@ import type { PodRef } from "../journal/entry.ts";
 import { type CgroupDriver, cgroupPath, podCgroup } from "../resources/cgroup-names.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { RuntimeWays } from "./runtime-ways.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 
 /** A running container as statistics need it. */
 export interface StatsContainer {

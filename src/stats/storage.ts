@@ -5,7 +5,7 @@ import type { Cri } from "../ports/cri.ts";
 import type { FilesystemUsage } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
 import type { FileSystemUsage, StatsFiles, TreeUsage } from "../ports/stats-files.ts";
-import { podLogDirectory } from "../runtime/log-paths.ts";
+import { podLogDirectory } from "../runtime/layout/log-paths.ts";
 import type { RuntimeWays } from "./runtime-ways.ts";
 import type { StatsPod } from "./stats-pods.ts";
 import type { ContainerStorage, NodeStorage, PodStorage } from "./storage-types.ts";

@@ -4,7 +4,7 @@ import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatu
 import { formatTime } from "../base/time.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
 import { resizeConditions } from "./resources.ts";
-import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import { areAllRemoved, isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
 
 export interface ConditionInputs {

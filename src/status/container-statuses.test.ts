@@ -5,7 +5,7 @@ import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/suppor
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import { containerId } from "../base/ids.ts";
-import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import { containerStatuses } from "./container-statuses.ts";
 import type { StatusInputs } from "./inputs.ts";
 

@@ -3,7 +3,7 @@ import { restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from "../api/status.ts";
 import { formatNanoseconds } from "../base/time.ts";
 import { isSidecar } from "../resources/pod-totals.ts";
-import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
 import { isRestartingAll, removedEnd, restartingAllContainers, restartingMessage } from "./restarting.ts";
 import { actualResources, allocatedResources } from "./resources.ts";

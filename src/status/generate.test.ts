@@ -12,7 +12,7 @@ import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodCondition, PodStatus } from "../api/status.ts";
 import { containerId, sandboxId } from "../base/ids.ts";
-import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 

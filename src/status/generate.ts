@@ -5,7 +5,7 @@ import { formatTime } from "../base/time.ts";
 import { isRejection } from "../pods/admission.ts";
 import { preempting } from "../pods/preemption.ts";
 import { qosClass } from "../resources/qos.ts";
-import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import { podConditions } from "./conditions.ts";
 import { containerStatuses } from "./container-statuses.ts";
 import { nameTaken } from "./ignored-pods.ts";

@@ -2,7 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
-import type { PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 
 /** What probes say of a container. A probe that the container has not, or that nobody runs, has no say. */
 export interface ProbeState {

@@ -7,7 +7,7 @@ import { withoutInstances } from "../pods/post-start-hooks.ts";
 import { preempting } from "../pods/preemption.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { PodStatus } from "../runtime/pod-status.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { generateAPIPodStatus, hasRegularInSandbox } from "./generate.ts";
 import type { ProbeState } from "./inputs.ts";
 import type { StatusManager } from "./status-manager.ts";

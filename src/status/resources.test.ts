@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import { resourcesOf } from "../resources/resizable.ts";
-import type { ContainerResources } from "../runtime/pod-status.ts";
+import type { ContainerResources } from "../runtime/status/pod-status.ts";
 import { actualResources, podResourceStatus, resizeConditionsOf } from "./resources.ts";
 
 const granted = containerWith("c", { cpu: "200m", memory: "64Mi" }, { cpu: "400m", memory: "128Mi" });

@@ -6,7 +6,7 @@ import { formatList, parseList, podLimits, podRequests, type Quantities } from "
 import { milliQuantity, type Quantity, quantityOf } from "../resources/quantity.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
 import { withResources } from "../resources/resizable.ts";
-import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import type { StatusInputs } from "./inputs.ts";
 
 /** Smaller values the kernel rounds up: what was asked for is shown instead. */

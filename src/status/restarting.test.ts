@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
-import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/pod-status.ts";
+import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { illegalTransition } from "./transitions.ts";
 

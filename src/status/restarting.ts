@@ -1,7 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { afterExit } from "../api/restart-policy.ts";
 import type { ContainerStateTerminated, PodStatus } from "../api/status.ts";
-import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/pod-status.ts";
+import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 
 /** Waiting and last termination reason of a container that was stopped because its whole pod starts over (KEP-5532). */
 export const restartingAllContainers = "RestartingAllContainers";

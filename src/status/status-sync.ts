@@ -9,7 +9,7 @@ import { perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { Annotation } from "../runtime/labels.ts";
+import { Annotation } from "../runtime/config/labels.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import type { StatusChange, StatusManager } from "./status-manager.ts";
 import { difference, failuresOf, has, newEntry, type StatusEntry } from "./status-entry.ts";

@@ -1,6 +1,6 @@
 import type { VolumeMount } from "../api/volume.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
-import { ContainerConfigError } from "../runtime/container-config-error.ts";
+import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
 
 /** CRI's word for a mount's propagation. @throws ContainerConfigError for words that Kubernetes doesn't have */
 export function mountPropagation({ mountPropagation: mode }: VolumeMount): MountPropagation {

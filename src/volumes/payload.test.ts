@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { podWith } from "../../test/support/pods.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import type { ObjectLookup } from "../runtime/environment.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { payloadInputs, volumePayload } from "./payload.ts";
 
 const encoder = new TextEncoder();

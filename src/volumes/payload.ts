@@ -1,8 +1,8 @@
 import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
-import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/downward-api.ts";
-import type { ObjectLookup } from "../runtime/environment.ts";
+import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/config/downward-api.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
 import { NotNowError, VolumeError } from "./volume-error.ts";
 

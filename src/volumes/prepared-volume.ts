@@ -6,7 +6,7 @@ import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { ResourceSettings } from "../resources/container-resources.ts";
-import { NotKnownYetError } from "../runtime/container-config-error.ts";
+import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 import { type EmptyDirectory, isEmptyDirReady, memoryVolumeBytes, setUpEmptyDir } from "./empty-dir.ts";
 import { hostPathFits, setUpHostPath } from "./host-path.ts";

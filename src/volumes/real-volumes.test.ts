@@ -19,11 +19,11 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
-import { systemClock } from "../linux/clock.ts";
-import { systemFiles } from "../linux/files.ts";
-import { systemMounts } from "../linux/mounts.ts";
-import { needsRoot, testDirectory } from "../linux/testing.ts";
-import { systemVolumeFiles } from "../linux/volume-files.ts";
+import { systemClock } from "../linux/processes/clock.ts";
+import { systemFiles } from "../linux/files/files.ts";
+import { systemMounts } from "../linux/files/mounts.ts";
+import { needsRoot, testDirectory } from "../linux/processes/testing.ts";
+import { systemVolumeFiles } from "../linux/files/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 

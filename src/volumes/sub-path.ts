@@ -3,9 +3,9 @@ import type { VolumeMount } from "../api/volume.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
-import { ContainerConfigError } from "../runtime/container-config-error.ts";
-import type { EnvironmentVariable } from "../runtime/environment.ts";
-import { expand } from "../runtime/expansion.ts";
+import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
+import type { EnvironmentVariable } from "../runtime/config/environment.ts";
+import { expand } from "../runtime/config/expansion.ts";
 
 /**
  * The part of its volume that a mount shows, from `subPath` or from `subPathExpr` and the container's environment;

@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { cause, needs, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Volume } from "../api/volume.ts";
-import { NotKnownYetError } from "../runtime/container-config-error.ts";
+import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import { MemoryFiles } from "../sim/files.ts";

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { serveUnix } from "../../src/linux/unix-server.ts";
+import { serveUnix } from "../../src/linux/servers/unix-server.ts";
 import { engineRoutes } from "../../src/server/routes.ts";
 import { CommandBench, type CommandEnd, webManifest } from "../support/command.ts";
 import { FakeEngine } from "../support/fake-engine.ts";

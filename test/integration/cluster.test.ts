@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { Fields } from "../apiserver/objects.ts";
 import { boundPod } from "../support/bound-pod.ts";
 import { withClusterNode } from "../support/cluster-node.ts";

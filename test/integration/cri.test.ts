@@ -5,7 +5,7 @@ import { createWriteStream, existsSync, readFileSync, writeFileSync } from "node
 import { test } from "node:test";
 import { connectCri } from "../../src/cri/client.ts";
 import { discoverRuntime } from "../../src/runtime-service/features.ts";
-import { needsRoot, testDirectory, type TestDirectory } from "../../src/linux/testing.ts";
+import { needsRoot, testDirectory, type TestDirectory } from "../../src/linux/processes/testing.ts";
 import { isCriError, type Cri } from "../../src/ports/cri.ts";
 
 const containerd = process.env["PODWRIGHT_TEST_CONTAINERD"] ?? "/usr/bin/containerd";

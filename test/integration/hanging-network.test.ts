@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises"
 import { availableParallelism } from "node:os";
 import { test } from "node:test";
 import type { JournalEntry } from "../../src/journal/entry.ts";
-import { systemFiles } from "../../src/linux/files.ts";
+import { systemFiles } from "../../src/linux/files/files.ts";
 import { findPrograms } from "../../src/private-runtime/programs.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
 import { podManifest, politeSleep } from "../support/manifests.ts";

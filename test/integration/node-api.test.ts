@@ -4,7 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import { test } from "node:test";
-import { CertificateAuthority } from "../../src/linux/certificates.ts";
+import { CertificateAuthority } from "../../src/linux/certificates/certificates.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
 import { until } from "../support/podwright.ts";

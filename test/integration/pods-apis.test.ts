@@ -9,7 +9,7 @@ import { EventType, Pods } from "../../src/ports/gen/pods/v1alpha1/api_pb.js";
 import { PodResourcesLister } from "../../src/ports/gen/podresources/v1/api_pb.js";
 import { PodResourcesLister as PodResourcesListerAlpha } from "../../src/ports/gen/podresources/v1alpha1/api_pb.js";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import { parseExposition, valueOf } from "../support/exposition.ts";
 import { type KubeletNode, withKubeletNode } from "../support/kubelet-node.ts";
 import { sleep, until } from "../support/podwright.ts";

@@ -4,7 +4,7 @@ import { readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { networkInterfaces } from "node:os";
 import { describe, test } from "node:test";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { importImageOfUser } from "../support/images.ts";
 import { politeSleep } from "../support/manifests.ts";

@@ -5,7 +5,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { CertificateAuthority } from "../../src/linux/certificates.ts";
+import { CertificateAuthority } from "../../src/linux/certificates/certificates.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import type { CpuStats, PodStats, Summary } from "../../src/stats/summary-types.ts";
 import { countersByHand, countersShown } from "../support/by-hand.ts";

@@ -156,6 +156,35 @@ export function oneWay(file: SourceFile, project: ReadonlyMap<string, SourceFile
 }
 
 /**
+ * Wings of the big rooms, from the top down: what a wing runs, it imports from a lower one. What lies loose in the room
+ * belongs to all of its wings, and runs nothing of theirs.
+ */
+const wings: Readonly<Record<string, readonly string[]>> = {
+  runtime: ["operations", "actions", "status", "config", "layout"],
+  linux: ["servers", "network", "streams", "http", "certificates", "cgroups", "files", "processes"],
+};
+
+/** Within a big room imports go down its wings; types may be anybody's. */
+export function wingsDown(file: SourceFile): Violation[] {
+  const [, room = "", name = ""] = file.path.split("/");
+  const order = wings[room];
+  if (order === undefined || isTest(file.path)) return [];
+  const storey = (path: string): number => {
+    const wing = path.split("/")[2] ?? "";
+    return wing.endsWith(".ts") ? order.length : order.indexOf(wing);
+  };
+  const own = storey(file.path);
+  const lost = own < 0 ? [{ rule: `wings: ${room} has no wing ${name}`, line: 1 }] : [];
+  const upwards = importsOf(file).flatMap(({ specifier, typeOnly, line }) => {
+    const target = posix.join(posix.dirname(file.path), specifier);
+    const isUp = !typeOnly && specifier.startsWith(".") && roomOf(target) === room && storey(target) < own;
+    return isUp ? [{ rule: `wings: ${room}/${name} imports ${target}`, line }] : [];
+  });
+  const remedy = `imports go ${order.join(" → ")} → what lies loose; move what both need down`;
+  return [...lost, ...upwards].map(({ rule, line }) => ({ path: file.path, line, rule, remedy }));
+}
+
+/**
  * The API server for tests stands on its own: what it shares with the kubelet it could not find wrong there. Nothing but
  * tests uses it.
  */

@@ -3,7 +3,7 @@ import type { Pod } from "../../src/api/pod.ts";
 import { EngineClient } from "../../src/cli/engine-client.ts";
 import { podView } from "../../src/engine/pod-view.ts";
 import type { JournalEntry } from "../../src/journal/entry.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { ContainerView, PodView } from "../../src/server/engine.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { SimNode } from "../../src/sim/life/node.ts";

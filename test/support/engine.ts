@@ -1,5 +1,5 @@
 import { EngineClient } from "../../src/cli/engine-client.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import { engineAnswers, type Podwright, until, withPodwright } from "./podwright.ts";
 
 /** Gives a {@link Podwright} whose engine runs, and stays without pods until the work is done. */

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemHashing } from "../../src/linux/hashing.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { systemHashing } from "../../src/linux/files/hashing.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { tar } from "../../src/private-runtime/tar.ts";
 import type { Podwright } from "./podwright.ts";
 

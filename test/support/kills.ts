@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { EngineClient } from "../../src/cli/engine-client.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { Cri } from "../../src/ports/cri.ts";
 import { ContainerState, PodSandboxState } from "../../src/ports/gen/runtime/v1/api_pb.js";
-import { Label } from "../../src/runtime/labels.ts";
+import { Label } from "../../src/runtime/config/labels.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import type { RunningCommand } from "./command.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
 import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";

@@ -1,13 +1,13 @@
 import { connectCri } from "../../src/cri/client.ts";
-import { openCgroups } from "../../src/linux/cgroups.ts";
-import { systemClock } from "../../src/linux/clock.ts";
-import { systemDaemons } from "../../src/linux/daemons.ts";
-import { systemFiles } from "../../src/linux/files.ts";
-import { systemHashing } from "../../src/linux/hashing.ts";
-import { systemLocks } from "../../src/linux/lock.ts";
-import { systemMounts } from "../../src/linux/mounts.ts";
-import { openNetwork } from "../../src/linux/network.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { openCgroups } from "../../src/linux/cgroups/cgroups.ts";
+import { systemClock } from "../../src/linux/processes/clock.ts";
+import { systemDaemons } from "../../src/linux/processes/daemons.ts";
+import { systemFiles } from "../../src/linux/files/files.ts";
+import { systemHashing } from "../../src/linux/files/hashing.ts";
+import { systemLocks } from "../../src/linux/files/lock.ts";
+import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { openNetwork } from "../../src/linux/network/network.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import type { StopDeps } from "../../src/private-runtime/stop.ts";
 
 /** The real ports, as starting, filling and stopping a private runtime take them. */

@@ -1,8 +1,8 @@
 import type { Container } from "../../src/api/container.ts";
 import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import { containerId, podUid, sandboxId } from "../../src/base/ids.ts";
-import { containerHash } from "../../src/runtime/hash.ts";
-import type { ContainerStatus, PodStatus, SandboxStatus } from "../../src/runtime/pod-status.ts";
+import { containerHash } from "../../src/runtime/config/hash.ts";
+import type { ContainerStatus, PodStatus, SandboxStatus } from "../../src/runtime/status/pod-status.ts";
 
 /** A pod for tests: one container `c` unless said otherwise. */
 export function testPod(spec: Partial<PodSpec> = {}, uid = "uid-1", name = "pod"): Pod {

@@ -6,7 +6,7 @@ import type { JournalInput } from "../../src/journal/entry.ts";
 import { CriError } from "../../src/ports/cri.ts";
 import { type HttpProbeAnswer, type NetworkProbes, ProbeTargetError } from "../../src/ports/network-probes.ts";
 import { ProbeManager } from "../../src/prober/probe-manager.ts";
-import type { ContainerStatus } from "../../src/runtime/pod-status.ts";
+import type { ContainerStatus } from "../../src/runtime/status/pod-status.ts";
 import { MemoryFiles } from "../../src/sim/files.ts";
 import { silentLog } from "../../src/sim/machine.ts";
 import { ManualClock } from "./manual-clock.ts";

@@ -5,7 +5,7 @@ import type {
   ContainerStatus as RuntimeContainerStatus,
   PodStatus as RuntimePodStatus,
   SandboxStatus,
-} from "../../src/runtime/pod-status.ts";
+} from "../../src/runtime/status/pod-status.ts";
 import type { StatusInputs } from "../../src/status/inputs.ts";
 
 /** A container instance as a runtime shows it; what is not said is that of a container that runs well. */

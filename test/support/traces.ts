@@ -1,8 +1,8 @@
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { systemMounts } from "../../src/linux/mounts.ts";
-import { systemProcesses } from "../../src/linux/processes.ts";
+import { systemMounts } from "../../src/linux/files/mounts.ts";
+import { systemProcesses } from "../../src/linux/processes/processes.ts";
 import { type RuntimeLayout, SUBNET_CLAIM_DIRECTORY } from "../../src/private-runtime/layout.ts";
 import { machine } from "./machine.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EngineClient } from "../../src/cli/engine-client.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import type { RuntimeLayout } from "../../src/private-runtime/layout.ts";
 import type { PodView } from "../../src/server/engine.ts";
 import { type ParsedFamily, parseExposition } from "../support/exposition.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EngineClient } from "../../src/cli/engine-client.ts";
-import { unixTransport } from "../../src/linux/unix-client.ts";
+import { unixTransport } from "../../src/linux/http/unix-client.ts";
 import { DEFAULT_STATE_DIRECTORY } from "../../src/private-runtime/layout.ts";
 import { engineAnswers, until } from "../support/podwright.ts";
 import {

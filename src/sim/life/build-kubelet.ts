@@ -1,7 +1,7 @@
 import { buildNode } from "../../engine/node-parts.ts";
 import type { Recorder } from "../../journal/entry.ts";
 import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../../kubelet.ts";
-import type { ObjectLookup } from "../../runtime/environment.ts";
+import type { ObjectLookup } from "../../runtime/config/environment.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { SimKubeConnection } from "../api-server/connection.ts";
 import { simClusterSetup } from "./cluster-setup.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deaf, ends, podOf, runs, Scene } from "../../../test/support/sim-scene.ts";
 import type { Pod } from "../../api/pod.ts";
-import { keptSpec } from "../../runtime/kept-spec.ts";
-import { userIdsOf } from "../../runtime/namespaces.ts";
+import { keptSpec } from "../../runtime/layout/kept-spec.ts";
+import { userIdsOf } from "../../runtime/config/namespaces.ts";
 import { hookCommand } from "../behaviour.ts";
 import { usualConfig } from "./node-config.ts";
 

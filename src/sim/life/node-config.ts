@@ -1,8 +1,8 @@
 import { defaultImageLimits } from "../../images/image-manager.ts";
 import type { KubeletConfig } from "../../kubelet.ts";
 import { sysctlAllowlist } from "../../pods/sysctl-allowlist.ts";
-import { defaultGarbagePolicy } from "../../runtime/garbage.ts";
-import { defaultPodIds } from "../../runtime/id-ranges.ts";
+import { defaultGarbagePolicy } from "../../runtime/actions/garbage.ts";
+import { defaultPodIds } from "../../runtime/config/id-ranges.ts";
 import type { SimRandom } from "../random.ts";
 
 const podIds = defaultPodIds(65_536);

@@ -7,7 +7,7 @@ import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { GarbagePolicy } from "../../runtime/garbage.ts";
+import type { GarbagePolicy } from "../../runtime/actions/garbage.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";

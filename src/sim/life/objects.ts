@@ -1,4 +1,4 @@
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../../runtime/environment.ts";
+import type { ConfigMapContent, ObjectLookup, SecretContent } from "../../runtime/config/environment.ts";
 
 /**
  * The simulated cluster's objects: ConfigMap `settings` and Secret `credentials`, whose key `revision` counts their

@@ -1,5 +1,5 @@
 import { type IDMapping, NamespaceMode, type NamespaceOption } from "../../ports/gen/runtime/v1/api_pb.js";
-import { type IdRange, overlaps } from "../../runtime/id-ranges.ts";
+import { type IdRange, overlaps } from "../../runtime/config/id-ranges.ts";
 import { mayRun, nameOf, type SimContainer, type SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 

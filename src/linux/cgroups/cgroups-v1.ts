@@ -1,0 +1,183 @@
+import { dirname, join } from "node:path";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  addPids,
+  cgroupExists,
+  cgroupParts,
+  changeableParts,
+  childCgroups,
+  makeCgroup,
+  readValue,
+  removeCgroup,
+  removeEmptyCgroup,
+  writeValue,
+} from "./cgroup-tree.ts";
+import { errnoOf } from "../file-error.ts";
+
+/** More memory than any machine has: limits from here on are none. */
+const unlimitedBytes = 2 ** 62;
+
+/** One mounted cgroup v1 hierarchy. */
+export interface Hierarchy {
+  readonly directory: string;
+  /** What is mounted there, e.g. `cpu` and `cpuacct`; `name=systemd` for a named one without controllers. */
+  readonly controllers: readonly string[];
+}
+
+/**
+ * Cgroups v1: a logical path stands for the same path in every hierarchy.
+ *
+ * A hybrid system's v2 tree (`unified`) has no controllers, so nothing is made there; runtimes do make cgroups in it, so
+ * it is looked at and cleaned up like the others.
+ */
+export class CgroupsV1 implements Cgroups {
+  readonly version = 1;
+  readonly #clock: Clock;
+  readonly #hierarchies: readonly Hierarchy[];
+  /** Roots in which a path may exist: the hierarchies and the v2 tree of a hybrid system. */
+  readonly #roots: readonly string[];
+
+  constructor(clock: Clock, hierarchies: readonly Hierarchy[], unified?: string) {
+    this.#clock = clock;
+    this.#hierarchies = hierarchies;
+    this.#roots = [...hierarchies.map(({ directory }) => directory), ...(unified === undefined ? [] : [unified])];
+  }
+
+  /** True when the path is there in every hierarchy: one that is there in part is made whole by `apply`. */
+  async exists(path: string): Promise<boolean> {
+    const parts = cgroupParts(path);
+    const found = await Promise.all(this.#hierarchies.map(({ directory }) => cgroupExists(join(directory, ...parts))));
+    return found.every(Boolean);
+  }
+
+  async apply(path: string, resources: CgroupResources): Promise<void> {
+    const parts = changeableParts(path);
+    await Promise.all(
+      this.#hierarchies.map(async (hierarchy) => {
+        const directory = join(hierarchy.directory, ...parts);
+        await makeWithParents(hierarchy.directory, directory);
+        if (hierarchy.controllers.includes("cpuset")) await inheritCpuset(hierarchy.directory, directory);
+      }),
+    );
+    const { cpuShares, memoryLimitBytes, pidsLimit } = resources;
+    if (cpuShares !== undefined) await writeValue(this.#file(path, "cpu", "cpu.shares"), `${cpuShares}`);
+    await this.#setCpuLimit(path, resources);
+    if (memoryLimitBytes !== undefined) {
+      await writeValue(this.#file(path, "memory", "memory.limit_in_bytes"), `${memoryLimitBytes}`);
+    }
+    if (pidsLimit !== undefined) {
+      await writeValue(this.#file(path, "pids", "pids.max"), pidsLimit < 0 ? "max" : `${pidsLimit}`);
+    }
+    await this.#setHugePages(path, resources);
+  }
+
+  async read(path: string): Promise<CgroupState> {
+    const value = async (controller: string, file: string): Promise<number> =>
+      Number(await readValue(this.#file(path, controller, file)));
+    const [cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, limit, memoryUsageBytes] = await Promise.all([
+      value("cpu", "cpu.shares"),
+      value("cpu", "cpu.cfs_quota_us"),
+      value("cpu", "cpu.cfs_period_us"),
+      value("memory", "memory.limit_in_bytes"),
+      value("memory", "memory.usage_in_bytes"),
+    ]);
+    // The kernel shows "no limit" as the largest number of whole pages.
+    const memoryLimitBytes = limit >= unlimitedBytes ? -1 : limit;
+    return {
+      resources: { cpuShares, cpuQuotaMicroseconds, cpuPeriodMicroseconds, memoryLimitBytes },
+      memoryUsageBytes,
+    };
+  }
+
+  async children(path: string): Promise<string[]> {
+    const parts = cgroupParts(path);
+    const names = await Promise.all(this.#roots.map((root) => childCgroups(join(root, ...parts))));
+    return [...new Set(names.flat())];
+  }
+
+  async pids(path: string): Promise<number[]> {
+    const parts = cgroupParts(path);
+    const pids = new Set<number>();
+    // A process may be there in some hierarchies only, e.g. between two writes of the runtime that moves it.
+    await Promise.all(this.#roots.map((root) => addPids(join(root, ...parts), pids)));
+    return [...pids];
+  }
+
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
+    const parts = changeableParts(path);
+    const outcomes = await Promise.all(this.#roots.map((root) => removeEmptyCgroup(join(root, ...parts))));
+    return (
+      outcomes.find((outcome) => outcome === "refused") ?? outcomes.find((outcome) => outcome === "removed") ?? "absent"
+    );
+  }
+
+  async remove(path: string): Promise<void> {
+    const parts = changeableParts(path);
+    const outcomes = await Promise.allSettled(
+      this.#roots.map((root) => removeCgroup(this.#clock, join(root, ...parts))),
+    );
+    const failure = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  }
+
+  /** The controller is often left out of v1's hierarchies: then nobody counts huge pages. */
+  async #setHugePages(path: string, { hugePageLimitBytes = {} }: CgroupResources): Promise<void> {
+    if (!this.#hierarchies.some(({ controllers }) => controllers.includes("hugetlb"))) return;
+    for (const [size, bytes] of Object.entries(hugePageLimitBytes)) {
+      await writeValue(this.#file(path, "hugetlb", `hugetlb.${size}.limit_in_bytes`), `${bytes}`);
+    }
+  }
+
+  async #setCpuLimit(path: string, resources: CgroupResources): Promise<void> {
+    const { cpuQuotaMicroseconds: quota, cpuPeriodMicroseconds: period } = resources;
+    const setQuota = async (): Promise<void> => {
+      if (quota !== undefined) await writeValue(this.#file(path, "cpu", "cpu.cfs_quota_us"), `${quota}`);
+    };
+    const setPeriod = async (): Promise<void> => {
+      if (period !== undefined) await writeValue(this.#file(path, "cpu", "cpu.cfs_period_us"), `${period}`);
+    };
+    try {
+      await setPeriod();
+    } catch (error) {
+      // The kernel checks each write against the parent's share: the new period may fit only the new quota.
+      if (errnoOf(error) !== "EINVAL" || quota === undefined) throw error;
+      await setQuota();
+      await setPeriod();
+      return;
+    }
+    await setQuota();
+  }
+
+  #file(path: string, controller: string, name: string): string {
+    const hierarchy = this.#hierarchies.find(({ controllers }) => controllers.includes(controller));
+    if (hierarchy === undefined) throw new Error(`cgroup ${path}: the ${controller} controller is not mounted`);
+    return join(hierarchy.directory, ...cgroupParts(path), name);
+  }
+}
+
+async function makeWithParents(root: string, directory: string): Promise<void> {
+  try {
+    await makeCgroup(directory);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT" || directory === root) throw error;
+    await makeWithParents(root, dirname(directory));
+    await makeCgroup(directory);
+  }
+}
+
+/**
+ * A new cpuset has neither CPUs nor memory nodes, and no process can join it: it takes those of its parent. The parent
+ * may be as new (another call may have made it a moment ago), so it comes first.
+ */
+async function inheritCpuset(root: string, directory: string): Promise<void> {
+  if (directory === root) return;
+  const files = ["cpuset.cpus", "cpuset.mems"];
+  const values = await Promise.all(files.map((file) => readValue(join(directory, file))));
+  if (values.every((value) => value !== "")) return;
+  await inheritCpuset(root, dirname(directory));
+  for (const [index, file] of files.entries()) {
+    if (values[index] !== "") continue;
+    await writeValue(join(directory, file), await readValue(join(dirname(directory), file)));
+  }
+}

@@ -1,0 +1,146 @@
+import { ExitCode, errorMessage, PodwrightError } from "../../base/errors.ts";
+import type { CgroupResources, Cgroups, CgroupState, EmptyRemoval } from "../../ports/cgroups.ts";
+import { FileError } from "../../ports/files.ts";
+import type { Processes } from "../../ports/processes.ts";
+import { cpuWeight } from "./cgroups-v2.ts";
+
+const manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;
+const callLimitMs = 20_000;
+/** What D-Bus' unsigned 64-bit numbers say for "no limit". */
+const infinity = 2n ** 64n - 1n;
+/** systemd keeps quotas in steps of this many microseconds a second. */
+const quotaStep = 10_000;
+
+/** One property of a unit: its name, its type in D-Bus' notation and its value. */
+type Property = readonly [name: string, type: "b" | "s" | "t", value: string];
+
+/**
+ * Cgroups of a machine on which systemd is process 1. Slices (paths that end in `.slice`) are systemd's units: it writes
+ * the limits that it knows of into their cgroups whenever it starts something in one or reloads its configuration, and a
+ * limit that it was not told of is then gone. So it is told, and the files are written as well, as upstream does: some
+ * values are finer there. All other cgroups are left to the tree underneath.
+ * (https://systemd.io/CGROUP_DELEGATION, org.freedesktop.systemd1(5))
+ */
+export class SystemdSlices implements Cgroups {
+  readonly version: 1 | 2;
+  readonly #tree: Cgroups;
+  readonly #processes: Pick<Processes, "run">;
+
+  constructor(tree: Cgroups, processes: Pick<Processes, "run">) {
+    this.version = tree.version;
+    this.#tree = tree;
+    this.#processes = processes;
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return this.#tree.exists(path);
+  }
+
+  /** @throws PodwrightError (environment) when systemd can't be asked or refuses */
+  async apply(path: string, resources: CgroupResources): Promise<void> {
+    const slice = sliceOf(path);
+    if (slice !== undefined) await this.#tell(slice, sliceProperties(resources, this.version));
+    await this.#tree.apply(path, resources);
+  }
+
+  async read(path: string): Promise<CgroupState> {
+    return this.#tree.read(path);
+  }
+
+  async children(path: string): Promise<string[]> {
+    return this.#tree.children(path);
+  }
+
+  async pids(path: string): Promise<number[]> {
+    return this.#tree.pids(path);
+  }
+
+  /** Of a slice nothing is removed that systemd does not know of. */
+  async removeEmpty(path: string): Promise<EmptyRemoval> {
+    if (sliceOf(path) === undefined) return await this.#tree.removeEmpty(path);
+    return (await this.exists(path)) ? "refused" : "absent";
+  }
+
+  async remove(path: string): Promise<void> {
+    const slice = sliceOf(path);
+    if (slice !== undefined) {
+      // systemd would end what is in a slice that it stops.
+      const pids = await this.pids(path);
+      if (pids.length > 0) throw new FileError("EBUSY", path, `EBUSY: processes ${pids.join(", ")} are in ${path}`);
+      // Fails when systemd has no such unit; its cgroup may still be there.
+      await this.#call("StopUnit", "ss", slice, "replace");
+    }
+    await this.#tree.remove(path);
+  }
+
+  /** Starts the slice, or changes the one that runs: a unit can be started once only. */
+  async #tell(slice: string, resources: readonly Property[]): Promise<void> {
+    const given: readonly Property[] = [...accounting, ...resources];
+    const description: readonly Property[] = [
+      ["Description", "s", `podwright's cgroup ${slice}`],
+      ["DefaultDependencies", "b", "false"],
+    ];
+    const properties = words([...description, ...given]);
+    const started = await this.#call("StartTransientUnit", "ssa(sv)a(sa(sv))", slice, "replace", ...properties, "0");
+    if (started === undefined) return;
+    const changed = await this.#call("SetUnitProperties", "sba(sv)", slice, "true", ...words(given));
+    if (changed === undefined) return;
+    throw new PodwrightError(
+      ExitCode.environment,
+      `systemd does not make the slice ${slice}: ${started}; nor does it change it: ${changed}`,
+      { remedy: "the cgroup driver systemd needs systemd as process 1 and its D-Bus: try `busctl status`" },
+    );
+  }
+
+  /** Undefined when systemd did it, otherwise why not. */
+  async #call(method: string, signature: string, ...arguments_: readonly string[]): Promise<string | undefined> {
+    // Values may begin with a dash.
+    const command = ["--quiet", "call", "--", ...manager, method, signature, ...arguments_];
+    try {
+      const { exitCode, stderr } = await this.#processes.run("busctl", command, { timeoutMs: callLimitMs });
+      return exitCode === 0 ? undefined : stderr.trim() || `busctl ended with ${exitCode}`;
+    } catch (error) {
+      return errorMessage(error);
+    }
+  }
+}
+
+/** Without these systemd would not hand the controllers down to the slice. */
+const accounting: readonly Property[] = ["CPUAccounting", "IOAccounting", "MemoryAccounting", "TasksAccounting"].map(
+  (name) => [name, "b", "true"] as const,
+);
+
+/** The unit that a cgroup belongs to; undefined for cgroups that are no slices. */
+function sliceOf(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return name.endsWith(".slice") ? name : undefined;
+}
+
+/** The limits as systemd's properties (systemd.resource-control(5)). Pure. */
+export function sliceProperties(resources: CgroupResources, version: 1 | 2): Property[] {
+  const { cpuShares, cpuQuotaMicroseconds: quota, cpuPeriodMicroseconds: period } = resources;
+  const { memoryLimitBytes, pidsLimit } = resources;
+  const limit = (value: number): string => `${value < 0 ? infinity : value}`;
+  const properties: Property[] = [];
+  if (cpuShares !== undefined) {
+    properties.push(version === 2 ? ["CPUWeight", "t", `${cpuWeight(cpuShares)}`] : ["CPUShares", "t", `${cpuShares}`]);
+  }
+  if (period !== undefined) properties.push(["CPUQuotaPeriodUSec", "t", `${period}`]);
+  if (quota !== undefined) properties.push(["CPUQuotaPerSecUSec", "t", quotaPerSecond(quota, period ?? 100_000)]);
+  if (memoryLimitBytes !== undefined) {
+    properties.push([version === 2 ? "MemoryMax" : "MemoryLimit", "t", limit(memoryLimitBytes)]);
+  }
+  if (pidsLimit !== undefined) properties.push(["TasksMax", "t", limit(pidsLimit)]);
+  return properties;
+}
+
+/** Rounded up, so that it never takes away what the file's finer value gives. */
+function quotaPerSecond(quota: number, period: number): string {
+  if (quota < 0) return `${infinity}`;
+  return `${Math.ceil((quota * 1_000_000) / period / quotaStep) * quotaStep}`;
+}
+
+/** An array of properties as busctl takes it. */
+function words(properties: readonly Property[]): string[] {
+  return [`${properties.length}`, ...properties.flat()];
+}

@@ -1,0 +1,238 @@
+import { randomBytes } from "node:crypto";
+import { constants, readFileSync } from "node:fs";
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rmdir,
+  stat,
+  symlink,
+  unlink,
+  type FileHandle,
+} from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { unfinishedName } from "../../base/unfinished-files.ts";
+import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../../ports/files.ts";
+import { errnoOf, onPath } from "../file-error.ts";
+import { removeTree } from "./remove-tree.ts";
+import { watchDirectory, watchEntries } from "./watch.ts";
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+/** What the kernel takes from the modes of what is made; nothing here changes it, and most commands make nothing. */
+let knownUmask: number | undefined;
+
+/** As proc_pid_status(5) has it; all that there may be where that does not say it. */
+function umask(): number {
+  knownUmask ??= Number.parseInt(
+    /^Umask:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "777",
+    8,
+  );
+  return knownUmask;
+}
+
+/** How much to read at a time from files that don't say their size (/proc, /sys). */
+const readChunkBytes = 16 * 1024;
+
+/**
+ * The machine's file system.
+ *
+ * Reading and writing take regular files only and never wait for the other end of a pipe, as pods and administrators
+ * may put anything anywhere. Reading follows symbolic links; writing refuses a final one (`ELOOP`), as it could point
+ * out of the directory that was meant.
+ */
+export const systemFiles: Files = {
+  read: (path, maxBytes) => onPath(path, () => read(path, maxBytes)),
+  readRange: (path, offset, length, options) => onPath(path, () => readRange(path, offset, length, options)),
+  writeAtomic: (path, data, mode) => onPath(path, () => writeAtomic(path, data, mode)),
+  write: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_TRUNC)),
+  append: (path, data, mode) => onPath(path, () => writeInPlace(path, data, mode, O_APPEND)),
+  makeDirectory: (path, mode) => onPath(path, () => makeDirectory(path, mode)),
+  list: (path) => onPath(path, () => list(path)),
+  stat: (path) => onPath(path, () => fileInfo(path)),
+  remove: (path) => onPath(path, () => remove(path)),
+  removeTree: (path) => onPath(path, () => removeTree(path)),
+  rename: (from, to) => onPath(from, () => rename(from, to)),
+  symlink: (target, path) => onPath(path, () => symlink(target, path)),
+  readLink: (path) => onPath(path, () => readlink(path)),
+  realPath: (path) => onPath(path, () => realpath(path)),
+  chmod: (path, mode) => onPath(path, () => chmod(path, mode)),
+  chown: (path, uid, gid) => onPath(path, () => chown(path, uid, gid)),
+  watch: watchDirectory,
+  watchEntries,
+};
+
+/** Opens an existing regular file for reading. */
+async function openForReading(path: string, options: ReadOptions = {}): Promise<FileHandle> {
+  const file = await open(path, O_RDONLY | O_NONBLOCK | (options.noFollow === true ? O_NOFOLLOW : 0));
+  try {
+    await requireRegular(file, path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function requireRegular(
+  file: FileHandle,
+  path: string,
+): Promise<{ readonly size: number; readonly mode: number }> {
+  const info = await file.stat();
+  if (info.isDirectory()) throw new FileError("EISDIR", path, `EISDIR: is a directory: '${path}'`);
+  if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: is no regular file: '${path}'`);
+  return info;
+}
+
+async function read(path: string, maxBytes: number): Promise<Uint8Array> {
+  await using file = await openForReading(path);
+  const tooLong = (): FileError => new FileError("EFBIG", path, `EFBIG: longer than ${maxBytes} bytes: '${path}'`);
+  const { size } = await file.stat();
+  if (size > maxBytes) throw tooLong();
+  // The size is a hint only: the file may grow meanwhile, and those of /proc and /sys say 0 or a whole page.
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = new Uint8Array(Math.max(Math.min(size + 1 - length, maxBytes + 1 - length), readChunkBytes));
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+    if (bytesRead === 0) break;
+    chunks.push(chunk.subarray(0, bytesRead));
+    length += bytesRead;
+    if (length > maxBytes) throw tooLong();
+  }
+  const [first] = chunks;
+  return chunks.length === 1 && first !== undefined ? first : new Uint8Array(Buffer.concat(chunks));
+}
+
+async function readRange(
+  path: string,
+  offset: number,
+  length: number,
+  options: ReadOptions | undefined,
+): Promise<Uint8Array> {
+  await using file = await openForReading(path, options);
+  const { into } = options ?? {};
+  const data = into === undefined || into.length < length ? new Uint8Array(length) : into;
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(data, filled, length - filled, offset + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return data.subarray(0, filled);
+}
+
+async function writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  const directory = dirname(path);
+  // Nobody can guess it, so nobody can be there before.
+  const temporary = join(directory, unfinishedName(randomBytes(12).toString("hex")));
+  const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    try {
+      await file.writeFile(data);
+      await file.chmod(mode);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await unlink(temporary).catch(() => {});
+    throw error;
+  }
+  await syncDirectory(directory);
+}
+
+/** Makes a rename outlive a power cut. */
+async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, O_RDONLY | O_DIRECTORY);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // Some file systems (FUSE, network) can't sync directories; the rename itself has happened.
+    if (!["EINVAL", "ENOTSUP", "ENOSYS"].includes(errnoOf(error) ?? "")) throw error;
+  }
+}
+
+/** Writes to the file itself; not synced to the disk, so a crash of the machine (not of podwright) may lose it. */
+async function writeInPlace(path: string, data: string | Uint8Array, mode: number, how: number): Promise<void> {
+  // A new file is open to nobody else until it has its exact mode, which the umask could narrow.
+  const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
+  await using file = await open(path, flags, mode & 0o700);
+  const { size, mode: found } = await requireRegular(file, path);
+  if ((how === O_TRUNC || size === 0) && (found & 0o7777) !== mode) await file.chmod(mode);
+  await file.writeFile(data);
+}
+
+async function makeDirectory(path: string, mode: number): Promise<void> {
+  try {
+    await makeOneDirectory(path, mode);
+  } catch (error) {
+    const parent = dirname(path);
+    if (errnoOf(error) !== "ENOENT" || parent === path) throw error;
+    await makeDirectory(parent, mode);
+    // Once more only: below /proc, or where a link leads nowhere, ENOENT is not about the parent.
+    await makeOneDirectory(path, mode);
+  }
+}
+
+async function makeOneDirectory(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path, mode);
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
+    throw error;
+  }
+  if ((mode & umask()) !== 0) await chmod(path, mode);
+}
+
+async function list(path: string): Promise<DirectoryEntry[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.map((entry) => ({ name: entry.name, type: typeOf(entry) }));
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function fileInfo(path: string): Promise<FileInfo | undefined> {
+  try {
+    const info = await lstat(path);
+    return {
+      type: typeOf(info),
+      size: info.size,
+      mode: info.mode & 0o7777,
+      modified: info.mtimeMs,
+      inode: info.ino,
+      device: info.dev,
+    };
+  } catch (error) {
+    // A file in the place of a parent directory means just as well that nothing is there.
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+function typeOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): FileInfo["type"] {
+  if (entry.isFile()) return "file";
+  if (entry.isDirectory()) return "directory";
+  return entry.isSymbolicLink() ? "symlink" : "other";
+}
+
+async function remove(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return;
+    // Linux says EISDIR where POSIX says EPERM.
+    if (errnoOf(error) !== "EISDIR") throw error;
+    await rmdir(path);
+  }
+}

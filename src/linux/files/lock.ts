@@ -1,0 +1,155 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, fstatSync, ftruncateSync, lstatSync, openSync, readFileSync, writeSync } from "node:fs";
+import { ExitCode, PodwrightError } from "../../base/errors.ts";
+import type { Locks } from "../../ports/locks.ts";
+import { openCLibrary } from "../processes/c-library.ts";
+import { errnoOf, fileError } from "../file-error.ts";
+import { systemProcesses } from "../processes/processes.ts";
+
+const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+
+/** Exit code of flock(1) when another process holds the lock. */
+const heldByAnother = 1;
+
+/** Who holds a lock, as it wrote into the lock's file. */
+export interface LockHolder {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/**
+ * Locks by flock(2) on a file of mode 0600. The kernel keeps the lock for as long as the holder has the file open, so it
+ * ends with the holder, however that ends; children do not inherit it. The file stays: removing it would let two
+ * processes lock two files of the same name.
+ */
+export const systemLocks: Locks = openLocks();
+
+/** @param modules where Node.js gives its own modules */
+export function openLocks(modules?: (name: string) => unknown): Locks {
+  return {
+    tryLock: (path) => tryLock(path, modules),
+    holder: (path) => Promise.resolve(readHolder(path)?.pid),
+  };
+}
+
+async function tryLock(path: string, modules?: (name: string) => unknown): Promise<Disposable | undefined> {
+  for (;;) {
+    const descriptor = openLockFile(path);
+    let kept = false;
+    try {
+      const called = callFlock(descriptor, modules);
+      if (called !== "locked" && !(await lockDescriptor(descriptor, path, called))) return undefined;
+      // Someone may have removed the file between opening and locking: then others lock a new one.
+      if (!isStillAt(descriptor, path)) continue;
+      writeHolder(descriptor);
+      kept = true;
+      return release(descriptor);
+    } finally {
+      if (!kept) closeSync(descriptor);
+    }
+  }
+}
+
+/** Who holds the lock at this moment, for messages; undefined when nobody does or it can't be told. */
+export function readHolder(path: string): LockHolder | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+  const [pidText = "", startTime, command = ""] = text.split("\n");
+  const pid = Number(pidText);
+  if (!Number.isSafeInteger(pid) || pid <= 0 || !systemProcesses.isAlive(pid)) return undefined;
+  // A dead holder's number may have gone to another process since.
+  return startTimeOf(pid) === startTime ? { pid, command } : undefined;
+}
+
+function openLockFile(path: string): number {
+  try {
+    return openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+/** LOCK_EX and LOCK_NB of flock(2). */
+const exclusive = 2;
+const nonBlocking = 4;
+
+/** What came of the kernel's own call, as far as Node.js can make such (`node:ffi`, from version 26.1 on). */
+type Called = "locked" | "refused" | "impossible";
+
+function callFlock(descriptor: number, modules?: (name: string) => unknown): Called {
+  try {
+    const flock = openCLibrary(modules)("flock", ["int32", "int32"], "int32");
+    return flock(descriptor, exclusive | nonBlocking) === 0 ? "locked" : "refused";
+  } catch {
+    return "impossible";
+  }
+}
+
+/**
+ * The lock belongs to the open file, not to the process that asks for it: flock(1) gets the file as its descriptor 3, locks
+ * it and ends, and it stays locked through the descriptor here. Asked where the call can't be made, and for the words where
+ * it was refused: a program started costs 20 to 50 ms. False when another process holds it, for which a refusal is taken
+ * on a machine without flock(1).
+ */
+async function lockDescriptor(descriptor: number, path: string, called: Called): Promise<boolean> {
+  const child = spawn("flock", ["-n", "-x", "3"], { stdio: ["ignore", "ignore", "pipe", descriptor] });
+  let complaint = "";
+  child.stderr?.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
+  try {
+    await once(child, "close");
+  } catch (error) {
+    if (called === "refused") return false;
+    throw new PodwrightError(ExitCode.environment, "cannot run flock, which locks files", {
+      cause: error,
+      remedy: "Install the package util-linux.",
+    });
+  }
+  const { exitCode } = child;
+  if (exitCode === 0) return true;
+  if (exitCode === heldByAnother) return false;
+  const reason = complaint.trim() || `flock ended with ${exitCode}`;
+  throw new PodwrightError(ExitCode.environment, `cannot lock ${path}: ${reason}`);
+}
+
+function isStillAt(descriptor: number, path: string): boolean {
+  try {
+    return lstatSync(path).ino === fstatSync(descriptor).ino;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw fileError(error, path);
+  }
+}
+
+function writeHolder(descriptor: number): void {
+  const command = process.argv.join(" ").replaceAll("\n", " ");
+  ftruncateSync(descriptor);
+  writeSync(descriptor, `${process.pid}\n${startTimeOf(process.pid) ?? ""}\n${command}\n`, 0);
+}
+
+function release(descriptor: number): Disposable {
+  let held = true;
+  return {
+    [Symbol.dispose]: () => {
+      if (!held) return;
+      held = false;
+      ftruncateSync(descriptor);
+      closeSync(descriptor);
+    },
+  };
+}
+
+/** When the process started, in clock ticks since boot: with the pid it names a process for good. */
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // Field 22; the second one, the name in parentheses, may itself hold spaces and parentheses.
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import type { MountInfo } from "./mountinfo.ts";
+import { isOnLocal, mountsWith, systemMounts } from "./mounts.ts";
+import { needsRoot, testDirectory, type TestDirectory } from "../processes/testing.ts";
+import { type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
+
+const skip = needsRoot();
+
+async function mountsUnder(directory: TestDirectory): Promise<string[]> {
+  const mounts = await systemMounts.list();
+  return mounts.map((mount) => mount.target).filter((target) => target.startsWith(`${directory.path}/`));
+}
+
+/** A test directory whose mounts are removed with it, whatever the test did. */
+function mountDirectory(): TestDirectory & AsyncDisposable {
+  const directory = testDirectory();
+  return Object.assign(directory, {
+    async [Symbol.asyncDispose]() {
+      for (const target of (await mountsUnder(directory)).toReversed()) {
+        await systemMounts.unmount(target, { lazy: true });
+      }
+      directory[Symbol.dispose]();
+    },
+  });
+}
+
+test("a tmpfs is mounted, listed with its options and unmounted", { skip }, async () => {
+  await using directory = mountDirectory();
+  const target = directory.join("with space\\and\ttab");
+  mkdirSync(target);
+  const options = ["nodev", "size=64k", "mode=700"];
+  await systemMounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options });
+  const mount = (await systemMounts.list()).find((one) => one.target === target);
+  assert.equal(mount?.source, "podwright-test");
+  assert.equal(mount?.fileSystem, "tmpfs");
+  for (const option of ["rw", ...options]) assert.ok(mount?.options.includes(option), option);
+  assert.deepEqual(await systemMounts.below(target), [mount]);
+  assert.deepEqual(await systemMounts.below(directory.path), [mount]);
+  assert.deepEqual(await systemMounts.below(directory.join("with")), []);
+
+  await systemMounts.unmount(target);
+  assert.deepEqual(await mountsUnder(directory), []);
+});
+
+test("a read-only bind mount shows the source and takes no writes", { skip }, async () => {
+  await using directory = mountDirectory();
+  const source = directory.join("-source");
+  const target = directory.join("-target");
+  mkdirSync(source);
+  mkdirSync(target);
+  writeFileSync(`${source}/file`, "text");
+  await systemMounts.mount({ source, target, fileSystem: "", options: ["bind", "ro"] });
+  assert.equal(readFileSync(`${target}/file`, "utf8"), "text");
+  assert.throws(() => writeFileSync(`${target}/file`, "other"), { code: "EROFS" });
+  const mount = (await systemMounts.list()).find((one) => one.target === target);
+  assert.equal(mount?.options.includes("ro"), true);
+  assert.equal(mount?.options.includes("rw"), false);
+});
+
+test("unmounting what is no mount point, or not there, is no error", { skip }, async () => {
+  await using directory = mountDirectory();
+  await systemMounts.unmount(directory.path);
+  await systemMounts.unmount(directory.join("missing"));
+});
+
+/** The kernel's calls, of which it is noted what each said. */
+function notedCalls(): { readonly noted: string[]; readonly find: () => TmpfsCalls | undefined } {
+  const noted: string[] = [];
+  const calls = tmpfsCalls();
+  const note = (what: string, isDone: boolean): boolean => {
+    noted.push(`${what} ${isDone ? "done" : "refused"}`);
+    return isDone;
+  };
+  const watched = calls && {
+    mount: (...arguments_: Parameters<TmpfsCalls["mount"]>) => note("mount", calls.mount(...arguments_)),
+    unmount: (target: string) => note("unmount", calls.unmount(target)),
+  };
+  return { noted, find: () => watched };
+}
+
+const skipCalls = skip || (tmpfsCalls() === undefined ? `Node.js ${process.version} has no node:ffi` : false);
+
+test(
+  "memory file systems with little in them are the calls' work, others a program's",
+  { skip: skipCalls },
+  async () => {
+    await using directory = mountDirectory();
+    const target = directory.join("memory");
+    mkdirSync(target);
+    for (const { options, bytes, files, byCalls } of [
+      { options: ["size=1048576"], bytes: 10, files: 1, byCalls: ["mount done", "unmount done"] },
+      { options: ["size=16777216"], bytes: 1 << 20, files: 1, byCalls: ["mount done"] },
+      { options: ["size=1048576"], bytes: 1, files: 100, byCalls: ["mount done"] },
+      { options: ["size=0"], bytes: 10, files: 1, byCalls: ["mount done"] },
+      { options: ["size=1m"], bytes: 10, files: 1, byCalls: ["unmount done"] },
+    ]) {
+      const { noted, find } = notedCalls();
+      const mounts = mountsWith(find);
+      await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options });
+      assert.equal((await mountsUnder(directory)).length, 1);
+      for (let index = 0; index < files; index++) writeFileSync(`${target}/${index}`, Buffer.alloc(bytes));
+      await mounts.unmount(target);
+      assert.deepEqual(await mountsUnder(directory), []);
+      assert.deepEqual(noted, byCalls, JSON.stringify({ options, bytes, files }));
+    }
+  },
+);
+
+test("what the calls refuse, and where there are none, mount(8) does or explains", { skip }, async () => {
+  await using directory = mountDirectory();
+  const target = directory.join("memory");
+  mkdirSync(target);
+  const refusing = { mount: () => false, unmount: () => false };
+  for (const calls of [refusing, undefined]) {
+    const mounts = mountsWith(() => calls);
+    await mounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options: ["size=4096"] });
+    assert.deepEqual(await mountsUnder(directory), [target]);
+    await mounts.unmount(target);
+    assert.deepEqual(await mountsUnder(directory), []);
+    const missing = { source: "podwright-test", target: directory.join("no"), fileSystem: "tmpfs", options: [] };
+    await assert.rejects(mounts.mount(missing), /cannot mount podwright-test on .*\/no: .*mount point does not exist/);
+  }
+});
+
+test("the way to a mount leads over what others answer for, or does not", () => {
+  const mount = (id: number, parentId: number, fileSystem: string): MountInfo => {
+    return {
+      id,
+      parentId,
+      fileSystem,
+      device: "0:1",
+      root: "/",
+      isShared: false,
+      target: `/${id}`,
+      source: "",
+      options: [],
+      superOptions: [],
+    };
+  };
+  const all = [mount(1, 1, "ext4"), mount(2, 1, "tmpfs"), mount(3, 1, "fuse.sshfs"), mount(4, 3, "ext4")];
+  assert.equal(isOnLocal(all, mount(9, 1, "tmpfs")), true);
+  assert.equal(isOnLocal(all, mount(9, 2, "tmpfs")), true);
+  assert.equal(isOnLocal(all, mount(9, 3, "tmpfs")), false);
+  assert.equal(isOnLocal(all, mount(9, 4, "tmpfs")), false);
+  // The parent of a root is outside of what this process sees.
+  assert.equal(isOnLocal(all, mount(9, 77, "tmpfs")), true);
+});
+
+test("a busy mount is refused, and lazily unmounted when asked", { skip }, async () => {
+  await using directory = mountDirectory();
+  const target = directory.join("outer");
+  mkdirSync(target);
+  await systemMounts.mount({ source: "podwright-test", target, fileSystem: "tmpfs", options: [] });
+  mkdirSync(`${target}/inner`);
+  await systemMounts.mount({ source: "podwright-test", target: `${target}/inner`, fileSystem: "tmpfs", options: [] });
+  await assert.rejects(systemMounts.unmount(target), /cannot unmount .*busy/);
+  await systemMounts.unmount(target, { lazy: true });
+  assert.deepEqual(await mountsUnder(directory), []);
+});
+
+test("a symbolic link put in the place of a target is not followed when unmounting", { skip }, async () => {
+  await using directory = mountDirectory();
+  mkdirSync(directory.join("mounted"));
+  symlinkSync(directory.join("mounted"), directory.join("link"));
+  const mount = { source: "podwright-test", target: directory.join("mounted"), fileSystem: "tmpfs", options: [] };
+  await systemMounts.mount(mount);
+  await systemMounts.unmount(directory.join("link"));
+  assert.deepEqual(await mountsUnder(directory), [directory.join("mounted")]);
+});
+
+test("a failed mount says what, where and why", { skip }, async () => {
+  await using directory = mountDirectory();
+  const mount = { source: directory.join("missing"), target: directory.path, fileSystem: "", options: ["bind"] };
+  await assert.rejects(systemMounts.mount(mount), /cannot mount .*\/missing on .*: .*(does not exist|No such file)/);
+});
+
+test("relative targets and options that hide further options are refused before anything runs", async () => {
+  const mount = { source: "none", fileSystem: "tmpfs", options: [] };
+  await assert.rejects(systemMounts.mount({ ...mount, target: "-o" }), /not absolute/);
+  await assert.rejects(systemMounts.unmount("--all"), /not absolute/);
+  const hidden = { ...mount, target: "/mnt", options: ["ro,suid"] };
+  await assert.rejects(systemMounts.mount(hidden), /not usable/);
+});

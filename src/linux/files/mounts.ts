@@ -1,0 +1,122 @@
+import { statfs } from "node:fs/promises";
+import type { MountPoint, Mounts } from "../../ports/mounts.ts";
+import { type MountInfo, mountsAbove, mountsBelow, readMountInfo, readMountTable } from "./mountinfo.ts";
+import { systemProcesses } from "../processes/processes.ts";
+import { areOfTmpfs, type TmpfsCalls, tmpfsCalls } from "./tmpfs-calls.ts";
+
+/** Network file systems answer late; past this the helper is killed and the outcome is looked up. */
+const commandTimeoutMs = 120_000;
+
+/**
+ * Mounts by mount(8) and umount(8), which know the helpers of network file systems and the flags behind option names
+ * (`bind`, `ro`, `rshared` …). Paths go to the kernel as given (`--no-canonicalize`): `/proc/PID/fd/N` stays a reference
+ * to the opened file, and no path is resolved twice with different outcomes. Memory file systems are mounted without
+ * them where that can be done.
+ */
+export const systemMounts: Mounts = mountsWith(tmpfsCalls);
+
+/** @param findCalls asked when the first is needed: most commands need none */
+export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
+  let found: { readonly calls: TmpfsCalls | undefined } | undefined;
+  const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;
+  return {
+    async list() {
+      return (await readMountInfo()).map(mountPoint);
+    },
+
+    async below(path) {
+      return mountsBelow(await readMountTable(), path).map(mountPoint);
+    },
+
+    async mount({ source, target, fileSystem, options }) {
+      requireAbsolute(target);
+      for (const option of options) {
+        // A comma would smuggle in further options.
+        if (!/^[^,\n\0]+$/.test(option)) throw new Error(`mount option ${JSON.stringify(option)} is not usable`);
+      }
+      const isPlain = fileSystem === "tmpfs" && areOfTmpfs(options) && !source.includes("\0");
+      if (isPlain && calls()?.mount(source, target, options.join(",")) === true) return;
+      const optionArguments = options.length === 0 ? [] : ["-o", options.join(",")];
+      // No fstab is consulted when source, target and type are all given.
+      const type = fileSystem === "" ? "none" : fileSystem;
+      const arguments_ = ["--no-canonicalize", "-t", type, ...optionArguments, "--", source, target];
+      await runMountCommand("mount", arguments_, `mount ${source} on ${target}`);
+    },
+
+    async unmount(target, options = {}) {
+      requireAbsolute(target);
+      const above = mountsAbove(await readMountTable(), target);
+      const mounted = topmost(above, target);
+      if (mounted === undefined) return;
+      const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(above, mounted);
+      if (isPlain && (await isSmallMemory(target)) && calls()?.unmount(target) === true) return;
+      const arguments_ = ["--no-canonicalize", ...(options.lazy === true ? ["--lazy"] : []), "--", target];
+      try {
+        await runMountCommand("umount", arguments_, `unmount ${target}`);
+      } catch (error) {
+        // Someone else may have unmounted it meanwhile.
+        if (topmost(mountsAbove(await readMountTable(), target), target) !== undefined) throw error;
+      }
+    },
+  };
+}
+
+/** Freeing what is in it is the call's work: of these it takes less than a millisecond. Tokens and secrets are smaller. */
+const small = { bytes: 256 << 10, files: 64 };
+/** TMPFS_MAGIC of statfs(2). */
+const tmpfsMagic = 0x01021994;
+
+/** Whether a memory file system is seen there, with little in it. One that has no limit does not say how much. */
+async function isSmallMemory(target: string): Promise<boolean> {
+  try {
+    const { type, bsize, blocks, bfree, files, ffree } = await statfs(target);
+    const isLimited = type === tmpfsMagic && blocks > 0 && files > 0;
+    return isLimited && (blocks - bfree) * bsize <= small.bytes && files - ffree <= small.files;
+  } catch {
+    return false;
+  }
+}
+
+/** Of several mounts on one another the one that is seen. */
+function topmost(all: readonly MountInfo[], target: string): MountInfo | undefined {
+  return all.findLast((mount) => mount.target === target);
+}
+
+/** Whether the way to it leads over no file system that some server or process answers for, and may hold up. */
+export function isOnLocal(all: readonly MountInfo[], mount: MountInfo): boolean {
+  const byId = new Map(all.map((one) => [one.id, one]));
+  const seen = new Set<MountInfo>();
+  for (let at = byId.get(mount.parentId); at !== undefined && !seen.has(at); at = byId.get(at.parentId)) {
+    if (/^(?:fuse|nfs|cifs|smb|ceph|9p|virtiofs|afs|gfs|ocfs|lustre)/.test(at.fileSystem)) return false;
+    seen.add(at);
+  }
+  return true;
+}
+
+/** The options of the mount and those of its file system in one list, as findmnt(8) shows them. */
+function mountPoint({ target, source, fileSystem, options, superOptions, isShared }: MountInfo): MountPoint {
+  const shared = superOptions.filter((option) => option !== "" && !options.includes(option));
+  const all = [...options, ...shared.filter((option) => !isAccess(option))];
+  return { target, source, fileSystem, options: all, isShared };
+}
+
+/** Read-only or not is told by the mount's own flag; the file system's may differ. */
+function isAccess(option: string): boolean {
+  return option === "rw" || option === "ro";
+}
+
+async function runMountCommand(program: "mount" | "umount", arguments_: string[], what: string): Promise<void> {
+  const result = await systemProcesses.run(program, arguments_, {
+    timeoutMs: commandTimeoutMs,
+    environment: { LC_ALL: "C" },
+  });
+  if (result.exitCode === 0) return;
+  const outcome = result.exitCode === undefined ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;
+  throw new Error(`cannot ${what}: ${result.stderr.trim().replaceAll("\n", "; ") || outcome}`);
+}
+
+function requireAbsolute(path: string): void {
+  if (!path.startsWith("/") || path.includes("\0")) {
+    throw new Error(`mount target ${JSON.stringify(path)} is not absolute`);
+  }
+}

@@ -1,0 +1,109 @@
+import { closeSync, readSync } from "node:fs";
+import { openCLibrary } from "../processes/c-library.ts";
+
+/** Learns which names of a directory are taken away: deleted, or moved elsewhere. */
+export interface Removals extends Disposable {
+  /** An event of `fs.watch` on that directory. */
+  saw(event: string, name: string | null): void;
+  /** The names since the last call, whether or not they are there again. */
+  take(): ReadonlySet<string>;
+}
+
+/**
+ * By inotify itself where Node.js can call C functions (`node:ffi`, from version 26.1 on), else by what `fs.watch` says.
+ * @param modules where Node.js gives its own modules
+ */
+export function watchRemovals(directory: string, modules?: (name: string) => unknown): Removals {
+  try {
+    return new InotifyRemovals(directory, modules);
+  } catch {
+    return new RenameCounts();
+  }
+}
+
+// <sys/inotify.h>
+const inNonBlock = 0o4000;
+const inCloseOnExec = 0o2000000;
+const inMovedFrom = 0x40;
+const inDelete = 0x200;
+const inOnlyDirectory = 0x01000000;
+/** wd, mask, cookie and len, four bytes each; then the name, filled up with NUL to len bytes. */
+const headBytes = 16;
+const lengthAt = 12;
+const bufferBytes = 16 * 1024;
+
+/**
+ * A second inotify beside that of `fs.watch`, which tells neither a name that goes from one that comes, nor what happened in
+ * between. It is only read when `fs.watch` has told of something, by when the kernel has put the same into it: so nothing
+ * waits for it, neither the event loop nor a thread. The queue holds removals alone; when it overflows they are lost.
+ */
+class InotifyRemovals implements Removals {
+  /** Less than 0: closed. */
+  #descriptor: number;
+
+  /** @throws when there is no such call, or no inotify to be had */
+  constructor(directory: string, modules: ((name: string) => unknown) | undefined) {
+    const library = openCLibrary(modules);
+    const addWatch = library("inotify_add_watch", ["int32", "string", "uint32"], "int32");
+    this.#descriptor = library("inotify_init1", ["int32"], "int32")(inNonBlock | inCloseOnExec);
+    if (this.#descriptor < 0) throw new Error("no inotify");
+    if (addWatch(this.#descriptor, directory, inMovedFrom | inDelete | inOnlyDirectory) >= 0) return;
+    this[Symbol.dispose]();
+    throw new Error(`can't watch ${directory}`);
+  }
+
+  saw(): void {
+    // The kernel has written it down.
+  }
+
+  take(): ReadonlySet<string> {
+    const names = new Set<string>();
+    const buffer = Buffer.allocUnsafe(bufferBytes);
+    for (let bytes = this.#read(buffer); bytes > 0; bytes = this.#read(buffer)) {
+      for (let at = 0; at + headBytes <= bytes;) {
+        const end = at + headBytes + buffer.readUInt32LE(at + lengthAt);
+        const [name = ""] = buffer.toString("utf8", at + headBytes, end).split("\0", 1);
+        // The end of the watch and of the queue have no name.
+        if (name !== "") names.add(name);
+        at = end;
+      }
+    }
+    return names;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor >= 0) closeSync(this.#descriptor);
+    this.#descriptor = -1;
+  }
+
+  #read(buffer: Buffer): number {
+    try {
+      return readSync(this.#descriptor, buffer);
+    } catch {
+      // EAGAIN: there is no more.
+      return 0;
+    }
+  }
+}
+
+/**
+ * `rename` is all that `fs.watch` says of a name that comes or goes: two in a row are taken for a name that went and came.
+ * Two files that are moved onto one name at once look the same.
+ */
+class RenameCounts implements Removals {
+  readonly #counts = new Map<string, number>();
+
+  saw(event: string, name: string | null): void {
+    if (event === "rename" && name !== null) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  }
+
+  take(): ReadonlySet<string> {
+    const names = new Set([...this.#counts].flatMap(([name, count]) => (count > 1 ? [name] : [])));
+    this.#counts.clear();
+    return names;
+  }
+
+  [Symbol.dispose](): void {
+    this.#counts.clear();
+  }
+}

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { FileError } from "../../ports/files.ts";
+import { systemMounts } from "./mounts.ts";
+import { removeTree } from "./remove-tree.ts";
+import { needsRoot, testDirectory } from "../processes/testing.ts";
+
+const skip = needsRoot();
+
+test("a tree goes with everything in it, and the targets of its links stay", async () => {
+  using directory = testDirectory();
+  const tree = directory.join("tree");
+  mkdirSync(`${tree}/a/b/c`, { recursive: true });
+  mkdirSync(directory.join("outside"));
+  writeFileSync(directory.join("outside", "precious"), "");
+  symlinkSync(directory.join("outside"), `${tree}/a/link`);
+  symlinkSync("missing", `${tree}/a/dangling`);
+  writeFileSync(`${tree}/a/b/file`, "");
+  execFileSync("mkfifo", [`${tree}/pipe`]);
+  await removeTree(tree);
+  assert.deepEqual(readdirSync(directory.path), ["outside"]);
+  assert.deepEqual(readdirSync(directory.join("outside")), ["precious"]);
+});
+
+test("a file, a link to a directory and nothing at all can be removed as well", async () => {
+  using directory = testDirectory();
+  mkdirSync(directory.join("outside"));
+  writeFileSync(directory.join("outside", "precious"), "");
+  symlinkSync("outside", directory.join("link"));
+  await removeTree(directory.join("link"));
+  await removeTree(directory.join("outside", "precious"));
+  await removeTree(directory.join("missing"));
+  assert.deepEqual(readdirSync(directory.path), ["outside"]);
+});
+
+test("names that are no UTF-8, and very many of them, are no obstacle", async () => {
+  using directory = testDirectory();
+  const tree = directory.join("tree");
+  mkdirSync(tree);
+  const bytes = Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0xfe, 0x41])]);
+  mkdirSync(bytes);
+  writeFileSync(Buffer.concat([bytes, Buffer.from("/\xff\n", "latin1")]), "");
+  for (let file = 0; file < 3_000; file++) writeFileSync(`${tree}/${file}`, "");
+  await removeTree(tree);
+  assert.ok(!existsSync(tree));
+});
+
+test("a tree deeper than a path can say is removed", async () => {
+  using directory = testDirectory();
+  const tree = directory.join("tree");
+  const name = "d".repeat(100);
+  mkdirSync(tree);
+  // 100 levels of 101 bytes exceed PATH_MAX (4096): built by going down step by step.
+  execFileSync("sh", ["-c", `for i in $(seq 100); do mkdir ${name} && cd -P ${name} || exit 1; done; touch bottom`], {
+    cwd: tree,
+  });
+  await removeTree(tree);
+  assert.ok(!existsSync(tree));
+});
+
+test(
+  "a mount in the tree, also a bind mount of the same file system, is refused before anything is lost",
+  { skip },
+  async () => {
+    using directory = testDirectory();
+    const tree = directory.join("tree");
+    mkdirSync(`${tree}/mounted`, { recursive: true });
+    mkdirSync(directory.join("source"));
+    writeFileSync(directory.join("source", "precious"), "");
+    writeFileSync(`${tree}/kept`, "");
+    const bind = { source: directory.join("source"), target: `${tree}/mounted`, fileSystem: "", options: ["bind"] };
+    await systemMounts.mount(bind);
+    try {
+      symlinkSync(directory.path, directory.join("link"));
+      for (const path of [tree, `${tree}/mounted`, directory.join("link", "tree")]) {
+        await assert.rejects(removeTree(path), (error) => error instanceof FileError && error.code === "EBUSY");
+      }
+      assert.deepEqual(readdirSync(tree).toSorted(), ["kept", "mounted"]);
+      assert.deepEqual(readdirSync(directory.join("source")), ["precious"]);
+    } finally {
+      await systemMounts.unmount(bind.target);
+    }
+    await removeTree(tree);
+    assert.ok(!existsSync(tree));
+  },
+);
+
+test(
+  "what can be removed is removed although some of it can't, and the error names what is left",
+  { skip },
+  async (t) => {
+    using directory = testDirectory();
+    const tree = directory.join("tree");
+    mkdirSync(`${tree}/a`, { recursive: true });
+    writeFileSync(`${tree}/a/immutable`, "");
+    writeFileSync(`${tree}/a/other`, "");
+    writeFileSync(`${tree}/z`, "");
+    try {
+      execFileSync("chattr", ["+i", `${tree}/a/immutable`], { stdio: "pipe" });
+    } catch {
+      t.skip("the file system of the temporary directory has no immutable files");
+      return;
+    }
+    try {
+      await assert.rejects(removeTree(tree), /EPERM: cannot remove .*immutable/);
+      assert.deepEqual(readdirSync(tree), ["a"]);
+      assert.deepEqual(readdirSync(`${tree}/a`), ["immutable"]);
+    } finally {
+      execFileSync("chattr", ["-i", `${tree}/a/immutable`]);
+    }
+  },
+);
+
+test("a directory that keeps being swapped for a link never leads outside", async () => {
+  using directory = testDirectory();
+  const outside = directory.join("outside");
+  mkdirSync(outside);
+  writeFileSync(`${outside}/precious`, "");
+  for (let round = 0; round < 20; round++) {
+    const tree = directory.join("tree");
+    mkdirSync(`${tree}/victim/deep`, { recursive: true });
+    symlinkSync(outside, `${tree}/decoy`);
+    const removal = removeTree(tree).catch(() => {});
+    for (let swap = 0; swap < 20; swap++) {
+      try {
+        renameSync(`${tree}/victim`, `${tree}/aside`);
+        renameSync(`${tree}/decoy`, `${tree}/victim`);
+        renameSync(`${tree}/victim`, `${tree}/decoy`);
+        renameSync(`${tree}/aside`, `${tree}/victim`);
+      } catch {
+        // The removal was faster.
+      }
+      await new Promise(setImmediate);
+    }
+    await removal;
+    await removeTree(tree);
+    assert.deepEqual(readdirSync(outside), ["precious"]);
+  }
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { systemClock } from "../processes/clock.ts";
+import { parseMountInfo } from "./mountinfo.ts";
+import { cgroupLayout, openStatsFiles } from "./stats-files.ts";
+import { testDirectory } from "../processes/testing.ts";
+
+const { signal } = new AbortController();
+
+test("files of the kernel are read many at a time, and missing ones are undefined", async () => {
+  const files = await openStatsFiles(systemClock);
+  const paths = ["/proc/loadavg", "/proc/none", ...Array.from({ length: 200 }, () => "/proc/self/stat")];
+  const texts = await files.readTexts(paths);
+  assert.match(texts[0] ?? "", /^\d+\.\d+ /u);
+  assert.equal(texts[1], undefined);
+  assert.equal(texts.length, 202);
+  assert.ok(texts.slice(2).every((text) => text?.startsWith(`${process.pid} (`)));
+});
+
+test("a file longer than a page, or than what is read at once, is whole", async () => {
+  using directory = testDirectory();
+  const files = await openStatsFiles(systemClock);
+  const text = Array.from({ length: 30_000 }, (_, index) => `line ${index}\n`).join("");
+  writeFileSync(directory.join("long"), text);
+  writeFileSync(directory.join("empty"), "");
+  const [long, empty, maps] = await files.readTexts([
+    directory.join("long"),
+    directory.join("empty"),
+    "/proc/self/smaps",
+  ]);
+  assert.equal(long, text);
+  assert.equal(empty, "");
+  assert.ok(maps !== undefined && maps.length > 8192 && maps.includes("[stack]"));
+});
+
+test("a tree is measured as du does: hard links once, links to elsewhere not followed", async () => {
+  using directory = testDirectory();
+  const files = await openStatsFiles(systemClock);
+  mkdirSync(directory.join("below"));
+  writeFileSync(directory.join("below/big"), Buffer.alloc(100_000, 1));
+  writeFileSync(directory.join("small"), "x");
+  linkSync(directory.join("below/big"), directory.join("again"));
+  symlinkSync("/usr", directory.join("elsewhere"));
+  const usage = await files.treeUsage(directory.path, signal);
+  const blocks = (path: string): number => statSync(path).blocks * 512;
+  const wanted = ["", "below", "below/big", "small"].map((path) => blocks(directory.join(path)));
+  assert.equal(usage?.inodes, 5);
+  // The link itself may take a block or none.
+  const least = wanted.reduce((a, b) => a + b);
+  assert.ok(usage.bytes >= least && usage.bytes <= least + 4096, `${usage.bytes} of ${least}`);
+  assert.deepEqual(await files.filesUsage(directory.path), {
+    bytes: blocks(directory.join("again")) + blocks(directory.join("small")),
+    inodes: 2,
+  });
+  assert.deepEqual((await files.directories(directory.path)).toSorted(), ["below"]);
+  assert.equal(await files.treeUsage(directory.join("none"), signal), undefined);
+  assert.equal(await files.filesUsage(directory.join("none")), undefined);
+  assert.deepEqual(await files.directories(directory.join("none")), []);
+});
+
+test("file systems tell what they hold, processes what they have open", async () => {
+  const files = await openStatsFiles(systemClock);
+  const root = await files.fileSystem("/");
+  assert.ok(root && root.capacityBytes >= root.usedBytes && root.availableBytes <= root.capacityBytes);
+  assert.equal(await files.fileSystem("/none"), undefined);
+  assert.equal(await files.deviceOf("/proc/self"), "proc");
+  assert.equal(await files.deviceOf("/none"), undefined);
+  const open = await files.openFiles(process.pid);
+  assert.ok(open && open.descriptors >= 3 && open.sockets <= open.descriptors);
+  assert.equal(await files.openFiles(2 ** 30), undefined);
+});
+
+test("cgroups are where the mount table says", () => {
+  const v2 = parseMountInfo("30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  assert.deepEqual(cgroupLayout(v2), { version: 2, root: "/sys/fs/cgroup" });
+  const v1 = parseMountInfo(
+    [
+      "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw",
+      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct",
+      "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory",
+      "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw",
+    ].join("\n"),
+  );
+  const layout = cgroupLayout(v1);
+  assert.equal(layout.version, 1);
+  assert.equal(layout.version === 1 && layout.controllers["cpuacct"], "/sys/fs/cgroup/cpu,cpuacct");
+  assert.equal(layout.version === 1 && layout.controllers["memory"], "/sys/fs/cgroup/memory");
+});

@@ -1,0 +1,257 @@
+import { closeSync, lstatSync, opendirSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import { lstat, opendir, realpath, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../../ports/clock.ts";
+import type {
+  CgroupLayout,
+  FileSystemUsage,
+  MountedDevice,
+  OpenFiles,
+  StatsFiles,
+  TreeUsage,
+} from "../../ports/stats-files.ts";
+import { type MountInfo, readMountInfo } from "./mountinfo.ts";
+
+const cgroupRoot = "/sys/fs/cgroup";
+/** A block of st_blocks, whatever the file system's own blocks are. */
+const blockBytes = 512;
+/** Others get their turn after this much reading in one go. */
+const sliceMs = 4;
+
+/**
+ * The machine's figures. Small files of the kernel are read synchronously (a twentieth of what a read through the thread
+ * pool costs), in slices of a few milliseconds; file systems, which may hang, only through the thread pool.
+ */
+export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
+  const slices = new Slices(clock);
+  return {
+    cgroups: cgroupLayout(await readMountInfo()),
+    readTexts: (paths) => slices.map(paths, readText),
+    directories: async (path) => {
+      await slices.pause();
+      return subdirectories(path);
+    },
+    fileSystem: fileSystemUsage,
+    deviceOf,
+    mountedDevices,
+    treeUsage: (path, signal) => treeUsage(path, signal),
+    filesUsage: async (directory) => {
+      await slices.pause();
+      return filesUsage(directory);
+    },
+    openFiles: async (pid) => {
+      await slices.pause();
+      return openFiles(pid);
+    },
+    changed: async (paths) => {
+      await slices.pause();
+      return firstChange(paths);
+    },
+  };
+}
+
+/** Where the controllers are. Of hybrid systems the v1 hierarchies count, as they have the controllers. */
+export function cgroupLayout(mounts: readonly MountInfo[]): CgroupLayout {
+  if (mounts.findLast(({ target }) => target === cgroupRoot)?.fileSystem === "cgroup2") {
+    return { version: 2, root: cgroupRoot };
+  }
+  const controllers: Record<string, string> = {};
+  for (const { fileSystem, target, superOptions } of mounts) {
+    if (fileSystem !== "cgroup" || !target.startsWith(`${cgroupRoot}/`)) continue;
+    for (const controller of superOptions) controllers[controller] ??= target;
+  }
+  return { version: 1, controllers };
+}
+
+/** Gives the event loop a turn whenever reading has taken a slice of time. */
+class Slices {
+  readonly #clock: Clock;
+  #sinceMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async map<T, R>(items: readonly T[], read: (item: T) => R): Promise<R[]> {
+    const results: R[] = [];
+    await this.pause();
+    for (const [index, item] of items.entries()) {
+      results.push(read(item));
+      // Looking at the clock costs about as much as a read.
+      if (index % 16 === 15) await this.pause();
+    }
+    return results;
+  }
+
+  async pause(): Promise<void> {
+    if (this.#clock.monotonic() - this.#sinceMs < sliceMs) return;
+    await setImmediate();
+    this.#sinceMs = this.#clock.monotonic();
+  }
+}
+
+/** All reads are synchronous: one buffer serves them all. */
+let buffer = Buffer.allocUnsafe(64 * 1024);
+/**
+ * The kernel gives as many whole records as fit its page. After less than this there was no further one, as none of these
+ * files has one so long, and asking for the end is saved.
+ */
+const surelyWhole = 2048;
+
+/** Without the questions for size and kind that a read of any file asks: two calls fewer of five. */
+function readText(path: string): string | undefined {
+  let descriptor;
+  try {
+    descriptor = openSync(path, "r");
+    let length = 0;
+    for (;;) {
+      if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(length)]);
+      const read = readSync(descriptor, buffer, length, buffer.length - length, null);
+      length += read;
+      if (read < surelyWhole) return buffer.toString("latin1", 0, length);
+    }
+  } catch {
+    return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function subdirectories(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
+async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefined> {
+  try {
+    const { bsize, blocks, bavail, bfree, files, ffree } = await statfs(path);
+    return {
+      capacityBytes: blocks * bsize,
+      availableBytes: bavail * bsize,
+      usedBytes: (blocks - bfree) * bsize,
+      inodes: files,
+      inodesFree: ffree,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function deviceOf(path: string): Promise<string | undefined> {
+  try {
+    const [real, mounts] = await Promise.all([realpath(path), readMountInfo()]);
+    const holds = ({ target }: MountInfo): boolean =>
+      target === "/" || real === target || real.startsWith(`${target}/`);
+    const deepest = mounts.filter(holds).reduce<MountInfo | undefined>((best, mount) => {
+      return best === undefined || mount.target.length >= best.target.length ? mount : best;
+    }, undefined);
+    return deepest?.source;
+  } catch {
+    return undefined;
+  }
+}
+
+async function mountedDevices(): Promise<MountedDevice[]> {
+  const mounts = await readMountInfo().catch(() => []);
+  const blocks = mounts.filter(({ source }) => source.startsWith("/dev/"));
+  return [...new Map(blocks.map(({ source, device }) => [source, { source, number: device }])).values()];
+}
+
+async function treeUsage(root: string, signal: AbortSignal): Promise<TreeUsage | undefined> {
+  const seen = new Set<number>();
+  let [bytes, inodes] = [0, 0];
+  let device: number | undefined;
+  /** @returns whether it is a directory to go into */
+  const count = async (path: string): Promise<boolean> => {
+    const info = await lstat(path).catch(() => undefined);
+    if (info === undefined) return false;
+    device ??= info.dev;
+    if (info.dev !== device) return false;
+    const isDirectory = info.isDirectory();
+    if (!isDirectory && info.nlink > 1) {
+      if (seen.has(info.ino)) return false;
+      seen.add(info.ino);
+    }
+    bytes += info.blocks * blockBytes;
+    inodes++;
+    return isDirectory;
+  };
+  const pending = (await count(root)) ? [root] : [];
+  for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
+    signal.throwIfAborted();
+    const entries = await opendir(directory).catch(() => undefined);
+    if (entries === undefined) continue;
+    try {
+      for await (const { name } of entries) {
+        const path = join(directory, name);
+        if (await count(path)) pending.push(path);
+      }
+    } catch {
+      // Removed while it was read.
+    }
+  }
+  return device === undefined ? undefined : { bytes, inodes };
+}
+
+function filesUsage(directory: string): TreeUsage | undefined {
+  try {
+    let [bytes, inodes] = [0, 0];
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const info = lstatSync(join(directory, entry.name), { throwIfNoEntry: false });
+      if (info === undefined) continue;
+      bytes += info.blocks * blockBytes;
+      inodes++;
+    }
+    return { bytes, inodes };
+  } catch {
+    return undefined;
+  }
+}
+
+function firstChange(paths: readonly string[]): number | undefined {
+  const times = paths.flatMap((path) => {
+    try {
+      return lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? [];
+    } catch {
+      return [];
+    }
+  });
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** More than this many descriptors of one process are counted, but not asked whether they are sockets. */
+const maxAskedDescriptors = 4096;
+
+function openFiles(pid: number): OpenFiles | undefined {
+  try {
+    const path = `/proc/${pid}/fd`;
+    let [descriptors, sockets] = [0, 0];
+    const directory = opendirSync(path);
+    try {
+      for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+        descriptors++;
+        if (descriptors <= maxAskedDescriptors && isSocket(join(path, entry.name))) sockets++;
+      }
+    } finally {
+      directory.closeSync();
+    }
+    return { descriptors, sockets };
+  } catch {
+    return undefined;
+  }
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return readlinkSync(path).startsWith("socket:");
+  } catch {
+    return false;
+  }
+}

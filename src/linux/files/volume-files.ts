@@ -1,0 +1,270 @@
+import { constants } from "node:fs";
+import { chmod, chown, lchown, lstat, mkdir, open, opendir, readlink, stat, type FileHandle } from "node:fs/promises";
+import { FileError } from "../../ports/files.ts";
+import {
+  type GroupAccess,
+  groupMode,
+  isGivenToGroup,
+  type OpenedPath,
+  type PathKind,
+  type VolumeFiles,
+} from "../../ports/volume-files.ts";
+import { errnoOf, onPath } from "../file-error.ts";
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** Opens without reading or writing: never waits for a pipe's other end and has no effect on devices. */
+const O_PATH = 0o10000000;
+
+/** Symbolic links followed on one path, as Linux's own limit. */
+const maxLinks = 40;
+/** Directories below one another that are given to a group: each holds a file descriptor. */
+const maxDepth = 256;
+
+/** The machine's volumes. */
+export const systemVolumeFiles: VolumeFiles = {
+  kind: (path) => onPath(path, () => kind(path)),
+  openBeneath: (root, relativePath) => onPath(`${root}/${relativePath}`, () => openBeneath(root, relativePath)),
+  readBeneath: (root, relativePath, maxBytes) =>
+    onPath(`${root}/${relativePath}`, () => readBeneath(root, relativePath, maxBytes)),
+  giveToGroup: (root, access, signal) => onPath(root, () => giveToGroup(root, access, signal)),
+};
+
+async function kind(path: string): Promise<PathKind | undefined> {
+  try {
+    const info = await stat(path);
+    if (info.isDirectory()) return "directory";
+    if (info.isFile()) return "file";
+    if (info.isSocket()) return "socket";
+    if (info.isCharacterDevice()) return "characterDevice";
+    return info.isBlockDevice() ? "blockDevice" : "other";
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+async function openBeneath(root: string, relativePath: string): Promise<OpenedPath> {
+  const walk = await Walk.from(root, { makes: true });
+  try {
+    await walk.follow(relativePath.split("/"));
+    return await walk.result();
+  } catch (error) {
+    await walk.close();
+    throw error;
+  }
+}
+
+async function readBeneath(root: string, relativePath: string, maxBytes: number): Promise<Uint8Array | undefined> {
+  const walk = await Walk.from(root, { makes: false });
+  try {
+    await walk.follow(relativePath.split("/"));
+    await using opened = await walk.result();
+    if (!opened.isFile) throw new FileError("EINVAL", relativePath, "EINVAL: not a regular file");
+    await using file = await open(opened.mountSource, O_RDONLY);
+    const content = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
+      ({ bytesRead: read } = await file.read(content, length, content.length - length));
+    }
+    if (length > maxBytes) throw new FileError("EFBIG", relativePath, `EFBIG: more than ${maxBytes} bytes`);
+    return new Uint8Array(content.subarray(0, length));
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  } finally {
+    await walk.close();
+  }
+}
+
+/**
+ * A walk from a volume's top directory, one component at a time. It holds every directory that it came through, so
+ * that `..` in a link goes back the way it came and never above the top, whatever was renamed meanwhile.
+ */
+class Walk {
+  readonly #root: string;
+  readonly #path: FileHandle[] = [];
+  readonly #makes: boolean;
+  #createMode = 0;
+  #links = 0;
+
+  private constructor(root: string, makes: boolean) {
+    this.#root = root;
+    this.#makes = makes;
+  }
+
+  /** `makes`: directories that are missing are made. */
+  static async from(root: string, { makes }: { readonly makes: boolean }): Promise<Walk> {
+    const walk = new Walk(root, makes);
+    const handle = await open(root, O_PATH | O_DIRECTORY);
+    walk.#path.push(handle);
+    walk.#createMode = (await handle.stat()).mode & 0o7777;
+    return walk;
+  }
+
+  async follow(components: readonly string[], inLink = false): Promise<void> {
+    for (const component of components) {
+      if (component === "" || component === ".") continue;
+      if (component === "..") await this.#goBack();
+      else await this.#enter(component, inLink);
+    }
+  }
+
+  /** Keeps the end of the walk open and closes the rest. */
+  async result(): Promise<OpenedPath & { readonly isFile: boolean }> {
+    const end = this.#here();
+    const info = await end.stat();
+    this.#path.pop();
+    await this.close();
+    return {
+      mountSource: `/proc/${process.pid}/fd/${end.fd}`,
+      isDirectory: info.isDirectory(),
+      isFile: info.isFile(),
+      device: info.dev,
+      inode: info.ino,
+      [Symbol.asyncDispose]: () => end.close(),
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#path.splice(0).map((handle) => handle.close()));
+  }
+
+  #here(): FileHandle {
+    const here = this.#path.at(-1);
+    if (here === undefined) throw new Error("the walk has ended");
+    return here;
+  }
+
+  async #goBack(): Promise<void> {
+    if (this.#path.length === 1) throw this.#leadsOut();
+    await this.#path.pop()?.close();
+  }
+
+  async #enter(name: string, inLink: boolean): Promise<void> {
+    const path = childPath(this.#here(), name);
+    let handle: FileHandle;
+    try {
+      handle = await open(path, O_PATH | O_NOFOLLOW);
+    } catch (error) {
+      // A link into nothing is left as it is: nobody asked for its target.
+      if (errnoOf(error) !== "ENOENT" || inLink || !this.#makes) throw error;
+      handle = await this.#create(path);
+    }
+    let isLink: boolean;
+    try {
+      isLink = (await handle.stat()).isSymbolicLink();
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    if (!isLink) {
+      this.#path.push(handle);
+      return;
+    }
+    await handle.close();
+    await this.#followLink(path);
+  }
+
+  async #create(path: string): Promise<FileHandle> {
+    try {
+      await mkdir(path, this.#createMode);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+      return await open(path, O_PATH | O_NOFOLLOW);
+    }
+    const handle = await open(path, O_PATH | O_NOFOLLOW);
+    // The umask narrowed the mode. Through the descriptor: by name it could be something else by now.
+    if ((await handle.stat()).isDirectory()) await chmod(descriptorPath(handle), this.#createMode);
+    return handle;
+  }
+
+  /** The text may be another one by now: it is walked with the same care. */
+  async #followLink(path: string): Promise<void> {
+    if (++this.#links > maxLinks) throw new FileError("ELOOP", path, `ELOOP: too many links in a volume`);
+    const target = await readlink(path);
+    if (!target.startsWith("/")) return await this.follow(target.split("/"), true);
+    // An absolute link means a path of the node; only one into the volume itself can be followed.
+    const [top] = this.#path;
+    const real = top === undefined ? this.#root : await readlink(descriptorPath(top));
+    if (target !== real && !target.startsWith(`${real}/`)) throw this.#leadsOut();
+    while (this.#path.length > 1) await this.#path.pop()?.close();
+    await this.follow(target.slice(real.length).split("/"), true);
+  }
+
+  #leadsOut(): FileError {
+    return new FileError("EXDEV", this.#root, `EXDEV: the path leads out of the volume '${this.#root}'`);
+  }
+}
+
+async function giveToGroup(root: string, access: GroupAccess, signal?: AbortSignal): Promise<number> {
+  await using top = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const info = await top.stat();
+  if (access.onlyOnRootMismatch && isGivenToGroup({ gid: info.gid, mode: info.mode & 0o7777 }, access)) return 0;
+  return await new GroupGift(access, info.dev, signal).giveTree(top, 0);
+}
+
+class GroupGift {
+  readonly #access: GroupAccess;
+  readonly #device: number;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(access: GroupAccess, device: number, signal: AbortSignal | undefined) {
+    this.#access = access;
+    this.#device = device;
+    this.#signal = signal;
+  }
+
+  /** What is in the directory, then the directory itself. */
+  async giveTree(directory: FileHandle, depth: number): Promise<number> {
+    if (depth > maxDepth) {
+      throw new FileError("ENAMETOOLONG", "", `ENAMETOOLONG: the volume is nested deeper than ${maxDepth} directories`);
+    }
+    let changed = 0;
+    // Names are bytes; latin1 gives each of them back.
+    for await (const { name } of await opendir(`${descriptorPath(directory)}/`, { encoding: "latin1" })) {
+      this.#signal?.throwIfAborted();
+      const path = Buffer.concat([Buffer.from(`${descriptorPath(directory)}/`), Buffer.from(name, "latin1")]);
+      try {
+        changed += await this.#giveEntry(path, depth);
+      } catch (error) {
+        // Gone meanwhile.
+        if (errnoOf(error) !== "ENOENT") throw error;
+      }
+    }
+    return changed + (await this.#give(directory));
+  }
+
+  async #giveEntry(path: Buffer, depth: number): Promise<number> {
+    if ((await lstat(path)).isSymbolicLink()) {
+      await lchown(path, -1, this.#access.gid);
+      return 1;
+    }
+    await using entry = await open(path, O_PATH | O_NOFOLLOW);
+    const info = await entry.stat();
+    if (info.isSymbolicLink() || info.dev !== this.#device) return 0;
+    if (!info.isDirectory()) return await this.#give(entry);
+    await using directory = await open(`${descriptorPath(entry)}/`, O_RDONLY | O_DIRECTORY);
+    return await this.giveTree(directory, depth + 1);
+  }
+
+  async #give(handle: FileHandle): Promise<number> {
+    const info = await handle.stat();
+    const before = info.mode & 0o7777;
+    const mode = groupMode(before, info.isDirectory(), this.#access.readOnly);
+    if (info.gid === this.#access.gid && mode === before) return 0;
+    const path = descriptorPath(handle);
+    await chown(path, -1, this.#access.gid);
+    // After the change of group, which takes the setuid and setgid bits away.
+    await chmod(path, mode);
+    return 1;
+  }
+}
+
+/** Leads to the open file itself, wherever that is by now. */
+function descriptorPath(handle: FileHandle): string {
+  return `/proc/self/fd/${handle.fd}`;
+}
+
+function childPath(directory: FileHandle, name: string): string {
+  return `${descriptorPath(directory)}/${name}`;
+}

@@ -1,0 +1,120 @@
+import type { Server, Socket } from "node:net";
+import { systemClock } from "../processes/clock.ts";
+
+export interface ConnectionLimits {
+  /** Open connections; past it the one that has been idle for longest makes room. */
+  readonly connections: number;
+  /** Bytes that all connections together have sent of requests that are not complete. */
+  readonly pendingBytes: number;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  /** Requests that are being answered, and streams. */
+  active: number;
+  /** What it had sent when its last request began to be answered. */
+  readBefore: number;
+}
+
+/** How often it is looked what connections have sent, while there are many. */
+const lookMs = 100;
+const few = 16;
+
+/**
+ * Keeps those who only open connections, or send requests that never end, from keeping others out or filling the memory:
+ * who asks for nothing makes room for who comes next, and who sends most without asking goes first. Connections on which
+ * something is being answered are left alone.
+ */
+export class ConnectionGuard implements Disposable {
+  readonly #limits: ConnectionLimits;
+  /** By the client's address and port; idle for longest first. */
+  readonly #connections = new Map<string, Connection>();
+  #look: Disposable | undefined;
+
+  constructor(server: Server, limits: ConnectionLimits) {
+    this.#limits = limits;
+    server.on("connection", (socket: Socket) => this.#add(socket));
+  }
+
+  /** The connections that are open. */
+  get sockets(): readonly Socket[] {
+    return [...this.#connections.values()].map(({ socket }) => socket);
+  }
+
+  /** The connection below a client's TLS. */
+  socketOf(client: Pick<Socket, "remoteAddress" | "remotePort">): Socket | undefined {
+    return this.#connections.get(keyOf(client))?.socket;
+  }
+
+  /** Something is being answered on the connection until the result is disposed of. */
+  begin(client: Pick<Socket, "remoteAddress" | "remotePort"> | undefined): Disposable {
+    const key = client === undefined ? "" : keyOf(client);
+    const connection = this.#connections.get(key);
+    if (connection === undefined) return { [Symbol.dispose]: () => {} };
+    connection.active++;
+    connection.readBefore = connection.socket.bytesRead;
+    let hasEnded = false;
+    return {
+      [Symbol.dispose]: () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        connection.active--;
+        connection.readBefore = connection.socket.bytesRead;
+        if (connection.active > 0 || !this.#connections.delete(key)) return;
+        this.#connections.set(key, connection);
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#look?.[Symbol.dispose]();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    // Broken handshakes and resets are the clients' affair.
+    socket.on("error", () => {});
+    const key = keyOf(socket);
+    if (this.#connections.size >= this.#limits.connections) {
+      const idle = this.#connections.values().find(({ active }) => active === 0);
+      if (idle === undefined) {
+        socket.destroy();
+        return;
+      }
+      this.#drop(idle);
+    }
+    const connection = { socket, active: 0, readBefore: 0 };
+    this.#connections.set(key, connection);
+    socket.once("close", () => {
+      if (this.#connections.get(key) === connection) this.#connections.delete(key);
+    });
+    this.#lookLater();
+  }
+
+  #drop({ socket }: Connection): void {
+    this.#connections.delete(keyOf(socket));
+    socket.destroy();
+  }
+
+  #lookLater(): void {
+    if (this.#look !== undefined || this.#connections.size <= few) return;
+    this.#look = systemClock.timer("what connections have sent to be looked at", lookMs, () => {
+      this.#look = undefined;
+      const pending = [...this.#connections.values()]
+        .filter(({ active }) => active === 0)
+        .map((connection) => ({ connection, bytes: connection.socket.bytesRead - connection.readBefore }))
+        .toSorted((a, b) => b.bytes - a.bytes);
+      let sum = pending.reduce((total, { bytes }) => total + bytes, 0);
+      for (const { connection, bytes } of pending) {
+        if (sum <= this.#limits.pendingBytes) break;
+        this.#drop(connection);
+        sum -= bytes;
+      }
+      this.#lookLater();
+    });
+  }
+}
+
+function keyOf({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,97 @@
+import { once } from "node:events";
+import { chmod, lstat, mkdtemp, readdir, rename, rm, unlink } from "node:fs/promises";
+import { connect, type Server } from "node:net";
+import { dirname, join } from "node:path";
+import { ExitCode, PodwrightError } from "../../base/errors.ts";
+import { errnoOf, fileError } from "../file-error.ts";
+
+/** `sockaddr_un` has room for 108 bytes with the final NUL (unix(7)). */
+const longestPathBytes = 107;
+
+/**
+ * Makes `server` listen on a Unix socket of mode 0600 that takes the place of `path` in one step; nobody but the owner
+ * could connect at any moment before. Returns the removal of the socket.
+ *
+ * What a dead server left at `path` is replaced. Rejects with a {@link PodwrightError} when somebody answers there, when
+ * something else than a socket is there, or when the path is too long. Two servers that start at the same moment are
+ * kept apart by the lock of their state directory, not by this.
+ */
+export async function listenPrivately(server: Server, path: string): Promise<() => Promise<void>> {
+  const directory = dirname(path);
+  // Six characters are random; the names below are no longer than `podwright.sock`.
+  if (Math.max(Buffer.byteLength(path), Buffer.byteLength(join(directory, ".123456/s"))) > longestPathBytes) {
+    throw new PodwrightError(
+      ExitCode.environment,
+      `the socket's path is longer than ${longestPathBytes} bytes: ${path}`,
+      {
+        remedy: "Choose a state directory with a shorter path.",
+      },
+    );
+  }
+  await refuseOccupied(path);
+  await removeAbandoned(directory);
+  // In a directory that only its owner (mode 0700) can enter, the umask does not matter.
+  const hidden = await mkdtemp(`${directory}/.`);
+  try {
+    const hiddenPath = join(hidden, "s");
+    server.listen(hiddenPath);
+    await once(server, "listening");
+    await chmod(hiddenPath, 0o600);
+    const { ino } = await lstat(hiddenPath);
+    await rename(hiddenPath, path);
+    return () => removeSocket(path, ino);
+  } catch (error) {
+    server.close();
+    throw fileError(error, path);
+  } finally {
+    await rm(hidden, { recursive: true, force: true });
+  }
+}
+
+/** Hidden directories of servers that were killed before they had moved their socket out. */
+async function removeAbandoned(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !/^\.[0-9A-Za-z]{6}$/.test(entry.name)) continue;
+    await rm(join(directory, entry.name), { recursive: true, force: true });
+  }
+}
+
+async function refuseOccupied(path: string): Promise<void> {
+  try {
+    if (!(await lstat(path)).isSocket()) {
+      throw new PodwrightError(ExitCode.environment, `${path} is there and is no socket`, {
+        remedy: "Move it away, or choose another state directory.",
+      });
+    }
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return;
+    throw error;
+  }
+  if (await isAnswered(path)) {
+    throw new PodwrightError(ExitCode.environment, `another process answers at ${path}`, {
+      remedy: "Stop it first, or choose another state directory.",
+    });
+  }
+}
+
+/** True unless the kernel says that nobody listens: a server too busy to accept is still one. */
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch (error) {
+    return !["ECONNREFUSED", "ENOENT"].includes(errnoOf(error) ?? "");
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Removes the socket unless another server has put its own there. */
+async function removeSocket(path: string, inode: number): Promise<void> {
+  try {
+    if ((await lstat(path)).ino === inode) await unlink(path);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw fileError(error, path);
+  }
+}

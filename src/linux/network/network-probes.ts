@@ -1,0 +1,265 @@
+import { connect, isIP, type Socket } from "node:net";
+import * as tls from "node:tls";
+import { onAbort } from "../../base/abort.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { authorityOf, hostAndPort, parseGoUrl, requestTarget, resolveGoUrl } from "../../base/go-url.ts";
+import {
+  type HttpProbeAnswer,
+  type HttpProbeRequest,
+  type NetworkProbes,
+  ProbeTargetError,
+} from "../../ports/network-probes.ts";
+import { HttpResponseReader, type ResponseHead } from "../http/http-response.ts";
+import { HealthAnswerReader, healthRequest } from "./probe-grpc.ts";
+import { probeAddress } from "./probe-names.ts";
+
+const maxBodyBytes = 10 * 1024;
+/** As Go's default client does: the tenth request of a chain is the last. */
+const longestChain = 10;
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Most answers come before this: they take no second packet from this side. */
+const replyDelayMs = 20;
+
+/** What every plain connection reads into: it is looked at before the next one reads. */
+const received = Buffer.allocUnsafeSlow(16 * 1024);
+
+/** Probes over this machine's network. */
+export const systemNetworkProbes: NetworkProbes = {
+  httpGet,
+
+  async tcpConnect(host, port, signal) {
+    const socket = await open(host, port, signal);
+    socket.resetAndDestroy();
+  },
+
+  async grpcHealth(host, port, service, signal) {
+    const request = healthRequest(authorityOf(host, port), service);
+    const address = await probeAddress(host, signal);
+    signal.throwIfAborted();
+    return await ask((onBytes) => dial(address, port, onBytes), request, new HealthAnswerReader(), signal);
+  },
+};
+
+async function open(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+  const address = await probeAddress(host, signal);
+  signal.throwIfAborted();
+  const socket = connect({ host: address, port });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  using _abort = onAbort(signal, () => {
+    socket.destroy();
+    reject(signal.reason);
+  });
+  socket.once("connect", resolve);
+  // Stays: a socket that is being reset may still report an error that nobody waits for.
+  socket.on("error", (error) => reject(targetError(error)));
+  await promise;
+  return socket;
+}
+
+async function httpGet(request: HttpProbeRequest, signal: AbortSignal): Promise<HttpProbeAnswer> {
+  let current = request;
+  for (let sent = 1; ; sent++) {
+    const { head, body } = await getOnce(current, signal);
+    const { status, location = "" } = head;
+    const answer = { status, ...(body && { body }) };
+    if (location === "" || !redirects.has(status)) return answer;
+    const next = redirected(current, location);
+    if (next.host !== request.host) return { ...answer, redirectedTo: next.host };
+    if (sent >= longestChain) throw new ProbeTargetError(`stopped after ${longestChain} redirects`);
+    current = askable(next);
+  }
+}
+
+/** One request over a connection of its own, no proxy whatever the environment says. */
+async function getOnce(request: HttpProbeRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  const bytes = Buffer.from(requestText(request), "latin1");
+  const address = await probeAddress(request.host, signal);
+  signal.throwIfAborted();
+  const { scheme, host, port } = request;
+  const dialled = scheme === "https" ? dialTls : dial;
+  return await ask((onBytes) => dialled(address, port, onBytes, host), bytes, new HttpAnswerReader(), signal);
+}
+
+interface HttpAnswer {
+  readonly head: ResponseHead;
+  readonly body: Uint8Array | undefined;
+}
+
+/** Takes a server's bytes until they make an answer. */
+interface AnswerReader<T> {
+  /** The answer, once it is known. `bytes` may be written over afterwards. */
+  push(bytes: Buffer): T | undefined;
+  /** The connection ended. */
+  end(): T | undefined;
+  /** What the server waits to be told. */
+  takeReplies?(): Buffer | undefined;
+  /** What the end of the connection by `error` means here. */
+  failed?(error: Error): Error;
+}
+
+/** Sends a request on a connection of its own and gives the answer to it, or what the reader throws. */
+async function ask<T>(
+  connected: (onBytes: (bytes: Buffer) => void) => Socket,
+  request: Buffer,
+  reader: AnswerReader<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let isOver = false;
+  let reply: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    reply = undefined;
+    const replies = reader.takeReplies?.();
+    if (replies !== undefined) socket.write(replies);
+  };
+  const take = (step: () => T | undefined): void => {
+    if (isOver) return;
+    try {
+      const answer = step();
+      if (answer !== undefined) return resolve(answer);
+      if (reader.takeReplies !== undefined) reply ??= setTimeout(tell, replyDelayMs);
+    } catch (error) {
+      reject(error);
+    }
+  };
+  const socket = connected((bytes) => take(() => reader.push(bytes)));
+  using _abort = onAbort(signal, () => reject(signal.reason));
+  socket.once("encrypted" in socket ? "secureConnect" : "connect", () => socket.write(request));
+  socket.once("end", () => take(() => reader.end()));
+  // Stays: a socket that is being reset may still report an error that nobody waits for.
+  socket.on("error", (error) => reject(reader.failed?.(error) ?? targetError(error)));
+  socket.once("close", () => take(() => reader.end()));
+  try {
+    return await promise;
+  } finally {
+    isOver = true;
+    clearTimeout(reply);
+    release(socket);
+  }
+}
+
+class HttpAnswerReader implements AnswerReader<HttpAnswer> {
+  readonly #response = new HttpResponseReader(maxBodyBytes);
+
+  push(bytes: Buffer): HttpAnswer | undefined {
+    return this.#take(() => this.#response.push(bytes));
+  }
+
+  end(): HttpAnswer | undefined {
+    return this.#take(() => this.#response.end());
+  }
+
+  failed(error: Error): Error {
+    return this.#response.head === undefined ? targetError(error) : brokenAnswer(this.#response, error.message);
+  }
+
+  #take(step: () => void): HttpAnswer | undefined {
+    try {
+      step();
+    } catch (error) {
+      throw brokenAnswer(this.#response, errorMessage(error));
+    }
+    const { head, isComplete, bodyBytes } = this.#response;
+    if (head === undefined || !(isComplete || bodyBytes >= maxBodyBytes)) return undefined;
+    return { head, body: this.#response.body };
+  }
+}
+
+function dial(address: string, port: number, onBytes: (bytes: Buffer) => void): Socket {
+  const callback = (count: number): boolean => {
+    onBytes(received.subarray(0, count));
+    return true;
+  };
+  return connect({ host: address, port, onread: { buffer: received, callback } });
+}
+
+/** Certificates say nothing about health. The server's name goes by the host that is probed, never by a Host header. */
+function dialTls(address: string, port: number, onBytes: (bytes: Buffer) => void, host: string): Socket {
+  // An address is no name.
+  const servername = isIP(host) === 0 ? host : "";
+  return tls.connect({ host: address, port, servername, rejectUnauthorized: false }).on("data", onBytes);
+}
+
+function requestText({ path, headers }: HttpProbeRequest): string {
+  if (controlCharacter.test(path)) throw new TypeError("the path holds characters that a request line can't");
+  let text = `GET ${path} HTTP/1.1\r\n`;
+  for (const [name, value] of headers) {
+    if (!headerName.test(name)) throw new ProbeTargetError(`invalid header field name ${JSON.stringify(name)}`);
+    if (controlCharacter.test(value.replaceAll("\t", ""))) {
+      throw new ProbeTargetError(`invalid header field value for ${JSON.stringify(name)}`);
+    }
+    text += `${name}: ${value.replaceAll(/^[ \t]+|[ \t]+$/g, "")}\r\n`;
+  }
+  return `${text}${isLast(headers) ? "" : "Connection: close\r\n"}\r\n`;
+}
+
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+const headerName = /^[\w!#$%&'*+\-.^`|~]+$/;
+
+/** True for headers that say of themselves that no request follows, or ask for another protocol. */
+function isLast(headers: HttpProbeRequest["headers"]): boolean {
+  const connection = headers.filter(([name]) => name === "Connection").flatMap(([, value]) => value.split(","));
+  const says = (token: string): boolean => connection.some((given) => given.trim().toLowerCase() === token);
+  return says("close") || (says("upgrade") && headers.some(([name]) => name === "Upgrade"));
+}
+
+/** Before its head has come it is the target's fault; after that it says nothing about the status. */
+function brokenAnswer(reader: HttpResponseReader, problem: string): Error {
+  if (reader.head === undefined) return new ProbeTargetError(problem);
+  return new Error(`the body of the answer broke off: ${problem}`);
+}
+
+/** Closes without TIME_WAIT where the connection is plain TCP; the other side of a TLS one closes as it likes. */
+function release(socket: Socket): void {
+  // A reset of a socket that is ending already fails and leaves it open.
+  if ("encrypted" in socket || socket.connecting || socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+type Redirected = Omit<HttpProbeRequest, "scheme"> & { readonly scheme: string };
+
+/** The request that a redirect asks for. A Host header of the pod's own stays while the redirect names no scheme. */
+function redirected(from: HttpProbeRequest, location: string): Redirected {
+  const base = parseGoUrl(`${from.scheme}://${authorityOf(from.host, from.port)}${from.path}`);
+  const reference = parseGoUrl(location);
+  if (base === undefined || reference === undefined) {
+    throw new ProbeTargetError("redirected to something that is no URL");
+  }
+  const url = resolveGoUrl(base, reference);
+  const headers = from.headers.map(([name, value]) =>
+    name === "Host" && reference.scheme !== "" ? ([name, url.host] as const) : ([name, value] as const),
+  );
+  return { scheme: url.scheme, ...hostAndPort(url), path: requestTarget(url), headers };
+}
+
+/** @throws ProbeTargetError when nothing can be asked there */
+function askable(request: Redirected): HttpProbeRequest {
+  const { scheme, port } = request;
+  if (scheme !== "http" && scheme !== "https") throw new ProbeTargetError(`redirected to a URL of scheme ${scheme}`);
+  if (!(port > 0 && port < 65_536)) throw new ProbeTargetError(`redirected to port ${port}, which is none`);
+  return { ...request, scheme };
+}
+
+const explained: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset by the container",
+  EHOSTUNREACH: "no route to the host",
+  ENETUNREACH: "the network is unreachable",
+  EPIPE: "connection closed by the container",
+};
+
+const sslCode = "ERR_SSL_";
+
+function targetError(error: Error): ProbeTargetError {
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") {
+    return new ProbeTargetError("the answer is not TLS", { cause: error, plainText: true });
+  }
+  if (code.startsWith(sslCode)) {
+    // OpenSSL's message holds places of its own sources.
+    const problem = code.slice(sslCode.length).toLowerCase().replaceAll("_", " ");
+    return new ProbeTargetError(`TLS failed: ${problem}`, { cause: error });
+  }
+  return new ProbeTargetError(explained[code] ?? error.message, { cause: error });
+}

@@ -1,0 +1,73 @@
+import { pino, type DestinationStream, type Logger as PinoLogger } from "pino";
+import type { Logger, LogLevel } from "../../ports/log.ts";
+import { loggableFields, loggableText } from "./log-fields.ts";
+import { humanLine } from "./log-text.ts";
+
+export interface LoggerOptions {
+  /** The least level that is written. */
+  readonly level: LogLevel;
+  /** Where lines go, each with its newline; standard error unless given. */
+  readonly stream?: { write(line: string): void };
+  /** Lines for people instead of JSON; unless given, when standard error is a terminal and no stream is given. */
+  readonly human?: boolean;
+}
+
+export interface AdjustableLogger extends Logger {
+  /** From now on, for this logger and its children. */
+  setLevel(level: LogLevel): void;
+}
+
+/** Log lines that wait for a slow reader of standard error, in bytes; past it new ones are dropped, as no pod may wait. */
+const waitingBytes = 4 * 1024 * 1024;
+
+/**
+ * Structured logs: one JSON object a line with `level`, `time` (RFC 3339 in UTC) and `msg`, then the fields, without
+ * secrets as far as they can be told ({@link loggableFields}). What is not yet written when the process exits is
+ * written then.
+ */
+export function createLogger(options: LoggerOptions): AdjustableLogger {
+  const { stream } = options;
+  const least = { level: options.level };
+  const human = options.human ?? (stream === undefined && process.stderr.isTTY);
+  const log = pino(
+    {
+      level: "debug",
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    human ? humanStream(stream ?? process.stderr) : (stream ?? standardError()),
+  );
+  return {
+    ...wrap(log, least),
+    setLevel: (level) => {
+      least.level = level;
+    },
+  };
+}
+
+function standardError(): DestinationStream {
+  return pino.destination({ dest: 2, sync: false, minLength: 0, maxLength: waitingBytes });
+}
+
+function humanStream(stream: { write(line: string): unknown }): DestinationStream {
+  return { write: (line) => void stream.write(humanLine(line)) };
+}
+
+const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+function wrap(log: PinoLogger, least: { readonly level: LogLevel }): Logger {
+  const write = (level: LogLevel): Logger[LogLevel] => {
+    return (message, fields = {}) => {
+      if (levels.indexOf(level) < levels.indexOf(least.level)) return;
+      log[level](loggableFields(fields), loggableText(message));
+    };
+  };
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    child: (fields) => wrap(log.child(loggableFields(fields)), least),
+  };
+}

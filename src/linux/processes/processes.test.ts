@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { DeadlineError } from "../../base/deadline.ts";
+import type { ProcessInfo } from "../../ports/processes.ts";
+import { systemClock } from "./clock.ts";
+import { systemProcesses } from "./processes.ts";
+
+const options = { timeoutMs: 20_000 };
+
+test("a program's output, exit code and signal are reported", async () => {
+  const done = await systemProcesses.run("sh", ["-c", "echo out; echo err >&2; exit 3"], options);
+  assert.deepEqual(done, { exitCode: 3, signal: undefined, stdout: "out\n", stderr: "err\n" });
+
+  const killed = await systemProcesses.run("sh", ["-c", "kill -TERM $$"], options);
+  assert.deepEqual(killed, { exitCode: undefined, signal: "SIGTERM", stdout: "", stderr: "" });
+});
+
+test("no shell looks at the arguments, and an empty one stays", async () => {
+  const result = await systemProcesses.run("printf", ["%s|", "a b", "", "$(id)", ";"], options);
+  assert.equal(result.stdout, "a b||$(id)|;|");
+});
+
+test("stdin is given to the program, which need not read it", async () => {
+  const text = "line\n".repeat(50_000);
+  const read = await systemProcesses.run("wc", ["-l"], { ...options, stdin: text });
+  assert.equal(read.stdout.trim(), "50000");
+  const unread = await systemProcesses.run("true", [], { ...options, stdin: text });
+  assert.equal(unread.exitCode, 0);
+});
+
+test("the environment given is added to the own one", async () => {
+  const script = 'printf \'%s %s\' "$PODWRIGHT_TEST" "${PATH:+path}"';
+  const result = await systemProcesses.run("sh", ["-c", script], { ...options, environment: { PODWRIGHT_TEST: "x" } });
+  assert.equal(result.stdout, "x path");
+});
+
+test("a program that does not exist rejects and is named", async () => {
+  await assert.rejects(systemProcesses.run("/no/such/program", [], options), /cannot run \/no\/such\/program/);
+});
+
+test("output past 1 MiB is dropped while the program runs on to its end", async () => {
+  const result = await systemProcesses.run("sh", ["-c", "head -c 3000000 /dev/zero; exit 7"], options);
+  assert.equal(result.stdout.length, 1024 * 1024);
+  assert.equal(result.exitCode, 7);
+});
+
+test("a program that passes its time is killed with what it started", async () => {
+  // A length of sleep that no one else's process has.
+  const seconds = `60.${process.pid}`;
+  const running = systemProcesses.run("sh", ["-c", `sleep ${seconds} & wait`], { timeoutMs: 400 });
+  const rejection = assert.rejects(running, DeadlineError);
+  const sleepers = async (): Promise<ProcessInfo[]> =>
+    (await systemProcesses.list()).filter((one) => one.arguments[1] === seconds);
+  await becomesTrue(async () => (await sleepers()).length === 1);
+  await rejection;
+  await becomesTrue(async () => (await sleepers()).length === 0);
+});
+
+test("aborting kills the program and rejects with the reason", async () => {
+  const controller = new AbortController();
+  const reason = new Error("no longer wanted");
+  const running = systemProcesses.run("sleep", ["60"], { ...options, signal: controller.signal });
+  controller.abort(reason);
+  await assert.rejects(running, reason);
+  await assert.rejects(systemProcesses.run("true", [], { ...options, signal: controller.signal }), reason);
+});
+
+test("a process left behind with the output pipe open does not hold up the result", async () => {
+  const before = performance.now();
+  const result = await systemProcesses.run("sh", ["-c", "sleep 5 & echo started"], options);
+  assert.equal(result.stdout, "started\n");
+  assert.ok(performance.now() - before < 4_000);
+});
+
+test("the list holds this process with its arguments, and kernel threads without", async () => {
+  const all = await systemProcesses.list();
+  const own = all.find((one) => one.pid === process.pid);
+  assert.equal(own?.pid, systemProcesses.ownPid);
+  assert.equal(own?.name, readFileSync("/proc/self/comm", "utf8").trim());
+  assert.ok(own?.arguments.some((argument) => argument.includes("processes.test.ts")));
+});
+
+test("a process is alive until it is killed, and a zombie is not alive", async () => {
+  assert.equal(systemProcesses.isAlive(process.pid), true);
+  // The shell's child ends while its parent, which has become `sleep`, never collects it.
+  const parent = spawn("sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+  try {
+    const [output]: unknown[] = await once(parent.stdout, "data");
+    const zombie = Number(String(output));
+    await becomesTrue(() => readFileSync(`/proc/${zombie}/stat`, "latin1").includes(") Z "));
+    assert.equal(systemProcesses.isAlive(zombie), false);
+
+    const pid = parent.pid ?? 0;
+    assert.equal(systemProcesses.isAlive(pid), true);
+    const exited = once(parent, "exit");
+    assert.equal(systemProcesses.kill(pid, "SIGTERM"), true);
+    await exited;
+    assert.equal(systemProcesses.isAlive(pid), false);
+    assert.equal(systemProcesses.kill(pid, "SIGTERM"), false);
+  } finally {
+    parent.kill("SIGKILL");
+  }
+});
+
+test("numbers that mean process groups are refused", () => {
+  for (const pid of [0, -1, -process.pid, 1.5, Number.NaN]) {
+    assert.throws(() => systemProcesses.kill(pid, "SIGTERM"), RangeError);
+    assert.throws(() => systemProcesses.isAlive(pid), RangeError);
+  }
+});
+
+async function becomesTrue(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await condition()) return;
+    await systemClock.sleep("a condition", 10);
+  }
+  assert.fail("the condition did not become true");
+}

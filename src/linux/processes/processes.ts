@@ -1,0 +1,149 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readFile, readdir } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { onAbort } from "../../base/abort.ts";
+import { DeadlineError } from "../../base/deadline.ts";
+import type { CommandOptions, CommandResult, ProcessInfo, Processes } from "../../ports/processes.ts";
+import { systemClock } from "./clock.ts";
+
+/** What is kept of stdout and of stderr, in bytes; the rest is read and dropped, so that the program never blocks. */
+const keptOutputBytes = 1024 * 1024;
+
+/** How long to wait for the end of the output after the program's own end: something it left behind may hold the pipe. */
+const outputGraceMs = 2_000;
+
+/**
+ * The machine's processes. Programs run in a session of their own: Ctrl-C in podwright's terminal does not reach them,
+ * and past their time they are killed together with what they started. `environment` is added to podwright's own.
+ */
+export const systemProcesses: Processes = {
+  ownPid: process.pid,
+  run,
+  list,
+  isAlive(pid) {
+    if (!signalled(pid, 0, true)) return false;
+    try {
+      return !isDead(readFileSync(`/proc/${pid}/stat`, "latin1"));
+    } catch {
+      return false;
+    }
+  },
+  kill: (pid, signal) => signalled(pid, signal, false),
+};
+
+/** Sends a signal to exactly one process: 0 and negative numbers would mean whole groups. */
+function signalled(pid: number, signal: NodeJS.Signals | 0, deniedMeansAlive: boolean): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) throw new RangeError(`${pid} is no process id`);
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === "ESRCH") return false;
+    if (code === "EPERM" && deniedMeansAlive) return true;
+    throw error;
+  }
+}
+
+/** True for zombies and dead processes, by the state field of /proc/PID/stat; the name before it may hold anything. */
+function isDead(stat: string): boolean {
+  const state = stat.charAt(stat.lastIndexOf(")") + 2);
+  return state === "Z" || state === "X" || state === "";
+}
+
+async function list(): Promise<ProcessInfo[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
+  const found: ProcessInfo[] = [];
+  // One after the other and not synchronously: reading the arguments of a stuck process can block for long.
+  for (const pid of pids) {
+    try {
+      const name = await readFile(`/proc/${pid}/comm`, "utf8");
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8");
+      // Every argument ends with a NUL; kernel threads and zombies have none.
+      const arguments_ = commandLine === "" ? [] : commandLine.replace(/\0$/, "").split("\0");
+      found.push({ pid: Number(pid), name: name.replace(/\n$/, ""), arguments: arguments_ });
+    } catch (error) {
+      if (!["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
+    }
+  }
+  return found;
+}
+
+async function run(program: string, arguments_: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  const { signal, stdin, timeoutMs, environment } = options;
+  signal?.throwIfAborted();
+  const child = spawn(program, arguments_, {
+    detached: true,
+    stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    env: { ...process.env, ...environment },
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+
+  // A program that ends without reading its input is no error of ours.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(stdin);
+
+  const giveUp = (reason: unknown): void => {
+    killGroup(child);
+    reject(reason);
+  };
+  using _signal = onAbort(signal, () => giveUp(signal?.reason));
+  using _deadline = systemClock.timer(`${program} to end`, timeoutMs, () => {
+    giveUp(new DeadlineError(`running ${program}`, timeoutMs));
+  });
+  let outputGrace: Disposable | undefined;
+
+  child.once("error", (error) => reject(new Error(`cannot run ${program}: ${error.message}`, { cause: error })));
+  child.once("exit", (exitCode, signalName) => {
+    const finish = (): void => {
+      resolve({
+        exitCode: exitCode ?? undefined,
+        signal: signalName ?? undefined,
+        stdout: stdout(),
+        stderr: stderr(),
+      });
+    };
+    child.once("close", finish);
+    outputGrace = systemClock.timer(`the output of ${program} to end`, outputGraceMs, finish);
+  });
+  try {
+    return await promise;
+  } finally {
+    outputGrace?.[Symbol.dispose]();
+    child.stdin?.destroy();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    // What can't be killed (uninterruptible sleep) must not keep podwright alive.
+    child.unref();
+  }
+}
+
+/** Kills the program and what it started, as far as that stayed in its process group. */
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    child.kill("SIGKILL");
+  }
+}
+
+/** Reads a stream to its end and keeps its beginning; the result gives what has been kept so far, as text. */
+function collect(stream: Readable | null): () => string {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  stream?.on("error", () => {});
+  stream?.on("data", (chunk: Buffer) => {
+    const kept = chunk.subarray(0, keptOutputBytes - length);
+    if (kept.length === 0) return;
+    chunks.push(kept);
+    length += kept.length;
+  });
+  return () => Buffer.concat(chunks).toString("utf8");
+}
+
+function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

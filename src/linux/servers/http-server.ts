@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { NodeHandler } from "../../ports/node-server.ts";
+import { systemClock } from "../processes/clock.ts";
+import { Exchange, type ExchangeOptions } from "../http/http-exchange.ts";
+import { changeProtocol, withoutUpgrade } from "../streams/protocol-change.ts";
+
+export interface HttpServerOptions extends ExchangeOptions {
+  /** How long requests under way may take to end after `close`, in milliseconds; 1,000 unless given. */
+  readonly closeGraceMs?: number;
+  /** Changes of protocol are granted when given: how long nothing may pass on such a connection, in milliseconds. */
+  readonly streamingIdleMs?: number;
+}
+
+/** More than this many clients at a time are turned away. */
+const maxConnections = 1_024;
+
+/**
+ * Serves HTTP/1.1 wherever `listen` makes the server listen.
+ * @param listen resolves, once the server listens, to its address and to what takes that away after the server closed
+ */
+export async function serveHttp(
+  handler: NodeHandler,
+  options: HttpServerOptions,
+  listen: (server: Server) => Promise<{ readonly address: string; readonly remove?: () => Promise<void> }>,
+): Promise<ApiServer> {
+  const { closeGraceMs = 1_000, streamingIdleMs } = options;
+  const closing = new AbortController();
+  const server = createServer((incoming, outgoing) => {
+    // Clients connect for each request; so none is left idle when the server closes.
+    outgoing.shouldKeepAlive = false;
+    void new Exchange(incoming, outgoing, options).run(withoutUpgrade(handler, incoming), closing.signal);
+  });
+  if (streamingIdleMs !== undefined) {
+    server.on("upgrade", (incoming, client, head) => {
+      void changeProtocol({ incoming, client, head }, handler, { ...options, streamingIdleMs }, closing.signal);
+    });
+  }
+  server.maxConnections = maxConnections;
+  const { address, remove } = await listen(server);
+
+  async function close(): Promise<void> {
+    closing.abort(new Error("the server is closing"));
+    const closed = once(server, "close");
+    server.close();
+    using _grace = systemClock.timer(`requests at ${address} to end`, closeGraceMs, () => server.closeAllConnections());
+    await closed;
+    await remove?.();
+  }
+  let closed: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closed ??= close());
+  return { address, close: closeOnce, [Symbol.asyncDispose]: closeOnce };
+}

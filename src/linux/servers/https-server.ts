@@ -1,0 +1,209 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
+import type { Duplex } from "node:stream";
+import type { SecureVersion, TLSSocket } from "node:tls";
+import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { NodeHandler } from "../../ports/node-server.ts";
+import { plainError } from "../http/api-errors.ts";
+import { ClientCertificates } from "../certificates/client-certificate.ts";
+import { answerClientErrors } from "../http/client-errors.ts";
+import { systemClock } from "../processes/clock.ts";
+import { ConnectionGuard, type ConnectionLimits } from "../http/connection-guard.ts";
+import { errnoOf } from "../file-error.ts";
+import { Exchange, type ExchangeOptions, type Incoming } from "../http/http-exchange.ts";
+import { changeProtocol, type UpgradeOptions, withoutUpgrade } from "../streams/protocol-change.ts";
+
+/** PEM texts. */
+export interface TlsMaterial {
+  /** Undefined: there is none yet, and no handshake succeeds. */
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  /** Whose client certificates are taken; undefined: nobody's. */
+  readonly clientAuthorities: string | undefined;
+}
+
+export interface HttpsServerOptions extends ExchangeOptions, UpgradeOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly minVersion: SecureVersion;
+  /** OpenSSL's names, joined by colons; undefined: Node.js's own choice. */
+  readonly ciphers: string | undefined;
+  /** The same of key exchanges. */
+  readonly curves?: string | undefined;
+  /** {@link defaultServingLimits} unless given. */
+  readonly limits?: Partial<ServingLimits>;
+}
+
+/** What a client may ask of the server before it is known who it is. */
+export interface ServingLimits extends ConnectionLimits {
+  /** Of HTTP/1.1; HTTP/2 takes less ({@link http2HeaderBytes}). */
+  readonly headerBytes: number;
+  /** From the beginning of a request to the end of its headers, in milliseconds. */
+  readonly headersMs: number;
+  readonly handshakeMs: number;
+  /** For a whole request. */
+  readonly requestMs: number;
+  /** Between requests. */
+  readonly idleMs: number;
+  /** Requests at a time on one connection of HTTP/2. */
+  readonly streams: number;
+}
+
+export interface HttpsServer extends ApiServer {
+  /**
+   * New connections are made with these; those that there are go on, their clients known only while the new authorities
+   * know them too.
+   * @throws when the texts are no certificate or key
+   */
+  useTls(material: TlsMaterial): void;
+}
+
+/** Upstream's MaxHeaderBytes, ReadTimeout, IdleTimeout and streams; upstream has no other limits. */
+export const defaultServingLimits: ServingLimits = {
+  connections: 4096,
+  pendingBytes: 64 * 1024 * 1024,
+  headerBytes: 1024 * 1024,
+  headersMs: 30_000,
+  handshakeMs: 10_000,
+  requestMs: 4 * 3600_000,
+  idleMs: 90_000,
+  streams: 250,
+};
+const closeGraceMs = 1_000;
+/**
+ * A longer value is to nghttp2 a connection that is broken: it ends without a status, with all that was being answered
+ * on it. Told of the limit, clients such as Go's do not send such a request, and of others it alone is refused.
+ */
+const http2HeaderBytes = 64 * 1024;
+/** Go's: who is gone without a word, and only listened, is noticed by nothing else. */
+const keepAliveMs = 15_000;
+/** Go's words, for who has forgotten the s of https. */
+const withoutTls = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+/** As many as Node.js takes of HTTP/1.1; of HTTP/2 it would take 128. */
+const headerLines = 2000;
+
+/**
+ * Serves HTTP/1.1 with upgrades and HTTP/2 over TLS. Client certificates are asked for and never required: who the
+ * client is, and whether that suffices, is the handler's to say.
+ * @throws PodwrightError (environment) when the address can't be had, (bad input) when the TLS material is none
+ */
+export async function serveHttps(
+  handler: NodeHandler,
+  material: TlsMaterial,
+  options: HttpsServerOptions,
+): Promise<HttpsServer> {
+  const closing = new AbortController();
+  const exchange = { errorAnswer: plainError, ...options };
+  const limits = { ...defaultServingLimits, ...options.limits };
+  const server = openServer(material, options, limits);
+  const guard = new ConnectionGuard(server, limits);
+  const clients = new ClientCertificates(material.clientAuthorities, () => systemClock.now());
+  const certified = (incoming: Incoming): NodeHandler => {
+    const certificate = clients.of(tlsSocketOf(incoming));
+    return async (request) => await handler({ ...request, certificate });
+  };
+  server.on("request", (incoming, outgoing) => {
+    const active = guard.begin(tlsSocketOf(incoming));
+    outgoing.once("close", () => active[Symbol.dispose]());
+    const answer = withoutUpgrade(certified(incoming), incoming);
+    void new Exchange(incoming, outgoing, exchange).run(answer, closing.signal);
+  });
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ERR_SSL_HTTP_REQUEST") guard.socketOf(socket)?.end(withoutTls);
+  });
+  server.on("upgrade", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
+    const active = guard.begin(tlsSocketOf(incoming));
+    client.once("close", () => active[Symbol.dispose]());
+    void changeProtocol({ incoming, client, head }, certified(incoming), exchange, closing.signal);
+  });
+  const address = await listen(server, options);
+  const close = async (): Promise<void> => {
+    closing.abort(new Error("the server is closing"));
+    const closed = once(server, "close");
+    server.close();
+    using _grace = systemClock.timer(`requests at ${address} to end`, closeGraceMs, () => {
+      for (const socket of guard.sockets) socket.destroy();
+    });
+    await closed;
+    guard[Symbol.dispose]();
+  };
+  let closed: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closed ??= close());
+  return {
+    address,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+    useTls: (next) => {
+      server.setSecureContext(secureContext(next, options));
+      clients.use(next.clientAuthorities);
+    },
+  };
+}
+
+function openServer(material: TlsMaterial, options: HttpsServerOptions, limits: ServingLimits): Http2SecureServer {
+  // Node.js takes them here as well as for a server of HTTP/1.1 alone; the types do not say so.
+  const http1 = {
+    maxHeaderSize: limits.headerBytes,
+    requestTimeout: limits.requestMs,
+    headersTimeout: limits.headersMs,
+    keepAliveTimeout: limits.idleMs,
+    connectionsCheckingInterval: Math.min(limits.headersMs, 5000),
+  };
+  try {
+    const server = createSecureServer({
+      ...secureContext(material, options),
+      allowHTTP1: true,
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: limits.handshakeMs,
+      ...http1,
+      keepAlive: true,
+      keepAliveInitialDelay: keepAliveMs,
+      // Rapid resets (CVE-2023-44487) end the session; Node.js counts them by itself.
+      settings: {
+        maxConcurrentStreams: limits.streams,
+        maxHeaderListSize: Math.min(limits.headerBytes, http2HeaderBytes),
+      },
+      maxHeaderListPairs: headerLines,
+    });
+    answerClientErrors(server);
+    server.on("session", (session) => session.setTimeout(limits.idleMs, () => session.close()));
+    return server;
+  } catch (error) {
+    const reason = errorMessage(error);
+    throw new PodwrightError(ExitCode.badInput, `the serving certificate can't be used: ${reason}`, { cause: error });
+  }
+}
+
+function secureContext({ certificate, key, clientAuthorities }: TlsMaterial, options: HttpsServerOptions) {
+  const { minVersion, ciphers, curves } = options;
+  return {
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    // An empty list rather than none: without one the system's authorities would vouch for clients.
+    ca: clientAuthorities ?? [],
+    minVersion,
+    ...(ciphers !== undefined && { ciphers }),
+    ...(curves !== undefined && { ecdhCurve: curves }),
+  };
+}
+
+async function listen(server: Http2SecureServer, { host, port }: HttpsServerOptions): Promise<string> {
+  server.listen({ host, port });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const reason = errnoOf(error) ?? String(error);
+    throw new PodwrightError(ExitCode.environment, `can't listen on ${host}:${port}: ${reason}`, { cause: error });
+  }
+  const address = server.address();
+  return `${host}:${typeof address === "object" && address !== null ? address.port : port}`;
+}
+
+/** Of HTTP/2 a stand-in for the socket, which has its properties but does not show them. */
+function tlsSocketOf(incoming: Incoming): TLSSocket | undefined {
+  const socket = "stream" in incoming ? incoming.stream.session?.socket : incoming.socket;
+  return socket as TLSSocket | undefined;
+}

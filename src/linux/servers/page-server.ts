@@ -1,0 +1,64 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { ExitCode, PodwrightError } from "../../base/errors.ts";
+import type { ApiResponse, ApiServer } from "../../ports/api-server.ts";
+import type { PageRequest } from "../../ports/node-page.ts";
+import { systemClock } from "../processes/clock.ts";
+import { errnoOf } from "../file-error.ts";
+import { Exchange } from "../http/http-exchange.ts";
+
+/** One person's browser opens a few. */
+const maxConnections = 64;
+const maxBodyBytes = 4096;
+const closeGraceMs = 500;
+
+export interface PageServer extends ApiServer {
+  readonly port: number;
+}
+
+/**
+ * Serves browsers of this machine over HTTP/1.1, on the loopback address alone. Port 0 takes a free one.
+ * @param open makes the handler once the port is known
+ * @throws PodwrightError (environment) when the port can't be had
+ */
+export async function servePage(
+  port: number,
+  open: (port: number) => (request: PageRequest) => Promise<ApiResponse>,
+): Promise<PageServer> {
+  const closing = new AbortController();
+  const server = createServer({ maxHeaderSize: 16 * 1024 });
+  server.maxConnections = maxConnections;
+  server.listen({ host: "127.0.0.1", port });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const reason = errnoOf(error) ?? String(error);
+    throw new PodwrightError(ExitCode.environment, `can't listen on 127.0.0.1:${port}: ${reason}`, {
+      cause: error,
+      remedy: "choose another --port, or leave it out",
+    });
+  }
+  const address = server.address();
+  const ownPort = typeof address === "object" && address !== null ? address.port : port;
+  const handler = open(ownPort);
+  server.on("request", (incoming, outgoing) => {
+    const headers: Record<string, string | undefined> = {};
+    for (const [name, value] of Object.entries(incoming.headers)) {
+      headers[name] = typeof value === "string" ? value : value?.join(", ");
+    }
+    const exchange = new Exchange(incoming, outgoing, { maxBodyBytes });
+    void exchange.run(async (request) => await handler({ ...request, headers }), closing.signal);
+  });
+
+  async function close(): Promise<void> {
+    closing.abort(new Error("the page is closed"));
+    const closed = once(server, "close");
+    server.close();
+    server.closeIdleConnections();
+    using _grace = systemClock.timer("browsers to let go", closeGraceMs, () => server.closeAllConnections());
+    await closed;
+  }
+  let closed: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closed ??= close());
+  return { address: `127.0.0.1:${ownPort}`, port: ownPort, close: closeOnce, [Symbol.asyncDispose]: closeOnce };
+}

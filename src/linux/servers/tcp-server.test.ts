@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiRequest, ApiResponse } from "../../ports/api-server.ts";
+import { serveTcp } from "./tcp-server.ts";
+
+async function echo(request: ApiRequest): Promise<ApiResponse> {
+  return { status: 200, contentType: "text/plain", body: `${request.method} ${request.path}` };
+}
+
+test("a TCP server answers on a free port and is gone once it is closed", async () => {
+  const server = await serveTcp({ host: "127.0.0.1", port: 0 }, echo);
+  const url = `http://${server.address}/healthz?verbose`;
+  assert.equal(await (await fetch(url)).text(), "GET /healthz");
+  await server.close();
+  await assert.rejects(fetch(url));
+});
+
+test("a port that is taken is an error that says which", async () => {
+  await using server = await serveTcp({ host: "127.0.0.1", port: 0 }, echo);
+  const port = Number(server.address.split(":").at(-1));
+  await assert.rejects(serveTcp({ host: "127.0.0.1", port }, echo), {
+    name: "PodwrightError",
+    exitCode: 3,
+    message: `can't listen on 127.0.0.1:${port}: EADDRINUSE`,
+  });
+});

@@ -1,0 +1,268 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import { afterExit, neverRestarts } from "../../api/restart-policy.ts";
+import type { ContainerId, SandboxId } from "../../base/ids.ts";
+import type { Cause } from "../../journal/entry.ts";
+import {
+  decideRunning,
+  decideStart,
+  exitCause,
+  exitText,
+  firstStartCause,
+  lastUnhealthy,
+  startCause,
+  startOf,
+  unfinishedCause,
+} from "./container-actions.ts";
+import { decideInitContainers, initFailure, initKind } from "./init-actions.ts";
+import { type ContainerStatus, findContainer, type PodStatus, type SandboxStatus } from "../status/pod-status.ts";
+import { decideResize, type PodResize } from "./resize-actions.ts";
+import { decideSandbox } from "./sandbox-actions.ts";
+import type { ContainerDecision, ContainerToKill, ContainerToStart, ContainerWait } from "./container-decision.ts";
+import type { PodActionsContext } from "./pod-actions-context.ts";
+
+/** What has to be done so that the runtime shows what the pod's spec says (upstream's podActions, with causes). */
+export interface PodActions {
+  /** Stop every container and sandbox of the pod; with `createSandbox` they are made anew, otherwise it is over. */
+  readonly killPod: Cause | undefined;
+  /** With `killPod`: containers that have another time than the pod to stop, as their probe says. */
+  readonly graces?: readonly ContainerGrace[];
+  readonly createSandbox: { readonly attempt: number; readonly cause: Cause } | undefined;
+  /** The sandbox in which containers start when none is created. */
+  readonly sandbox: SandboxStatus | undefined;
+  /** Stop and remove every container, the cause's own last; the pod then starts over in its sandbox (KEP-5532). */
+  readonly restartAll: RestartAll | undefined;
+  readonly containersToKill: readonly ContainerToKill[];
+  /** In spec order. */
+  readonly containersToStart: readonly ContainerToStart[];
+  readonly waits: readonly ContainerWait[];
+  /** Change what running containers have of CPU and memory. */
+  readonly resize: PodResize | undefined;
+  /** Monotonic milliseconds before which no sandbox is made, although one is missing. */
+  readonly sandboxWaitUntilMs: number | undefined;
+}
+
+export interface ContainerGrace {
+  readonly id: ContainerId;
+  readonly seconds: number;
+}
+
+export interface RestartAll {
+  readonly container: Container;
+  readonly source: ContainerStatus;
+  readonly cause: Cause;
+}
+
+/** True when there is nothing to do now (there may still be a wait). */
+export function isIdle(actions: PodActions): boolean {
+  return (
+    actions.killPod === undefined &&
+    actions.createSandbox === undefined &&
+    actions.restartAll === undefined &&
+    actions.containersToKill.length === 0 &&
+    actions.containersToStart.length === 0 &&
+    actions.resize === undefined
+  );
+}
+
+const nothingToDo: PodActions = {
+  killPod: undefined,
+  createSandbox: undefined,
+  sandbox: undefined,
+  restartAll: undefined,
+  containersToKill: [],
+  containersToStart: [],
+  waits: [],
+  resize: undefined,
+  sandboxWaitUntilMs: undefined,
+};
+
+/**
+ * Decides what to do for a pod that is to run, from its spec and one observation of the runtime. Pure: the same
+ * arguments give the same actions. The rules are upstream's `computePodActions`; its parts are in sandbox-actions.ts,
+ * init-actions.ts and container-actions.ts.
+ */
+export function computePodActions(pod: Pod, status: PodStatus, given: PodActionsContext): PodActions {
+  const sandbox = decideSandbox(pod, status);
+  if (sandbox.recreate !== undefined) {
+    const failed = initFailure(pod, status, given);
+    if (failed !== undefined) return { ...nothingToDo, killPod: failed };
+    const actions = actionsForNewSandbox(pod, status, sandbox.recreate, sandbox.attempt);
+    const waits = actions.createSandbox !== undefined && (given.sandboxRetryAt ?? 0) > given.nowMs;
+    return waits ? { ...nothingToDo, sandboxWaitUntilMs: given.sandboxRetryAt } : actions;
+  }
+  const inSandbox: PodActions = { ...nothingToDo, sandbox: sandbox.current };
+  const { restartAll, waits } = decideRestartAll(pod, status, sandbox.current.id, given);
+  if (restartAll !== undefined) return { ...inSandbox, restartAll };
+  // Until the pod may start over, its other containers are looked after as ever. Once it has begun to, what is gone waits with it.
+  if (waits.some(({ exited }) => exited !== undefined && given.startsOver(exited))) return { ...inSandbox, waits };
+  const context = { ...given, busy: new Set([...given.busy, ...waits.map(({ container }) => container.name)]) };
+
+  const ephemeral = decideEphemeral(pod, status, context);
+  const init = decideInitContainers(pod, status, sandbox.current.id, context);
+  if (init.failed !== undefined) return { ...inSandbox, killPod: init.failed };
+  const withResize = (decisions: readonly ContainerDecision[]): PodActions => {
+    const actions = withDecisions(inSandbox, [...waits.map((wait) => ({ wait })), ...decisions]);
+    return { ...actions, resize: decideResize(pod, status, given, decidedNames(actions)) };
+  };
+  if (!init.initialized) return withResize([...ephemeral, ...init.decisions]);
+
+  const regular = pod.spec.containers.map((container) => decideRegular(pod, container, status, context));
+  const end = decideEnd(pod, status, regular, context);
+  if (end !== undefined) return { ...inSandbox, ...end };
+  const decisions = regular.filter((decision) => decision !== "over");
+  return withResize([...ephemeral, ...init.decisions, ...decisions]);
+}
+
+function decidedNames({ containersToKill, containersToStart }: PodActions): ReadonlySet<string> {
+  return new Set([...containersToKill, ...containersToStart].map(({ container }) => container.name));
+}
+
+function withDecisions(actions: PodActions, decisions: readonly ContainerDecision[]): PodActions {
+  return {
+    ...actions,
+    containersToKill: decisions.flatMap(({ kill }) => kill ?? []),
+    containersToStart: decisions.flatMap(({ start }) => start ?? []),
+    waits: decisions.flatMap(({ wait }) => wait ?? []),
+  };
+}
+
+/** A new sandbox means a new beginning, save for containers that would not be run again. */
+function actionsForNewSandbox(pod: Pod, status: PodStatus, cause: Cause, attempt: number): PodActions {
+  const kill = status.sandboxes.length > 0 || status.containers.length > 0 ? cause : undefined;
+  // Where nothing is restarted, what ran in an earlier sandbox is not run again in a new one.
+  if (neverRestarts(pod) && status.containers.length > 0) {
+    const message = "restartPolicy Never runs no container a second time";
+    return { ...nothingToDo, killPod: { code: "PodCompleted", message, because: cause } };
+  }
+  const toRun = pod.spec.containers.filter((container) => {
+    const current = findContainer(status, container.name);
+    return current?.state !== "exited" || afterExit(pod, container, current.exitCode) !== "stay";
+  });
+  if (toRun.length === 0) return { ...nothingToDo, killPod: completedCause(pod, status) };
+  const first = pod.spec.initContainers?.[0];
+  const starting = first === undefined ? toRun : [first];
+  const containersToStart = starting.map((container) => {
+    const current = findContainer(status, container.name);
+    const kind = first === undefined ? "regular" : initKind(container);
+    const start = startOf(container, kind, current, current === undefined ? firstStartCause(container) : cause);
+    // The pod begins anew: in order again.
+    return { ...start, restart: false };
+  });
+  return { ...nothingToDo, killPod: kill, createSandbox: { attempt, cause }, containersToStart };
+}
+
+/** "over": it has ended and is not restarted. */
+function decideRegular(
+  pod: Pod,
+  container: Container,
+  status: PodStatus,
+  context: PodActionsContext,
+): ContainerDecision | "over" {
+  if (context.busy.has(container.name)) return {};
+  const current = findContainer(status, container.name);
+  if (current?.state === "running") return decideRunning(pod, container, "regular", current, context);
+  const cause = startCause(pod, container, current, context);
+  if (cause === undefined) return "over";
+  const isFirst = current === undefined || current.state === "created";
+  if (isFirst && isFirstStartBefore(pod, container, status, context)) return {};
+  return decideStart(container, "regular", current, cause, context);
+}
+
+/** True while a container ahead in the spec is being started for the first time: first starts keep their order. */
+function isFirstStartBefore(pod: Pod, container: Container, status: PodStatus, context: PodActionsContext): boolean {
+  const ahead = pod.spec.containers.slice(0, pod.spec.containers.indexOf(container));
+  return ahead.some(({ name }) => {
+    const current = findContainer(status, name);
+    return context.busy.has(name) && current?.state !== "exited" && (current?.restartCount ?? 0) === 0;
+  });
+}
+
+/** Ephemeral containers are started once, also while the pod is not initialized yet, and never again. */
+function decideEphemeral(pod: Pod, status: PodStatus, context: PodActionsContext): ContainerDecision[] {
+  return (pod.spec.ephemeralContainers ?? []).flatMap((container): ContainerDecision[] => {
+    const current = findContainer(status, container.name);
+    if (context.busy.has(container.name) || (current !== undefined && current.state !== "created")) return [];
+    const cause = current === undefined ? firstStartCause(container) : unfinishedCause(container, current, context);
+    const decision = decideStart(container, "ephemeral", current, cause, context);
+    const name = container.targetContainerName;
+    if (decision.start === undefined || !name) return [decision];
+    // It is being started: its end wakes the pod's worker.
+    if (context.busy.has(name)) return [];
+    const target = findContainer(status, name);
+    const id = target?.state === "running" ? target.id : undefined;
+    return [{ start: { ...decision.start, target: { name, id } } }];
+  });
+}
+
+/**
+ * Containers that ended in the way for which their rules start the whole pod over: now, or when the crash-loop back-off of
+ * one is over. Upstream knows no back-off here, as it forgets the exit with the container: nothing but the rate at which
+ * it looks would keep a pod from starting over for ever.
+ */
+function decideRestartAll(
+  pod: Pod,
+  status: PodStatus,
+  sandbox: SandboxId,
+  context: PodActionsContext,
+): { readonly restartAll?: RestartAll; readonly waits: readonly ContainerWait[] } {
+  const waits: ContainerWait[] = [];
+  for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+    const source = findContainer(status, container.name);
+    if (source?.state !== "exited" || source.sandboxId !== sandbox || context.busy.has(container.name)) continue;
+    if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;
+    const rule: Cause = { code: "RestartPolicyRule", message: "its rule for that restarts all containers of the pod" };
+    const cause: Cause = { ...exitCause(source, context, rule), code: "RestartAllContainers" };
+    // One that has begun, and came to no end, waits as any other try that failed.
+    const hasBegun = context.startsOver(source);
+    const untilMs = (hasBegun ? context.sandboxRetryAt : context.backOffEndsAt(container, source)) ?? 0;
+    if (untilMs <= context.nowMs) return { restartAll: { container, source, cause }, waits: [] };
+    waits.push({ container, exited: source, untilMs, cause });
+  }
+  return { waits };
+}
+
+/**
+ * The end of a pod of which no regular container runs on: all have ended, or the last are stopped for good because their
+ * probes failed. Such a pod is stopped as a whole, and with that nothing of it is probed for its life or restarted any
+ * more, sidecars included: KEP-4438 would have them go on until the regular containers have stopped.
+ */
+function decideEnd(
+  pod: Pod,
+  status: PodStatus,
+  regular: readonly (ContainerDecision | "over")[],
+  context: PodActionsContext,
+): Pick<PodActions, "killPod" | "graces"> | undefined {
+  const last = pod.spec.containers.flatMap((container, index) => {
+    if (regular[index] === "over") return [];
+    const current = findContainer(status, container.name);
+    const unhealthy = lastUnhealthy(pod, container, current, context);
+    return [unhealthy && current && { id: current.id, name: container.name, ...unhealthy }];
+  });
+  if (last.length === 0) return { killPod: completedCause(pod, status) };
+  const stopped = last.filter((each) => each !== undefined);
+  const [first] = stopped;
+  if (first === undefined || stopped.length < last.length) return undefined;
+  const names = stopped.map(({ name }) => name).join(", ");
+  const { message, entry, because } = first.cause;
+  const killPod: Cause = {
+    code: "LastContainerUnhealthy",
+    message: `nothing is left to run but ${names}, which is not restarted: ${message}`,
+    ...(entry !== undefined && { entry }),
+    ...(because !== undefined && { because }),
+  };
+  const graces = stopped.flatMap(({ id, graceSeconds: seconds }) => (seconds === undefined ? [] : [{ id, seconds }]));
+  return graces.length === 0 ? { killPod } : { killPod, graces };
+}
+
+function completedCause(pod: Pod, status: PodStatus): Cause {
+  const policy = pod.spec.restartPolicy ?? "Always";
+  const exits = pod.spec.containers
+    .map((container) => findContainer(status, container.name))
+    .filter((container) => container !== undefined)
+    .map(exitText);
+  return {
+    code: "PodCompleted",
+    message: `all containers have ended and restartPolicy ${policy} restarts none: ${exits.join(", ")}`,
+  };
+}

@@ -1,0 +1,38 @@
+import type { Pod } from "../../api/pod.ts";
+import type { Cause } from "../../journal/entry.ts";
+import type { PodStatus, SandboxStatus } from "../status/pod-status.ts";
+
+/** The sandbox that the pod's containers belong in, or why there has to be another one. */
+export type SandboxDecision =
+  | { readonly recreate: Cause; readonly attempt: number }
+  | { readonly recreate: undefined; readonly current: SandboxStatus };
+
+/** Census "sandbox recreate when": none, more than one ready, newest not ready, network mode changed, no address. */
+export function decideSandbox(pod: Pod, status: PodStatus): SandboxDecision {
+  const newest = status.sandboxes[0];
+  if (newest === undefined) {
+    return { recreate: { code: "SandboxMissing", message: "the pod has no sandbox" }, attempt: 0 };
+  }
+  const attempt = newest.attempt + 1;
+  const wantsHostNetwork = pod.spec.hostNetwork === true;
+  if (status.sandboxes.filter((sandbox) => sandbox.ready).length > 1) {
+    return { recreate: { code: "SandboxSurplus", message: "the pod has more than one ready sandbox" }, attempt };
+  }
+  if (!newest.ready) {
+    return { recreate: { code: "SandboxNotReady", message: `sandbox ${shortId(newest.id)} is not ready` }, attempt };
+  }
+  if (newest.hostNetwork !== wantsHostNetwork) {
+    const wanted = wantsHostNetwork ? "the node's network" : "a network of its own";
+    return { recreate: { code: "SandboxNetworkChanged", message: `the pod now wants ${wanted}` }, attempt };
+  }
+  if (!wantsHostNetwork && newest.ips.length === 0) {
+    const message = `sandbox ${shortId(newest.id)} has no IP address`;
+    return { recreate: { code: "SandboxWithoutAddress", message }, attempt };
+  }
+  return { recreate: undefined, current: newest };
+}
+
+/** The first 12 characters, as people know ids from `crictl` and `docker`. */
+export function shortId(id: string): string {
+  return id.slice(0, 12);
+}

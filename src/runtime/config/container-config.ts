@@ -1,0 +1,176 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { ContainerId } from "../../base/ids.ts";
+import { type ContainerConfigSchema, type MountSchema, NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
+import type { MessageInit } from "../../ports/message-init.ts";
+import { containerResources, type ResourceSettings } from "../../resources/container-resources.ts";
+import type { EnvironmentVariable } from "./environment.ts";
+import { goJson } from "./go-json.ts";
+import { containerHash } from "./hash.ts";
+import { hostsPath } from "./hosts-file.ts";
+import { Annotation, Label } from "./labels.ts";
+import { containerLogPath } from "../layout/log-paths.ts";
+import type { UserNamespace } from "./namespaces.ts";
+import { containerSecurityContext, type ImageUser, type SecurityContextSettings } from "./security-context.ts";
+import { stopSignalOf } from "./stop-signal.ts";
+
+export type ContainerConfig = MessageInit<typeof ContainerConfigSchema>;
+export type { ImageUser } from "./security-context.ts";
+export type Mount = MessageInit<typeof MountSchema>;
+
+/** What of one container instance its pod's spec doesn't say. */
+export interface ContainerInputs {
+  /** 0 for the first instance. */
+  readonly restartCount: number;
+  /** The image as the runtime resolved it (`sha256:…`). */
+  readonly imageRef: string;
+  readonly imageUser: ImageUser;
+  /** From makeEnvironment. */
+  readonly environment: readonly EnvironmentVariable[];
+  /** From expandCommand. */
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  /** Mounts of the pod's volumes, in the order of the spec. */
+  readonly volumeMounts: readonly Mount[];
+  /** The pod's hosts file on the node; absent when it is not to be mounted (see mountsHostsFile). */
+  readonly hostsFilePath?: string;
+  /** The file on the node that takes the termination message; absent when the container has no path for one. */
+  readonly terminationLogPath?: string;
+  /** Ephemeral containers: the container whose processes they see. */
+  readonly targetContainerId?: ContainerId;
+}
+
+/** What of the node goes into a container's configuration. */
+export interface ContainerContext extends SecurityContextSettings {
+  readonly resources: ResourceSettings;
+  /** Whether SELinux is on, so that the files that podwright makes for a container are labelled for it. */
+  readonly seLinux?: boolean;
+}
+
+/**
+ * The configuration of one container instance, equal to what the Go kubelet 1.36 sends.
+ * @throws ContainerConfigError when the pod's spec asks for what the image or the node can't give (runAsNonRoot …)
+ */
+export function generateContainerConfig(
+  pod: Pod,
+  container: Container,
+  inputs: ContainerInputs,
+  context: ContainerContext,
+): ContainerConfig {
+  const { restartCount, environment, volumeMounts } = inputs;
+  const { name, namespace, uid } = pod.metadata;
+  const securityContext = containerSecurityContext(pod, container, inputs.imageUser, context);
+  const namespaces = securityContext.namespaceOptions;
+  const joined = inputs.targetContainerId !== undefined && namespaces?.pid === NamespaceMode.CONTAINER;
+  return {
+    metadata: { name: container.name, attempt: restartCount },
+    image: { image: inputs.imageRef, userSpecifiedImage: container.image ?? "" },
+    command: [...inputs.command],
+    args: [...inputs.args],
+    workingDir: container.workingDir ?? "",
+    envs: environment.map((variable) => ({ key: variable.name, value: variable.value })),
+    mounts: [...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)].map((mount) => ({
+      ...mount,
+      // With ids mapped, files belong to the pod's users inside as they do to the node's outside.
+      ...(context.userNamespace && idMappings(context.userNamespace)),
+    })),
+    labels: {
+      [Label.podName]: name,
+      [Label.podNamespace]: namespace,
+      [Label.podUid]: uid,
+      [Label.containerName]: container.name,
+    },
+    annotations: containerAnnotations(pod, container, inputs),
+    logPath: containerLogPath(container.name, restartCount),
+    stdin: container.stdin ?? false,
+    stdinOnce: container.stdinOnce ?? false,
+    tty: container.tty ?? false,
+    stopSignal: stopSignalOf(container),
+    linux: {
+      resources: containerResources(pod, container, context.resources),
+      securityContext: joined
+        ? {
+            ...securityContext,
+            namespaceOptions: { ...namespaces, pid: NamespaceMode.TARGET, targetId: inputs.targetContainerId ?? "" },
+          }
+        : securityContext,
+    },
+  };
+}
+
+function idMappings({ uids, gids }: UserNamespace): Pick<Mount, "uidMappings" | "gidMappings"> {
+  return { ...(uids && { uidMappings: uids }), ...(gids && { gidMappings: gids }) };
+}
+
+/** Files that every container gets beside its volumes. */
+function ownMounts(container: Container, inputs: ContainerInputs, seLinux: boolean): Mount[] {
+  const mounts: Mount[] = [];
+  if (inputs.hostsFilePath !== undefined) {
+    mounts.push({ containerPath: hostsPath, hostPath: inputs.hostsFilePath, selinuxRelabel: seLinux });
+  }
+  const messagePath = container.terminationMessagePath;
+  if (inputs.terminationLogPath !== undefined && messagePath) {
+    const containerPath = messagePath.startsWith("/") ? messagePath : `/${messagePath}`;
+    mounts.push({ containerPath, hostPath: inputs.terminationLogPath, selinuxRelabel: seLinux });
+  }
+  return mounts;
+}
+
+/**
+ * What a later life of the kubelet needs to know about a container and can't see in the pod any more: the pod may be
+ * gone or changed by then. JSON is Go's, byte for byte, so that either kubelet reads the other's.
+ */
+function containerAnnotations(pod: Pod, container: Container, inputs: ContainerInputs): Record<string, string> {
+  const { deletionGracePeriodSeconds } = pod.metadata;
+  const { terminationGracePeriodSeconds } = pod.spec;
+  const preStop = container.lifecycle?.preStop;
+  return {
+    [Annotation.hash]: containerHash(container),
+    [Annotation.restartCount]: String(inputs.restartCount),
+    [Annotation.terminationMessagePath]: container.terminationMessagePath ?? "",
+    [Annotation.terminationMessagePolicy]: container.terminationMessagePolicy ?? "",
+    ...(deletionGracePeriodSeconds !== undefined && {
+      [Annotation.deletionGracePeriod]: String(deletionGracePeriodSeconds),
+    }),
+    ...(terminationGracePeriodSeconds !== undefined && {
+      [Annotation.terminationGracePeriod]: String(terminationGracePeriodSeconds),
+    }),
+    ...(preStop && { [Annotation.preStopHandler]: preStopJson(preStop) }),
+    ...(container.ports?.length && { [Annotation.ports]: portsJson(container.ports) }),
+  };
+}
+
+/** JSON of []v1.ContainerPort: Go's field order, zero values left out except containerPort. */
+function portsJson(ports: NonNullable<Container["ports"]>): string {
+  return goJson(
+    ports.map((port) => ({
+      ...(port.name && { name: port.name }),
+      ...(port.hostPort && { hostPort: port.hostPort }),
+      containerPort: port.containerPort,
+      ...(port.protocol && { protocol: port.protocol }),
+      ...(port.hostIP && { hostIP: port.hostIP }),
+    })),
+  );
+}
+
+type LifecycleHandler = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]>;
+
+/** JSON of v1.LifecycleHandler: Go's field order, zero values left out where Go leaves them out. */
+function preStopJson({ exec, httpGet, tcpSocket, sleep }: LifecycleHandler): string {
+  return goJson({
+    ...(exec && { exec: { ...(exec.command?.length && { command: exec.command }) } }),
+    ...(httpGet && {
+      httpGet: {
+        ...(httpGet.path && { path: httpGet.path }),
+        port: httpGet.port,
+        ...(httpGet.host && { host: httpGet.host }),
+        ...(httpGet.scheme && { scheme: httpGet.scheme }),
+        ...(httpGet.httpHeaders?.length && {
+          httpHeaders: httpGet.httpHeaders.map((header) => ({ name: header.name, value: header.value })),
+        }),
+      },
+    }),
+    ...(tcpSocket && { tcpSocket: { port: tcpSocket.port, ...(tcpSocket.host && { host: tcpSocket.host }) } }),
+    ...(sleep && { sleep: { seconds: sleep.seconds } }),
+  });
+}

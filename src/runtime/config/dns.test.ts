@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/pod.ts";
+import { type DnsSettings, parseResolvConf, podDns, resolvConfProblem } from "./dns.ts";
+
+const settings: DnsSettings = {
+  clusterDNS: ["10.96.0.10"],
+  clusterDomain: "cluster.local",
+  resolvConf: "nameserver 192.0.2.1\nsearch example.org svc.cluster.local\noptions rotate\n",
+  hostIPs: ["192.0.2.2"],
+};
+
+function dns(spec: Partial<Pod["spec"]>, changed: Partial<DnsSettings> = {}) {
+  const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: "u" }, spec: { containers: [], ...spec } };
+  return podDns(pod, { ...settings, ...changed });
+}
+
+const cluster = {
+  servers: ["10.96.0.10"],
+  searches: ["ns.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.org"],
+  options: ["ndots:5"],
+};
+const host = { servers: ["192.0.2.1"], searches: ["example.org", "svc.cluster.local"], options: ["rotate"] };
+const empty = { servers: [], searches: [], options: [] };
+
+const cases: [string, Partial<Pod["spec"]>, Partial<DnsSettings>, typeof cluster][] = [
+  ["a pod asks the cluster's server", {}, {}, cluster],
+  ["a pod on the node's network asks the node's", { hostNetwork: true }, {}, host],
+  [
+    "a pod on the node's network asks the cluster's if told so",
+    { hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" },
+    {},
+    cluster,
+  ],
+  ["policy Default takes the node's resolver", { dnsPolicy: "Default" }, {}, host],
+  ["policy None takes nothing", { dnsPolicy: "None" }, {}, empty],
+  [
+    "without a cluster domain only the node's searches stay",
+    {},
+    { clusterDomain: "" },
+    { ...cluster, searches: host.searches },
+  ],
+  [
+    "without a resolver file a pod asks itself, in the families of the node",
+    { dnsPolicy: "Default" },
+    { resolvConf: undefined, hostIPs: ["fd00::1", "192.0.2.2"] },
+    { servers: ["::1", "127.0.0.1"], searches: ["."], options: [] },
+  ],
+  [
+    "dnsConfig adds to the policy's resolver, its options win",
+    {
+      dnsConfig: {
+        nameservers: ["10.96.0.10", "9.9.9.9"],
+        searches: ["example.org", "example.com"],
+        options: [{ name: "ndots", value: "2" }, { name: "debug" }],
+      },
+    },
+    {},
+    {
+      servers: ["10.96.0.10", "9.9.9.9"],
+      searches: [...cluster.searches, "example.com"],
+      options: ["ndots:2", "debug"],
+    },
+  ],
+];
+
+for (const [name, spec, changed, config] of cases) {
+  test(name, () => {
+    assert.deepEqual(dns(spec, changed), { config, problems: [] });
+  });
+}
+
+test("without a cluster server a pod falls back to the node's and is told", () => {
+  const { config, problems } = dns({}, { clusterDNS: [] });
+  assert.deepEqual(config, host);
+  assert.equal(problems[0]?.reason, "MissingClusterDNS");
+  assert.match(problems[0].message, /^pod: "p_ns\(u\)"\. kubelet does not have ClusterDNS IP/);
+});
+
+test("a resolver file with more searches than pods may have is a problem, which leaves room for the cluster's", () => {
+  const problem = (domains: readonly string[], clusterDomain = ""): string | undefined =>
+    resolvConfProblem("/r", `search ${domains.join(" ")}\n`, clusterDomain);
+  const all = (count: number, length = 1): string[] => Array.from({ length: count }, () => "a".repeat(length));
+  assert.equal(problem(all(32)), undefined);
+  assert.equal(problem(all(29), "cluster.local"), undefined);
+  assert.match(
+    problem(all(33)) ?? "",
+    /^Resolv\.conf file '\/r' contains search line consisting of more than 32 domains!$/,
+  );
+  assert.match(problem(all(30), "cluster.local") ?? "", /more than 29 domains!$/);
+  assert.match(problem(all(1, 254)) ?? "", /^Resolv\.conf file "\/r" contains a search path .* allowed 253 chars!$/);
+  assert.match(problem(all(10, 250)) ?? "", /search line which length is more than allowed 2048 chars!$/);
+});
+
+test("servers and searches beyond the limits are left out and reported", () => {
+  const searches = ["x".repeat(254), ...Array.from({ length: 40 }, (_, index) => `s${index}.${"y".repeat(100)}`)];
+  const { config, problems } = dns({
+    dnsPolicy: "None",
+    dnsConfig: { nameservers: ["1.1.1.1", "2.2.2.2", "3.3.3.3", "4.4.4.4"], searches },
+  });
+  assert.deepEqual(config.servers, ["1.1.1.1", "2.2.2.2", "3.3.3.3"]);
+  assert.equal(config.searches?.[0], searches[1]);
+  assert.ok((config.searches?.join(" ").length ?? 0) <= 2048);
+  assert.deepEqual(
+    problems.map(({ reason }) => reason),
+    ["DNSConfigForming", "DNSConfigForming"],
+  );
+  assert.match(problems[0]?.message ?? "", /the applied nameserver line is: 1\.1\.1\.1 2\.2\.2\.2 3\.3\.3\.3$/);
+});
+
+test("32 searches are kept, none of more than 253 characters, and 2048 characters of them together", () => {
+  const kept = (searches: string[]): readonly string[] =>
+    dns({ dnsPolicy: "None", dnsConfig: { nameservers: ["1.1.1.1"], searches } }).config.searches ?? [];
+  const many = Array.from({ length: 33 }, (_, index) => `s${index}`);
+  assert.deepEqual(kept(many), many.slice(0, 32));
+  assert.deepEqual(kept(["x".repeat(253), "y".repeat(254)]), ["x".repeat(253)]);
+  // Eight of 253 characters with the spaces between them are 2031; another space and 16 are 2048.
+  const long = Array.from({ length: 8 }, (_, index) => String(index).repeat(253));
+  assert.deepEqual(kept([...long, "x".repeat(16)]), [...long, "x".repeat(16)]);
+  assert.deepEqual(kept([...long, "x".repeat(17)]), long);
+});
+
+test("a resolver file is read as resolvers read it", () => {
+  const text =
+    "# nameserver 1.1.1.1\n nameserver 2.2.2.2 \nnameserver\nsearch a\nsearch b. . c\noptions ndots:1 rotate\noptions ndots:3\n";
+  assert.deepEqual(parseResolvConf(text), {
+    servers: ["2.2.2.2"],
+    searches: ["b", "c"],
+    options: ["ndots:3", "rotate"],
+  });
+});

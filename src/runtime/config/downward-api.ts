@@ -1,0 +1,148 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { EnvVarSource } from "../../api/volume.ts";
+import type { ResourceSettings } from "../../resources/container-resources.ts";
+import { parseList, type Quantities } from "../../resources/pod-totals.ts";
+import { parseQuantity, type Quantity, quantityOf, zeroQuantity } from "../../resources/quantity.ts";
+import { ContainerConfigError } from "./container-config-error.ts";
+
+/** What the downward API shows beside the pod's spec. */
+export interface DownwardApiInputs {
+  /** The pod's addresses, the primary one first. */
+  readonly podIPs: readonly string[];
+  /** The node's addresses, the primary one first. */
+  readonly hostIPs: readonly string[];
+  readonly resources: Pick<ResourceSettings, "allocatable">;
+}
+
+type FieldSelector = NonNullable<EnvVarSource["fieldRef"]>;
+type ResourceSelector = NonNullable<EnvVarSource["resourceFieldRef"]>;
+
+/** The value of a field of the pod. @throws ContainerConfigError for fields that are not offered */
+export function fieldValue(selector: FieldSelector, pod: Pod, inputs: DownwardApiInputs): string {
+  const { apiVersion = "v1", fieldPath } = selector;
+  if (apiVersion !== "v1") throw new ContainerConfigError(`unsupported pod version: ${apiVersion}`);
+  const { metadata, spec } = pod;
+  const subscripted = /^(.+?)\['(.*)'\]$/s.exec(fieldPath);
+  if (subscripted !== null) return subscriptValue(pod, subscripted[1] ?? "", subscripted[2] ?? "");
+  switch (fieldPath) {
+    case "metadata.name":
+      return metadata.name;
+    case "metadata.namespace":
+      return metadata.namespace;
+    case "metadata.uid":
+      return metadata.uid;
+    case "metadata.labels":
+      return formatMap(metadata.labels ?? {});
+    case "metadata.annotations":
+      return formatMap(metadata.annotations ?? {});
+    case "spec.nodeName":
+    case "spec.host":
+      return spec.nodeName ?? "";
+    case "spec.serviceAccountName":
+      return spec.serviceAccountName ?? "";
+    case "status.hostIP":
+      return firstAddress(inputs.hostIPs);
+    case "status.hostIPs":
+      firstAddress(inputs.hostIPs);
+      return inputs.hostIPs.join(",");
+    case "status.podIP":
+      return inputs.podIPs[0] ?? "";
+    case "status.podIPs":
+      return inputs.podIPs.join(",");
+    default:
+      throw new ContainerConfigError(`field label not supported: ${fieldPath}`);
+  }
+}
+
+/**
+ * A request or limit of a container, in units of the divisor and rounded up. An unset CPU, memory or ephemeral storage
+ * limit is the pod's own or else node allocatable: there is nothing else to stop the container.
+ * @throws ContainerConfigError for resources that are not offered and containers that the pod has not
+ */
+export function resourceValue(
+  selector: ResourceSelector,
+  pod: Pod,
+  container: Container,
+  inputs: DownwardApiInputs,
+): string {
+  const subject = selector.containerName ? containerNamed(pod, selector.containerName) : container;
+  const match = /^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$/.exec(selector.resource);
+  if (match === null) throw new ContainerConfigError(`unsupported container resource : ${selector.resource}`);
+  const [, kind, resource = ""] = match;
+  const own = parseList(kind === "limits" ? subject.resources?.limits : subject.resources?.requests).get(resource);
+  const unset = own === undefined || own.isZero;
+  const quantity = unset && kind === "limits" ? defaultLimit(pod, resource, inputs) : own;
+  return (quantity ?? zeroQuantity).dividedBy(divisorOf(selector)).toString();
+}
+
+function subscriptValue(pod: Pod, path: string, key: string): string {
+  switch (path) {
+    case "metadata.labels":
+      return ownValue(pod.metadata.labels, key);
+    case "metadata.annotations":
+      return ownValue(pod.metadata.annotations, key);
+    default:
+      throw new ContainerConfigError(`field label does not support subscript: ${path}['${key}']`);
+  }
+}
+
+function ownValue(map: Readonly<Record<string, string>> | undefined, key: string): string {
+  return map !== undefined && Object.hasOwn(map, key) ? (map[key] ?? "") : "";
+}
+
+/** `key="value"` a line, sorted, quoted as Go quotes. */
+export function formatMap(map: Readonly<Record<string, string>>): string {
+  return Object.keys(map)
+    .toSorted()
+    .map((key) => `${key}=${goQuote(map[key] ?? "")}`)
+    .join("\n");
+}
+
+/** A string literal of Go (strconv.Quote): printable characters as they are, others escaped. */
+function goQuote(text: string): string {
+  const escapes: Readonly<Record<string, string>> = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\x07": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+  };
+  // Letters, marks, numbers, punctuation, symbols and the plain space are printable to Go.
+  const escaped = text.toWellFormed().replaceAll(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    const short = escapes[character];
+    if (short !== undefined) return short;
+    if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
+    return code < 0x1_0000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
+  });
+  return `"${escaped}"`;
+}
+
+function firstAddress(hostIPs: readonly string[]): string {
+  const [first] = hostIPs;
+  if (first === undefined) throw new ContainerConfigError("the node's address is not known");
+  return first;
+}
+
+function containerNamed(pod: Pod, name: string): Container {
+  const found = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((other) => other.name === name);
+  if (found === undefined) throw new ContainerConfigError(`container ${name} not found`);
+  return found;
+}
+
+function defaultLimit(pod: Pod, resource: string, inputs: DownwardApiInputs): Quantity | undefined {
+  if (resource.startsWith("hugepages-")) return undefined;
+  const allocatable: Quantities = parseList(inputs.resources.allocatable);
+  const podLimit = resource === "ephemeral-storage" ? undefined : parseList(pod.spec.resources?.limits).get(resource);
+  return podLimit === undefined || podLimit.isZero ? allocatable.get(resource) : podLimit;
+}
+
+function divisorOf(selector: ResourceSelector): Quantity {
+  const divisor = parseQuantity(selector.divisor ?? "0");
+  return divisor.isZero ? quantityOf(1n, "DecimalSI") : divisor;
+}

@@ -1,0 +1,255 @@
+import type { Container, EnvVar } from "../../api/container.ts";
+import type { PullAccount } from "../../images/credential-provider.ts";
+import type { Pod, PodSpec } from "../../api/pod.ts";
+import type { EnvVarSource, Volume } from "../../api/volume.ts";
+import { ContainerConfigError } from "./container-config-error.ts";
+import { type EnvironmentFiles, findVariable } from "./environment-file.ts";
+import { type DownwardApiInputs, fieldValue, resourceValue } from "./downward-api.ts";
+import { expand, expandParts } from "./expansion.ts";
+
+/** One variable of a container's environment. The value is bytes: secrets need not be text. */
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value: Uint8Array;
+}
+
+/** A ConfigMap's content, base64 decoded. */
+export interface ConfigMapContent {
+  readonly data: ReadonlyMap<string, string>;
+  readonly binaryData: ReadonlyMap<string, Uint8Array>;
+}
+
+/** A Secret's content, base64 decoded, `stringData` merged in. */
+export interface SecretContent {
+  /** Empty where the manifest has none. */
+  readonly uid: string;
+  /** `Opaque`, `kubernetes.io/dockerconfigjson` … */
+  readonly type: string;
+  readonly data: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What pods refer to, as the node knows it at this moment. What is optional is there on nodes of clusters. */
+export interface ObjectLookup {
+  /** Undefined: there is none of that name. */
+  configMap(namespace: string, name: string): ConfigMapContent | undefined;
+  /** Undefined: there is none of that name. */
+  secret(namespace: string, name: string): SecretContent | undefined;
+  /**
+   * A token of the pod's service account, a secret, or why there is none.
+   * @throws NotKnownYetError while the API server has not answered yet
+   */
+  serviceAccountToken?(
+    pod: Pod,
+    source: {
+      readonly audience?: string | undefined;
+      readonly expirationSeconds?: number | undefined;
+      readonly path: string;
+    },
+  ): { readonly token: string } | { readonly problem: string };
+  /** The pod's service account; undefined: it has none. */
+  account?(pod: Pod): PullAccount | undefined;
+  /** What the runtime calls the RuntimeClass of that name; undefined: there is none. */
+  runtimeHandler?(runtimeClass: string): string | undefined;
+  /** Variables by which containers find services. */
+  serviceVariables?(pod: Pod): readonly { readonly name: string; readonly value: string }[];
+  /** Resolves once what is needed of the pod's objects is known, or after a while. Rejects with the signal's reason. */
+  settle?(pod: Pod, needs: NeededObjects, signal: AbortSignal): Promise<void>;
+  /** Asks for what of the pod has to be renewed and waits for nothing: the pod is looked at again when it has come. */
+  renew?(pod: Pod): void;
+}
+
+/** What a start can't do without: nothing else of its pod holds it up. */
+export interface NeededObjects {
+  /** The part of the pod's spec whose ConfigMaps, Secrets and runtime class have to be known. */
+  readonly spec: Partial<PodSpec>;
+  /** Volumes that have to have their tokens. */
+  readonly tokensOf?: readonly Volume[];
+  /** Services as the API server has them, or as this life or an earlier one last knew them. */
+  readonly services?: "live" | "remembered";
+}
+
+export interface EnvironmentInputs extends DownwardApiInputs {
+  readonly objects: ObjectLookup;
+  /** From readEnvironmentFiles. */
+  readonly environmentFiles: EnvironmentFiles;
+  /** Variables for the services of the pod's namespace; none without a cluster. */
+  readonly serviceVariables: readonly { readonly name: string; readonly value: string }[];
+}
+
+/**
+ * A value that expansion makes longer than this is refused: no program can be started with one (the kernel takes
+ * 128 KiB), and references to references grow without bound.
+ */
+const maxExpandedBytes = 1 << 20;
+
+const encoder = new TextEncoder();
+
+/**
+ * The container's environment in the order of its spec: `envFrom`, then `env`, then the services' variables that
+ * neither sets. A later variable replaces an earlier one of the same name in its place (upstream hands them over in
+ * no order).
+ * @throws ContainerConfigError when something that is not optional is missing; never shows a value
+ */
+export function makeEnvironment(pod: Pod, container: Container, inputs: EnvironmentInputs): EnvironmentVariable[] {
+  const variables = new Map<string, Uint8Array>();
+  const services = new Map(inputs.serviceVariables.map(({ name, value }) => [name, encoder.encode(value)]));
+  for (const source of container.envFrom ?? []) {
+    for (const [key, value] of sourceEntries(source, pod, inputs.objects)) {
+      variables.set((source.prefix ?? "") + key, value);
+    }
+  }
+  const lookup = (name: string): Uint8Array | undefined => variables.get(name) ?? services.get(name);
+  for (const variable of container.env ?? []) {
+    const value = variableValue(variable, pod, container, inputs, lookup);
+    if (value !== undefined) variables.set(variable.name, value);
+  }
+  for (const [name, value] of services) if (!variables.has(name)) variables.set(name, value);
+  return [...variables].map(([name, value]) => checked({ name, value }));
+}
+
+/**
+ * The container's command and arguments with `$(VAR)` replaced from its environment.
+ * @throws ContainerConfigError when a variable brings bytes that are no UTF-8: CRI carries commands as text
+ */
+export function expandCommand(
+  container: Container,
+  environment: readonly EnvironmentVariable[],
+): { readonly command: string[]; readonly args: string[] } {
+  const values = new Map(environment.map(({ name, value }) => [name, value]));
+  const expandText = (text: string): string => {
+    const bytes = expandBytes(text, (name) => values.get(name), "the command");
+    try {
+      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    } catch (cause) {
+      const problem = `a command or argument of container ${container.name} is not UTF-8 once its variables are expanded`;
+      throw new ContainerConfigError(problem, { cause });
+    }
+  };
+  return { command: (container.command ?? []).map(expandText), args: (container.args ?? []).map(expandText) };
+}
+
+/**
+ * A probe's or hook's command: only variables with a plain `value` are replaced, and those not expanded themselves, as
+ * upstream does.
+ */
+export function expandStaticCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
+  const values = new Map(env.map(({ name, value }) => [name, value ?? ""]));
+  return command.map((text) => expand(text, (name) => values.get(name)));
+}
+
+type EnvFromSource = NonNullable<Container["envFrom"]>[number];
+
+function sourceEntries(
+  source: EnvFromSource,
+  pod: Pod,
+  objects: ObjectLookup,
+): Iterable<readonly [string, Uint8Array]> {
+  if (source.configMapRef !== undefined) {
+    const data = configMap(source.configMapRef, pod, objects)?.data ?? new Map<string, string>();
+    return [...data].map(([key, value]) => [key, encoder.encode(value)] as const);
+  }
+  if (source.secretRef !== undefined) return secret(source.secretRef, pod, objects)?.data ?? [];
+  return [];
+}
+
+/** Undefined when the variable is not to be set: its source is optional and missing. */
+function variableValue(
+  variable: EnvVar,
+  pod: Pod,
+  container: Container,
+  inputs: EnvironmentInputs,
+  lookup: (name: string) => Uint8Array | undefined,
+): Uint8Array | undefined {
+  const { name, value, valueFrom } = variable;
+  if (value) return expandBytes(value, lookup, `environment variable ${name}`);
+  if (valueFrom === undefined) return new Uint8Array();
+  if (valueFrom.fieldRef !== undefined) return encoder.encode(fieldValue(valueFrom.fieldRef, pod, inputs));
+  if (valueFrom.resourceFieldRef !== undefined) {
+    return encoder.encode(resourceValue(valueFrom.resourceFieldRef, pod, container, inputs));
+  }
+  if (valueFrom.fileKeyRef !== undefined) return fileValue(valueFrom.fileKeyRef, inputs.environmentFiles);
+  return keyValue(valueFrom, pod, inputs.objects);
+}
+
+function fileValue(
+  { volumeName, path, key, optional }: NonNullable<EnvVarSource["fileKeyRef"]>,
+  files: EnvironmentFiles,
+): Uint8Array | undefined {
+  const content = files(volumeName, path);
+  const value = content && findVariable(content, key);
+  if (value !== undefined || optional) return value;
+  const file = `file ${JSON.stringify(path)} of volume ${JSON.stringify(volumeName)}`;
+  const problem = content === undefined ? `${file} not found` : `environment variable key ${key} not found in ${file}`;
+  throw new ContainerConfigError(problem);
+}
+
+function keyValue({ configMapKeyRef, secretKeyRef }: EnvVarSource, pod: Pod, objects: ObjectLookup) {
+  const { namespace } = pod.metadata;
+  if (configMapKeyRef !== undefined) {
+    const content = configMap(configMapKeyRef, pod, objects);
+    const value = content?.data.get(configMapKeyRef.key);
+    if (value !== undefined) return encoder.encode(value);
+    if (configMapKeyRef.optional) return undefined;
+    throw new ContainerConfigError(
+      `couldn't find key ${configMapKeyRef.key} in ConfigMap ${namespace}/${configMapKeyRef.name ?? ""}`,
+    );
+  }
+  if (secretKeyRef !== undefined) {
+    const value = secret(secretKeyRef, pod, objects)?.data.get(secretKeyRef.key);
+    if (value !== undefined || secretKeyRef.optional) return value;
+    throw new ContainerConfigError(
+      `couldn't find key ${secretKeyRef.key} in Secret ${namespace}/${secretKeyRef.name ?? ""}`,
+    );
+  }
+  return new Uint8Array();
+}
+
+interface ObjectReference {
+  readonly name?: string | undefined;
+  readonly optional?: boolean | undefined;
+}
+
+function configMap(reference: ObjectReference, pod: Pod, objects: ObjectLookup): ConfigMapContent | undefined {
+  const { name = "", optional } = reference;
+  const found = objects.configMap(pod.metadata.namespace, name);
+  if (found === undefined && !optional) throw new ContainerConfigError(`configmap ${JSON.stringify(name)} not found`);
+  return found;
+}
+
+function secret(reference: ObjectReference, pod: Pod, objects: ObjectLookup): SecretContent | undefined {
+  const { name = "", optional } = reference;
+  const found = objects.secret(pod.metadata.namespace, name);
+  if (found === undefined && !optional) throw new ContainerConfigError(`secret ${JSON.stringify(name)} not found`);
+  return found;
+}
+
+function expandBytes(text: string, lookup: (name: string) => Uint8Array | undefined, subject: string): Uint8Array {
+  const parts = expandParts(text, lookup);
+  const lengths = parts.reduce((sum, part) => sum + part.length, 0);
+  if (parts.length > 1 && lengths > maxExpandedBytes) {
+    throw new ContainerConfigError(
+      `${subject} grows beyond ${maxExpandedBytes} bytes when its references are expanded`,
+    );
+  }
+  return concatenate(parts.map((part) => (typeof part === "string" ? encoder.encode(part) : part)));
+}
+
+function concatenate(pieces: readonly Uint8Array[]): Uint8Array {
+  const result = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    result.set(piece, offset);
+    offset += piece.length;
+  }
+  return result;
+}
+
+/** What no process can be given: the kernel ends names at `=` and both at a zero byte. */
+function checked(variable: EnvironmentVariable): EnvironmentVariable {
+  const { name, value } = variable;
+  if (name === "" || name.includes("=") || name.includes("\0")) {
+    throw new ContainerConfigError(`${JSON.stringify(name)} can't be the name of an environment variable`);
+  }
+  if (value.includes(0)) throw new ContainerConfigError(`the value of environment variable ${name} holds a zero byte`);
+  return variable;
+}

@@ -1,0 +1,36 @@
+import type { Pod } from "../../api/pod.ts";
+import type { RuntimeDependencies } from "../dependencies.ts";
+import { maxResolvConfBytes, podDns } from "./dns.ts";
+import { Annotation } from "./labels.ts";
+import { podRef } from "../pod-ref.ts";
+import type { DnsConfig } from "./sandbox-config.ts";
+
+/** What making a pod's resolver needs. */
+export interface ResolverDependencies {
+  readonly files: Pick<RuntimeDependencies["files"], "read">;
+  readonly journal: RuntimeDependencies["journal"];
+  readonly node: Pick<RuntimeDependencies["node"], "resolvConf" | "clusterDNS" | "clusterDomain" | "hostIPs">;
+}
+
+/** The pod's resolver from its spec and the node's resolver file; what had to be left out of it is noted. */
+export async function resolverOf(deps: ResolverDependencies, pod: Pod): Promise<DnsConfig> {
+  const { node, files, journal } = deps;
+  const resolvConf =
+    node.resolvConf === ""
+      ? undefined
+      : new TextDecoder().decode(await files.read(node.resolvConf, maxResolvConfBytes));
+  const { config, problems } = podDns(pod, {
+    clusterDNS: node.clusterDNS,
+    clusterDomain: node.clusterDomain,
+    hostIPs: node.hostIPs,
+    resolvConf,
+  });
+  for (const problem of problems) {
+    // Without a cluster there is no cluster DNS to miss: pods get the node's resolver, as expected there.
+    const isOfCluster = pod.metadata.annotations?.[Annotation.configSource] === "api" || node.clusterDomain !== "";
+    if (problem.reason === "MissingClusterDNS" && !isOfCluster) continue;
+    const { reason: what, message, nodeMessage } = problem;
+    journal.record({ kind: "note", what, message, pod: podRef(pod), ...(nodeMessage && { data: { nodeMessage } }) });
+  }
+  return config;
+}

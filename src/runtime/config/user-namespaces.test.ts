@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fc } from "../../../test/support/fast-check.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { podWith } from "../../../test/support/pods.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { JournalInput } from "../../journal/entry.ts";
+import { FileError } from "../../ports/files.ts";
+import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
+import { MemoryFiles } from "../../sim/files.ts";
+import { silentLog } from "../../sim/machine.ts";
+import { defaultPodIds, type IdRange, idUnit, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
+import { UserNamespaces } from "./user-namespaces.ts";
+
+const root = "/var/lib/kubelet";
+/** Of a Go kubelet's node. */
+const goFile =
+  '{"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}],"gidMappings":[{"hostId":131072,"containerId":0,"length":65536}]}';
+
+const pod = (uid: string, hostUsers: boolean | undefined = false): Pod =>
+  podWith({ ...(hostUsers !== undefined && { hostUsers }) }, { uid });
+
+/** A node whose files outlive it. */
+class Machine {
+  readonly files = new MemoryFiles(new ManualClock());
+  readonly entries: JournalInput[] = [];
+
+  node({ ids = defaultPodIds(idUnit), supported = true }: { ids?: PodIds; supported?: boolean } = {}): UserNamespaces {
+    const journal = { record: (entry: JournalInput): number => this.entries.push(entry) };
+    return new UserNamespaces({
+      files: this.files,
+      journal,
+      log: silentLog,
+      node: { rootDirectory: root },
+      ids,
+      supported,
+    });
+  }
+
+  async write(uid: string, text: string): Promise<void> {
+    await this.files.makeDirectory(`${root}/pods/${uid}`, 0o750);
+    await this.files.write(`${root}/pods/${uid}/userns`, text, 0o600);
+  }
+
+  async text(uid: string): Promise<string> {
+    return new TextDecoder().decode(await this.files.read(`${root}/pods/${uid}/userns`, 10_000));
+  }
+}
+
+async function rangeOf(node: UserNamespaces, uid: string): Promise<IdRange> {
+  const namespace = await node.namespaceOf(pod(uid));
+  const [only] = namespace?.uids ?? [];
+  assert.ok(only);
+  assert.deepEqual(namespace, { mode: NamespaceMode.POD, uids: [only], gids: [only] });
+  assert.equal(only.containerId, 0);
+  return { first: only.hostId ?? 0, length: only.length ?? 0 };
+}
+
+test("a pod that does not ask for one runs with the node's users", async () => {
+  const node = new Machine().node({ supported: false });
+  assert.equal(await node.namespaceOf(pod("a", true)), undefined);
+  assert.equal(await node.namespaceOf(podWith({})), undefined);
+});
+
+test("each pod gets ids of its own, writes them down as the Go kubelet does, and keeps them", async () => {
+  const machine = new Machine();
+  const node = machine.node();
+  assert.deepEqual(await rangeOf(node, "a"), { first: 65_536, length: 65_536 });
+  assert.deepEqual(await rangeOf(node, "b"), { first: 131_072, length: 65_536 });
+  assert.deepEqual(await rangeOf(node, "a"), { first: 65_536, length: 65_536 });
+  assert.equal(await machine.text("b"), goFile);
+  assert.equal((await machine.files.stat(`${root}/pods/b/userns`))?.mode, 0o600);
+  const [first, ...others] = machine.entries;
+  assert.equal(first?.message, "the pod's users are ids 65536 to 131071 of the node");
+  assert.equal(others.length, 1, "said once a pod");
+});
+
+test("asked for twice at once, it is the same range", async () => {
+  const node = new Machine().node();
+  const [one, other] = await Promise.all([rangeOf(node, "a"), rangeOf(node, "a")]);
+  assert.deepEqual(one, other);
+});
+
+test("the next life, and a Go kubelet's, goes on with the ids that pods have", async () => {
+  const machine = new Machine();
+  await machine.write("b", goFile);
+  assert.deepEqual(await rangeOf(machine.node(), "a"), { first: 65_536, length: 65_536 });
+  const next = machine.node();
+  assert.deepEqual(await rangeOf(next, "c"), { first: 196_608, length: 65_536 });
+  assert.deepEqual(await rangeOf(next, "b"), { first: 131_072, length: 65_536 });
+  assert.deepEqual(await rangeOf(next, "a"), { first: 65_536, length: 65_536 });
+});
+
+test("a range of another length than is configured now stays its pod's", async () => {
+  const machine = new Machine();
+  await machine.write("old", goFile);
+  const node = machine.node({ ids: defaultPodIds(2 * idUnit) });
+  assert.deepEqual(await rangeOf(node, "old"), { first: 131_072, length: 65_536 });
+  assert.deepEqual(await rangeOf(node, "new"), { first: 262_144, length: 131_072 });
+});
+
+test("ids that were given back are given again, as late as possible", async () => {
+  const machine = new Machine();
+  const node = machine.node({ ids: { first: idUnit, length: 2 * idUnit, perPod: idUnit } });
+  const [a, b] = [await rangeOf(node, "a"), await rangeOf(node, "b")];
+  await assert.rejects(rangeOf(node, "c"), /could not find an empty slot/);
+  await node.release("a");
+  await node.release("a");
+  assert.equal(await machine.files.stat(`${root}/pods/a/userns`), undefined);
+  assert.deepEqual(await rangeOf(node, "c"), a);
+  await node.release("b");
+  await node.release("c");
+  assert.deepEqual(await rangeOf(node, "d"), b, "a pod's ids are not the next pod's at once");
+});
+
+test("a range that can't be written down is nobody's", async () => {
+  const machine = new Machine();
+  await machine.files.makeDirectory(`${root}/pods/a/userns/in-the-way`, 0o700);
+  const node = machine.node();
+  await assert.rejects(rangeOf(node, "a"));
+  assert.equal((await rangeOf(machine.node(), "b")).first, idUnit);
+});
+
+test("what the runtime can't do is refused in upstream's words", async () => {
+  const node = new Machine().node({ supported: false });
+  await assert.rejects(node.namespaceOf(pod("a")), {
+    name: "ContainerConfigError",
+    message: "can't set `spec.hostUsers: false`, runtime does not support user namespaces",
+  });
+});
+
+test("a file that can't be used concerns its own pod only, until that has ended", async () => {
+  const mapping = (hostId: number, containerId = 0, length = idUnit): object => ({ hostId, containerId, length });
+  const file = (uids: object[], gids: object[] = uids): string =>
+    JSON.stringify({ uidMappings: uids, gidMappings: gids });
+  for (const [text, reason] of [
+    ["{", /JSON/],
+    ["{}", /no mappings of ids/],
+    [file([mapping(-5)]), /no mappings of ids/],
+    [file([]), /one mapping of users/],
+    [file([mapping(65_536), mapping(131_072)]), /one mapping of users/],
+    [file([mapping(65_536)], [mapping(131_072)]), /users and groups differ/],
+    [file([mapping(65_536, 1)]), /does not map user 0/],
+    [file([mapping(0)]), /ids 0 to 65535 are no range of a pod/],
+    [file([mapping(65_537)]), /no range of a pod/],
+    [file([mapping(65_536, 0, 10)]), /no range of a pod/],
+    [file([mapping(2 ** 32 - idUnit, 0, 2 * idUnit)]), /no range of a pod/],
+  ] as const) {
+    const machine = new Machine();
+    await machine.write("broken", text);
+    const node = machine.node();
+    await assert.rejects(rangeOf(node, "broken"), reason, text);
+    assert.equal((await rangeOf(node, "other")).first, idUnit);
+    await node.release("broken");
+    assert.equal((await rangeOf(node, "broken")).first, 2 * idUnit);
+  }
+});
+
+test("ids of a pod that the disk does not tell for a while go to nobody else", async () => {
+  const machine = new Machine();
+  const range = await rangeOf(machine.node(), "a");
+  const read = machine.files.read.bind(machine.files);
+  machine.files.read = async (path) => {
+    throw new FileError("EIO", path, `EIO: i/o error, read '${path}'`);
+  };
+  const node = machine.node();
+  await assert.rejects(rangeOf(node, "b"), /which ids pod a has can't be read/u);
+  machine.files.read = read;
+  assert.equal((await rangeOf(node, "b")).first, 2 * idUnit);
+  assert.deepEqual(await rangeOf(node, "a"), range);
+});
+
+test("of two files with the same ids, only one counts", async () => {
+  const machine = new Machine();
+  await machine.write("a", goFile);
+  await machine.write("b", goFile);
+  const node = machine.node();
+  const outcomes = await Promise.allSettled([rangeOf(node, "a"), rangeOf(node, "b")]);
+  assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+});
+
+test("a range reads back as it was written", () => {
+  const ranges = fc.record({ first: fc.integer({ min: 1, max: 65_534 }), length: fc.integer({ min: 1, max: 1 }) });
+  fc.assert(
+    fc.property(ranges, ({ first, length }) => {
+      const range = { first: first * idUnit, length: length * idUnit };
+      assert.deepEqual(readRange(writeRange(range)), range);
+    }),
+  );
+});
+
+test("whatever pods come and go, and however often podwright restarts, no two have an id in common", async () => {
+  const step = fc.record({
+    what: fc.constantFrom("start", "end", "restart"),
+    uid: fc.constantFrom("a", "b", "c", "d", "e", "f"),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const machine = new Machine();
+      const ids = { first: idUnit, length: 4 * idUnit, perPod: idUnit };
+      let node = machine.node({ ids });
+      const held = new Map<string, IdRange>();
+      for (const { what, uid } of steps) {
+        if (what === "restart") node = machine.node({ ids });
+        else if (what === "end") {
+          await node.release(uid);
+          held.delete(uid);
+        } else if (held.has(uid) || held.size < 4) {
+          const range = await rangeOf(node, uid);
+          assert.deepEqual(range, held.get(uid) ?? range, "it keeps its range");
+          held.set(uid, range);
+        } else await assert.rejects(rangeOf(node, uid), /empty slot/);
+        const ranges = [...held.values()];
+        assert.ok(ranges.every((one, index) => ranges.every((other, at) => at === index || !overlaps(one, other))));
+      }
+    }),
+    { numRuns: 50 },
+  );
+});

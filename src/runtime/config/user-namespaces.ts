@@ -1,0 +1,174 @@
+import type { Pod } from "../../api/pod.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { Recorder } from "../../journal/entry.ts";
+import { FileError, type Files } from "../../ports/files.ts";
+import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../../ports/log.ts";
+import { ContainerConfigError } from "./container-config-error.ts";
+import type { UserNamespaceProvider } from "../dependencies.ts";
+import { type IdRange, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
+import type { UserNamespace } from "./namespaces.ts";
+import type { NodeContext } from "../node-context.ts";
+import { podDirectory } from "../layout/pod-directories.ts";
+import { podRef } from "../pod-ref.ts";
+
+export interface UserNamespacesDependencies {
+  readonly files: Files;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly node: Pick<NodeContext, "rootDirectory">;
+  readonly ids: PodIds;
+  /** Whether the runtime can make user namespaces, its mounts with ids mapped. */
+  readonly supported: boolean;
+}
+
+const maxFileBytes = 64 * 1024;
+
+/**
+ * Gives each pod with `hostUsers: false` ids of the node that no other pod has (KEP-127). A pod keeps its range for as
+ * long as it may run, whatever becomes of podwright: it stands in the file `userns` of the pod's directory before
+ * anything runs with it, and is read from there by the next life, or by a Go kubelet, whose files are read as well.
+ */
+export class UserNamespaces implements UserNamespaceProvider {
+  readonly #deps: UserNamespacesDependencies;
+  /** By pod UID; one that is being written down is taken already. */
+  readonly #ranges = new Map<string, IdRange>();
+  /** Pods of which an earlier life's file can't be used, with the reason. */
+  readonly #unusable = new Map<string, string>();
+  /** Pods whose file the disk did not give: which ids they have is not known yet. */
+  readonly #unread = new Set<string>();
+  readonly #writing = new Map<string, Promise<void>>();
+  #loaded: Promise<void> | undefined;
+  /** Slot to try next: what was just freed is used again as late as possible. */
+  #next = 0;
+
+  constructor(deps: UserNamespacesDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The pod's user namespace; undefined for a pod that runs with the node's users.
+   * @throws ContainerConfigError when it can't have one
+   */
+  async namespaceOf(pod: Pod): Promise<UserNamespace | undefined> {
+    if (pod.spec.hostUsers !== false) return undefined;
+    if (!this.#deps.supported) {
+      throw new ContainerConfigError("can't set `spec.hostUsers: false`, runtime does not support user namespaces");
+    }
+    const { uid } = pod.metadata;
+    await this.#load();
+    await this.#readAgain();
+    await this.#writing.get(uid);
+    const problem = this.#unusable.get(uid);
+    if (problem !== undefined) throw new ContainerConfigError(`user namespace: ${problem}`);
+    const { first, length } = this.#ranges.get(uid) ?? (await this.#assign(pod));
+    const ids = [{ hostId: first, containerId: 0, length }];
+    return { mode: NamespaceMode.POD, uids: ids, gids: ids };
+  }
+
+  /** The pod has ended: others may have its ids. */
+  async release(uid: string): Promise<void> {
+    await this.#load();
+    if (!this.#ranges.has(uid) && !this.#unusable.has(uid) && !this.#unread.has(uid)) return;
+    await this.#deps.files.remove(this.#pathOf(uid));
+    this.#unread.delete(uid);
+    this.#ranges.delete(uid);
+    this.#unusable.delete(uid);
+  }
+
+  async #assign(pod: Pod): Promise<IdRange> {
+    const { uid } = pod.metadata;
+    const [unread] = this.#unread;
+    if (unread !== undefined) {
+      throw new ContainerConfigError(
+        `user namespace: which ids pod ${unread} has can't be read, and nobody may get them too`,
+      );
+    }
+    const range = this.#free();
+    this.#ranges.set(uid, range);
+    const writing = this.#write(uid, range);
+    this.#writing.set(uid, writing);
+    try {
+      await writing;
+    } catch (error) {
+      this.#ranges.delete(uid);
+      throw error;
+    } finally {
+      this.#writing.delete(uid);
+    }
+    const message = `the pod's users are ids ${range.first} to ${range.first + range.length - 1} of the node`;
+    this.#deps.journal.record({ kind: "note", what: "UserNamespaceAssigned", message, pod: podRef(pod) });
+    return range;
+  }
+
+  /** Not before it is on the disk may anything run with it. */
+  async #write(uid: string, range: IdRange): Promise<void> {
+    await this.#deps.files.makeDirectory(podDirectory(this.#deps.node, uid), 0o750);
+    await this.#deps.files.writeAtomic(this.#pathOf(uid), writeRange(range), 0o600);
+  }
+
+  #free(): IdRange {
+    const { first, length, perPod } = this.#deps.ids;
+    const slots = Math.floor(length / perPod);
+    for (let tries = 0; tries < slots; tries++) {
+      const slot = (this.#next + tries) % slots;
+      const range = { first: first + slot * perPod, length: perPod };
+      if (this.#ownerOf(range) !== undefined) continue;
+      this.#next = slot + 1;
+      return range;
+    }
+    throw new ContainerConfigError("could not find an empty slot to allocate a user namespace");
+  }
+
+  #ownerOf(range: IdRange): string | undefined {
+    for (const [uid, taken] of this.#ranges) if (overlaps(taken, range)) return uid;
+    return undefined;
+  }
+
+  /** What earlier lives gave away. One file that can't be used concerns its own pod only. */
+  async #load(): Promise<void> {
+    this.#loaded ??= this.#readAll().catch((error: unknown) => {
+      this.#loaded = undefined;
+      throw error;
+    });
+    await this.#loaded;
+  }
+
+  async #readAll(): Promise<void> {
+    const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
+    for (const { name: uid, type } of entries) {
+      if (type === "directory") await this.#readOne(uid);
+    }
+  }
+
+  async #readAgain(): Promise<void> {
+    for (const uid of [...this.#unread]) await this.#readOne(uid);
+  }
+
+  async #readOne(uid: string): Promise<void> {
+    const path = this.#pathOf(uid);
+    try {
+      const text = new TextDecoder().decode(await this.#deps.files.read(path, maxFileBytes));
+      this.#unread.delete(uid);
+      if (text === "") return;
+      const range = readRange(text);
+      const owner = this.#ownerOf(range);
+      if (owner !== undefined) throw new RangeError(`its ids are those of pod ${owner}`);
+      this.#ranges.set(uid, range);
+    } catch (error) {
+      const isGone = error instanceof FileError && error.code === "ENOENT";
+      if (isGone) this.#unread.delete(uid);
+      else if (error instanceof FileError && error.code === "EIO") this.#unread.add(uid);
+      if (isGone || this.#unread.has(uid)) return;
+      this.#unusable.set(uid, `${path} can't be used: ${errorMessage(error)}`);
+      this.#deps.log.error("the ids of a pod's user namespace can't be read; it is not started again", {
+        path,
+        error: errorMessage(error),
+      });
+    }
+  }
+
+  #pathOf(uid: string): string {
+    return `${podDirectory(this.#deps.node, uid)}/userns`;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Pod } from "../../api/pod.ts";
+
+/** Longest file name of ext4 in bytes. */
+export const maxFileName = 255;
+
+/** `<ns>_<name>_<uid>`: the directory of a pod's logs below the root of all. */
+export function podLogDirectoryName(pod: Pod): string {
+  const { namespace, name, uid } = pod.metadata;
+  return `${namespace}_${name}_${uid}`;
+}
+
+/** `/var/log/pods/<ns>_<name>_<uid>`: `log_directory` of a sandbox. */
+export function podLogDirectory(podLogsRoot: string, pod: Pod): string {
+  return `${podLogsRoot}/${podLogDirectoryName(pod)}`;
+}
+
+/** The UID of the pod whose logs a directory holds; also of the bare UIDs that old kubelets used. */
+export function podUidOfLogDirectory(directoryName: string): string {
+  return directoryName.slice(directoryName.lastIndexOf("_") + 1);
+}
+
+/** `<container>/<restart count>.log`: `log_path` of a container, below its sandbox' log_directory. */
+export function containerLogPath(containerName: string, restartCount: number): string {
+  return `${containerName}/${restartCount}.log`;
+}
+
+/** The restart count in the name of a log file (`3.log`, rotated `3.log.20060102-150405.gz`); undefined for others. */
+export function restartCountOfLog(fileName: string): number | undefined {
+  const match = /^(\d+)\.log(?:\.|$)/.exec(fileName);
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}
+
+/**
+ * `<pod>_<ns>_<container>-<id>.log`: the link in /var/log/containers by which log collectors know a log. Cut to what a
+ * file system takes, as upstream does.
+ */
+export function containerLogLinkName(
+  pod: { readonly name: string; readonly namespace: string },
+  containerName: string,
+  containerId: string,
+): string {
+  const suffix = ".log";
+  return `${pod.name}_${pod.namespace}_${containerName}-${containerId}`.slice(0, maxFileName - suffix.length) + suffix;
+}
+
+/** The container id in the name of a link; undefined when the name is no such link or was cut. */
+export function containerIdOfLogLink(linkName: string): string | undefined {
+  return /-([^-]{6,})\.log$/.exec(linkName)?.[1];
+}

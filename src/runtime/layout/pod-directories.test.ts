@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { testPod } from "../../../test/support/observed.ts";
+import { MemoryFiles } from "../../sim/files.ts";
+import { SimMounts } from "../../sim/machine.ts";
+import {
+  makeContainerDirectories,
+  makePodDirectories,
+  makeTerminationLog,
+  removePodDirectories,
+} from "./pod-directories.ts";
+
+const node = { rootDirectory: "/var/lib/kubelet", podLogsRoot: "/var/log/pods" };
+const container = { name: "c", terminationMessagePath: "/dev/termination-log" };
+
+async function scene(): Promise<MemoryFiles> {
+  const files = new MemoryFiles(new ManualClock());
+  await makePodDirectories(files, node, testPod());
+  await makeContainerDirectories(files, node, testPod(), container);
+  return files;
+}
+
+test("a pod's directories have upstream's places and modes", async () => {
+  const files = await scene();
+  const modes = {
+    "/var/lib/kubelet/pods/uid-1": 0o750,
+    "/var/lib/kubelet/pods/uid-1/volumes": 0o750,
+    "/var/lib/kubelet/pods/uid-1/plugins": 0o750,
+    "/var/lib/kubelet/pods/uid-1/containers/c": 0o750,
+    "/var/log/pods/default_pod_uid-1": 0o755,
+    "/var/log/pods/default_pod_uid-1/c": 0o755,
+  };
+  for (const [path, mode] of Object.entries(modes)) assert.equal((await files.stat(path))?.mode, mode, path);
+});
+
+test("nothing of a pod is there before its own directory, by which a later life knows it", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  const made: string[] = [];
+  files.makeDirectory = async (path) => {
+    made.push(`begin ${path}`);
+    await Promise.resolve();
+    made.push(`end ${path}`);
+  };
+  await makePodDirectories(files, node, testPod());
+  assert.deepEqual(made.slice(0, 2), ["begin /var/lib/kubelet/pods/uid-1", "end /var/lib/kubelet/pods/uid-1"]);
+  assert.ok(made.includes("end /var/log/pods/default_pod_uid-1"));
+});
+
+test("each instance has a file of its own for its message, named by 8 hex digits and writable by everybody", async () => {
+  const files = await scene();
+  let draw = 0;
+  const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(0xa0 + draw++) };
+  const paths = [1, 2].map(() => makeTerminationLog(files, random, node, testPod(), container));
+  assert.deepEqual(await Promise.all(paths), [
+    "/var/lib/kubelet/pods/uid-1/containers/c/a0a0a0a0",
+    "/var/lib/kubelet/pods/uid-1/containers/c/a1a1a1a1",
+  ]);
+  const info = await files.stat("/var/lib/kubelet/pods/uid-1/containers/c/a0a0a0a0");
+  assert.deepEqual([info?.type, info?.mode, info?.size], ["file", 0o666, 0]);
+  assert.equal(await makeTerminationLog(files, random, node, testPod(), { name: "c" }), undefined);
+});
+
+test("a pod goes although its logs could never have a directory, their name being too long for one", async () => {
+  const files = await scene();
+  const removed: string[] = [];
+  files.removeTree = async (path) => void removed.push(path);
+  const all = { ...node, containerLogsRoot: "/var/log/containers" };
+  await removePodDirectories(files, new SimMounts(), all, {
+    uid: "uid-1",
+    namespace: "default",
+    name: "a".repeat(242),
+  });
+  await removePodDirectories(files, new SimMounts(), all, {
+    uid: "uid-1",
+    namespace: "default",
+    name: "a".repeat(241),
+  });
+  const directory = "/var/lib/kubelet/pods/uid-1";
+  assert.deepEqual(removed, [directory, `/var/log/pods/default_${"a".repeat(241)}_uid-1`, directory]);
+});

@@ -1,0 +1,81 @@
+import { bothEnded, settleAll } from "../../base/side-by-side.ts";
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Files } from "../../ports/files.ts";
+import type { Mounts } from "../../ports/mounts.ts";
+import type { Random } from "../../ports/random.ts";
+import { removeLogLinks } from "./log-links.ts";
+import { maxFileName, podLogDirectory } from "./log-paths.ts";
+import type { NodeContext } from "../node-context.ts";
+
+type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
+
+/** `<root>/pods/<uid>`: everything that the node keeps on disk for a pod beside its logs. */
+export function podDirectory(node: Pick<NodeContext, "rootDirectory">, uid: string): string {
+  return `${node.rootDirectory}/pods/${uid}`;
+}
+
+/**
+ * Makes the pod's directories as upstream lays them out (owner root, 0750). The pod's own comes first: killed halfway, a
+ * later life finds it, and so what else is this node's to remove.
+ */
+export async function makePodDirectories(files: Files, node: Directories, pod: Pod): Promise<void> {
+  const directory = podDirectory(node, pod.metadata.uid);
+  await files.makeDirectory(directory, 0o750);
+  const below = ["volumes", "plugins", "containers"].map((name) => files.makeDirectory(`${directory}/${name}`, 0o750));
+  const logs = files.makeDirectory(podLogDirectory(node.podLogsRoot, pod), 0o755);
+  await settleAll("directories of the pod", [...below, logs]);
+}
+
+/** Makes what one container needs before it is created: its log directory and the one for its termination messages. */
+export async function makeContainerDirectories(
+  files: Files,
+  node: Directories,
+  pod: Pod,
+  container: Container,
+): Promise<void> {
+  await bothEnded(
+    files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755),
+    files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750),
+  );
+}
+
+/** A new, empty file for the termination message of one container instance, writable by whatever user it runs as. */
+export async function makeTerminationLog(
+  files: Files,
+  random: Random,
+  node: Directories,
+  pod: Pod,
+  container: Container,
+): Promise<string | undefined> {
+  if (!container.terminationMessagePath) return undefined;
+  const name = Buffer.from(random.bytes(4)).toString("hex");
+  const path = `${podDirectory(node, pod.metadata.uid)}/containers/${container.name}/${name}`;
+  await files.write(path, "", 0o666);
+  return path;
+}
+
+/**
+ * Removes a pod's logs, the links to them, and its directory, which goes last: as long as it is there, a later life knows
+ * that the rest is this node's to remove. Mounts below it are unmounted first: what is mounted there belongs to somebody
+ * else and must survive. A mount that can't be unmounted leaves the directory in place.
+ * @param keepsLogs of one that comes back under its UID
+ */
+export async function removePodDirectories(
+  files: Files,
+  mounts: Mounts,
+  node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
+  pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+  keepsLogs = false,
+): Promise<void> {
+  const directory = podDirectory(node, pod.uid);
+  const below = (await mounts.below(directory)).filter((mount) => mount.target !== directory);
+  for (const mount of below.reverse()) await mounts.unmount(mount.target);
+  await removeLogLinks(files, node, pod);
+  const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;
+  // A pod whose logs no directory can be named for has none.
+  if (logs.length <= maxFileName && !keepsLogs) await files.removeTree(`${node.podLogsRoot}/${logs}`);
+  await files.removeTree(directory);
+  // Should it not come after all, a look at what is left finds this, and so the logs.
+  if (keepsLogs) await files.makeDirectory(directory, 0o750);
+}

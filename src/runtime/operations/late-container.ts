@@ -1,0 +1,29 @@
+import type { Pod } from "../../api/pod.ts";
+import type { Cri } from "../../ports/cri.ts";
+import type { ResourceRecord } from "../../resources/resource-record.ts";
+import { effectiveRequirements } from "../status/actuated.ts";
+import type { ContainerToStart } from "../actions/container-decision.ts";
+import { containerResources } from "../status/inspect.ts";
+import { requirementsAsTold } from "../actions/resize-actions.ts";
+
+/**
+ * Records what a container has that the runtime was asked for before, without an answer: some runtimes (CRI-O) then give
+ * the one that came of the earlier request, and its pod may have been resized since. What it lacks it gets as any other
+ * resize, when it runs. A runtime that does not say what it has is no reason not to start it.
+ */
+export async function recordLateContainer(
+  { cri, actuated }: { readonly cri: Cri; readonly actuated: Pick<ResourceRecord, "setPart"> },
+  pod: Pod,
+  { container, kind }: Pick<ContainerToStart, "container" | "kind">,
+  id: string,
+): Promise<void> {
+  if (kind === "ephemeral") return;
+  const status = await cri.runtime.containerStatus({ containerId: id }).then(
+    (answer) => answer.status,
+    () => undefined,
+  );
+  const asked = effectiveRequirements(container, pod.spec.resources);
+  const resources = containerResources(status?.resources?.linux);
+  const has = requirementsAsTold(asked, pod.spec.resources, { resources });
+  if (has !== asked) actuated.setPart(pod.metadata.uid, container.name, has);
+}

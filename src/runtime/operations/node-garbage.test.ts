@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { testContainer, testStatus } from "../../../test/support/observed.ts";
+import { containerId } from "../../base/ids.ts";
+import type { JournalInput } from "../../journal/entry.ts";
+import { MemoryFiles } from "../../sim/files.ts";
+import { silentLog, SimMounts } from "../../sim/machine.ts";
+import type { RuntimeDependencies } from "../dependencies.ts";
+import { defaultGarbagePolicy } from "../actions/garbage.ts";
+import { NodeGarbage } from "./node-garbage.ts";
+import { removePodDirectories } from "../layout/pod-directories.ts";
+import type { PodStatus } from "../status/pod-status.ts";
+
+const signal = new AbortController().signal;
+const links = "/var/log/containers";
+const logs = "/var/log/pods";
+
+class Scene {
+  readonly clock = new ManualClock();
+  readonly files = new MemoryFiles(this.clock);
+  readonly node = { rootDirectory: "/kubelet", podLogsRoot: logs, containerLogsRoot: links };
+  readonly entries: JournalInput[] = [];
+  readonly destroyed: string[] = [];
+  pods: PodStatus[] = [];
+  cgroups: string[] = [];
+  readonly known = new Set(["uid-1"]);
+  readonly garbage = new NodeGarbage(
+    {
+      // Containers are beyond what is tested here: nothing else of the runtime is asked for.
+      runtime: {
+        clock: this.clock,
+        files: this.files,
+        node: this.node,
+        log: silentLog,
+        journal: { record: (entry: JournalInput) => this.entries.push(entry) },
+        podCgroups: { destroy: async ({ uid }: { uid: string }) => void this.destroyed.push(uid) },
+      } as unknown as RuntimeDependencies,
+      cgroupUids: async () => this.cgroups,
+      ready: () => true,
+      pods: () => this.pods,
+      known: (uid) => this.known.has(uid),
+    },
+    { ...defaultGarbagePolicy, periodMs: 60_000 },
+  );
+
+  async link(name: string, target: string, exists: boolean): Promise<void> {
+    await this.files.makeDirectory(links, 0o755);
+    await this.files.makeDirectory(target.slice(0, target.lastIndexOf("/")), 0o755);
+    if (exists) await this.files.write(target, "", 0o640);
+    await this.files.symlink(target, `${links}/${name}`);
+  }
+
+  async linkNames(): Promise<string[]> {
+    return (await this.files.list(links)).map(({ name }) => name).toSorted();
+  }
+}
+
+test("a link goes when its log is gone, unless its container still runs or it is somebody else's", async () => {
+  const scene = new Scene();
+  const own = `${logs}/default_pod_uid-1/c`;
+  await scene.link("pod_default_c-111111.log", `${own}/0.log`, false);
+  await scene.link("pod_default_c-222222.log", `${own}/1.log`, true);
+  await scene.link("pod_default_c-333333.log", `${own}/2.log`, false);
+  await scene.link("other_default_c-444444.log", `${logs}/default_other_uid-2/c/0.log`, false);
+  await scene.link("elsewhere_default_c-555555.log", "/srv/logs/a/c/0.log", false);
+  await scene.link("notes.txt", `${own}/0.log`, false);
+  scene.pods = [testStatus([], [testContainer({ id: containerId("333333") })])];
+  await scene.garbage.collect(signal);
+  assert.deepEqual(await scene.linkNames(), [
+    "elsewhere_default_c-555555.log",
+    "notes.txt",
+    "other_default_c-444444.log",
+    "pod_default_c-222222.log",
+    "pod_default_c-333333.log",
+  ]);
+  assert.equal(scene.entries[0]?.cause?.message, `there is no ${own}/0.log`);
+});
+
+test("cgroups of unknown pods go, but not before the pod's directory", async () => {
+  const scene = new Scene();
+  scene.cgroups = ["uid-1", "uid-2", "uid-3"];
+  await scene.files.makeDirectory("/kubelet/pods/uid-3", 0o750);
+  await scene.garbage.collect(signal);
+  assert.deepEqual(scene.destroyed, ["uid-2"]);
+});
+
+test("a collection that fails is told, and goes on with the rest", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory("/var/log", 0o755);
+  await scene.files.write(links, "no directory", 0o644);
+  scene.cgroups = ["uid-2"];
+  await scene.garbage.collect(signal);
+  const [told] = scene.entries;
+  assert.equal(told?.what, "ContainerGCFailed");
+  assert.match(told.message, /\/var\/log\/containers/u);
+  assert.deepEqual(scene.destroyed, ["uid-2"]);
+});
+
+test("a pod that is removed takes along every link to its logs, and no other's", async () => {
+  const scene = new Scene();
+  await scene.link("pod_default_c-111111.log", `${logs}/default_pod_uid-1/c/0.log`, true);
+  await scene.link("pod_default_c-222222.log", `${logs}/default_pod_uid-9/c/0.log`, true);
+  await removePodDirectories(scene.files, new SimMounts(), scene.node, {
+    uid: "uid-1",
+    namespace: "default",
+    name: "pod",
+  });
+  assert.deepEqual(await scene.linkNames(), ["pod_default_c-222222.log"]);
+  assert.equal(await scene.files.stat(`${logs}/default_pod_uid-1`), undefined);
+});
+
+test("one step that fails holds up no other", async () => {
+  const scene = new Scene();
+  await scene.files.write("/var-log", "", 0o600);
+  scene.cgroups = ["uid-2"];
+  scene.node.containerLogsRoot = "/var-log";
+  await scene.garbage.collect(signal);
+  assert.deepEqual(scene.destroyed, ["uid-2"]);
+});

@@ -1,0 +1,119 @@
+import { errorMessage } from "../../base/errors.ts";
+import type { Cause } from "../../journal/entry.ts";
+import { perform } from "../../journal/perform.ts";
+import { removeDead } from "./collect-garbage.ts";
+import type { RuntimeDependencies } from "../dependencies.ts";
+import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
+import { isDeadLink, logLinks } from "../layout/log-links.ts";
+import type { PodStatus } from "../status/pod-status.ts";
+
+export interface NodeGarbageConfig extends GarbagePolicy {
+  /** Between two collections: 60 s. */
+  readonly periodMs: number;
+}
+
+export interface NodeGarbageDependencies {
+  readonly runtime: RuntimeDependencies;
+  /** UIDs of the pods that have a cgroup of this node's. */
+  readonly cgroupUids: () => Promise<readonly string[]>;
+  /** True once it is known which pods are wanted and which the runtime has. */
+  readonly ready: () => boolean;
+  /** Pods of this node, as last observed. */
+  readonly pods: () => readonly PodStatus[];
+  /** True for a pod that is wanted, or of which anything is left in the runtime. */
+  readonly known: (uid: string) => boolean;
+}
+
+/**
+ * Garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to logs that are gone, cgroups of pods that are gone, and
+ * dead containers beyond the node's cap. What a pod leaves otherwise goes with it, and what it leaves while it goes on
+ * its worker collects.
+ */
+export class NodeGarbage {
+  readonly #deps: NodeGarbageDependencies;
+  readonly #config: NodeGarbageConfig;
+
+  constructor(deps: NodeGarbageDependencies, config: NodeGarbageConfig) {
+    this.#deps = deps;
+    this.#config = config;
+  }
+
+  /** Collects again and again until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    while (!signal.aborted) {
+      await clock.sleep("next garbage collection", this.#config.periodMs, signal).catch(() => {});
+      if (!signal.aborted && this.#deps.ready()) await this.collect(signal);
+    }
+  }
+
+  /** One collection; what fails is told and tried again by the next. */
+  async collect(signal: AbortSignal): Promise<void> {
+    const { log, journal } = this.#deps.runtime;
+    const steps = [
+      { step: this.#containers.bind(this), isTold: true },
+      { step: this.#links.bind(this), isTold: true },
+      { step: this.#cgroups.bind(this), isTold: false },
+    ];
+    for (const { step, isTold } of steps) {
+      try {
+        await step(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const message = errorMessage(error);
+        log.warn("garbage collection failed", { error: message });
+        // Upstream's event of the node, which has none for cgroups.
+        if (isTold) journal.record({ kind: "note", what: "ContainerGCFailed", message });
+      }
+    }
+  }
+
+  async #containers(signal: AbortSignal): Promise<void> {
+    const { runtime, pods } = this.#deps;
+    const { maxContainers } = this.#config;
+    const cause: Cause = { code: "ContainerGC", message: `the node keeps ${maxContainers} dead containers at most` };
+    for (const { status, container } of nodeGarbage(pods(), this.#config, runtime.clock.now())) {
+      await removeDead(runtime, refOf(status), container, cause, signal);
+    }
+  }
+
+  async #links(): Promise<void> {
+    const { runtime, pods } = this.#deps;
+    const { files, node, journal, clock } = runtime;
+    for (const link of await logLinks(files, node)) {
+      // Only of pods of this node: logs may be in one place with those of another one.
+      const status = pods().find(({ uid }) => uid === link.podUid);
+      if (status === undefined) continue;
+      const mayWrite = (id: string | undefined): boolean =>
+        status.containers.some(
+          (container) => container.state !== "exited" && (id === undefined || container.id === id),
+        );
+      if (!(await isDeadLink(files, link, mayWrite))) continue;
+      const cause: Cause = { code: "LogMissing", message: `there is no ${link.target}` };
+      const message = `remove the link ${link.path}`;
+      await perform(journal, clock, { what: "RemoveLogLink", message, pod: refOf(status), cause }, () =>
+        files.remove(link.path),
+      );
+    }
+  }
+
+  /** Processes that are left in one are killed. */
+  async #cgroups(): Promise<void> {
+    const { runtime, cgroupUids, known } = this.#deps;
+    const cause: Cause = { code: "OrphanedPod", message: "no source wants the pod, and the runtime has nothing of it" };
+    for (const uid of await cgroupUids()) {
+      // One that still has a directory is removed with that, mounts first.
+      if (known(uid) || (await runtime.files.stat(`${runtime.node.rootDirectory}/pods/${uid}`)) !== undefined) continue;
+      if (known(uid)) continue;
+      const pod = { uid, namespace: "", name: "" };
+      const message = `remove the cgroup of pod ${uid}`;
+      await perform(runtime.journal, runtime.clock, { what: "RemoveCgroup", message, pod, cause }, () =>
+        runtime.podCgroups.destroy(pod),
+      );
+    }
+  }
+}
+
+function refOf({ uid, namespace, name }: PodStatus): { uid: string; namespace: string; name: string } {
+  return { uid, namespace, name };
+}

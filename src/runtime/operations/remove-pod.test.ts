@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { testContainer } from "../../../test/support/observed.ts";
+import { MemoryFiles } from "../../sim/files.ts";
+import type { RuntimeDependencies } from "../dependencies.ts";
+import { removeContainer } from "./remove-pod.ts";
+
+const podLogsRoot = "/var/log/pods";
+const pod = { namespace: "default", name: "pod", uid: "uid-1" };
+const podLogs = `${podLogsRoot}/default_pod_uid-1`;
+
+/** Removes the first instance of container `app`. Returns the containers that the runtime was told to remove. */
+async function remove(files: MemoryFiles): Promise<string[]> {
+  const clock = new ManualClock();
+  const removed: string[] = [];
+  // Nothing else is asked for.
+  const deps = {
+    clock,
+    files,
+    node: { podLogsRoot, containerLogsRoot: "/var/log/containers" },
+    journal: { record: () => 1 },
+    preStops: { forget: () => {} },
+    cri: {
+      runtime: { removeContainer: async ({ containerId }: { containerId: string }) => void removed.push(containerId) },
+    },
+  } as unknown as RuntimeDependencies;
+  const container = testContainer({ name: "app", state: "exited" });
+  await removeContainer(deps, pod, container, { code: "Test", message: "a test" }, new AbortController().signal);
+  return removed;
+}
+
+async function directoryOfLogs(files: MemoryFiles, path: string): Promise<void> {
+  await files.makeDirectory(path, 0o755);
+  for (const name of ["0.log", "0.log.20260101-000000.gz", "1.log"]) await files.write(`${path}/${name}`, "x", 0o640);
+}
+
+async function names(files: MemoryFiles, path: string): Promise<string[]> {
+  return (await files.list(path)).map(({ name }) => name).toSorted();
+}
+
+test("a container goes with its own logs, rotated ones too, and leaves those of its other instances", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  await directoryOfLogs(files, `${podLogs}/app`);
+  assert.equal((await remove(files)).length, 1);
+  assert.deepEqual(await names(files, `${podLogs}/app`), ["1.log"]);
+});
+
+test("nothing is removed through a link in the place of the container's logs", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  await directoryOfLogs(files, "/elsewhere/app");
+  await files.makeDirectory(podLogs, 0o755);
+  await files.symlink("/elsewhere/app", `${podLogs}/app`);
+  assert.equal((await remove(files)).length, 1);
+  assert.equal((await names(files, "/elsewhere/app")).length, 3);
+});
+
+test("nothing is removed through a link in the place of all the pod's logs", async () => {
+  const files = new MemoryFiles(new ManualClock());
+  await directoryOfLogs(files, "/elsewhere/app");
+  await files.makeDirectory(podLogsRoot, 0o755);
+  await files.symlink("/elsewhere", podLogs);
+  assert.equal((await remove(files)).length, 1);
+  assert.equal((await names(files, "/elsewhere/app")).length, 3);
+});

@@ -1,0 +1,19 @@
+import type { RunningLog } from "../../logs/rotation.ts";
+import type { PodStatus } from "./pod-status.ts";
+
+/**
+ * The logs that a pod's running containers write, where the node has them: what the runtime names elsewhere is not this
+ * node's to rename.
+ */
+export function runningLogs(status: PodStatus, podLogsRoot: string): RunningLog[] {
+  const { uid, namespace, name } = status;
+  const directory = `${podLogsRoot}/${namespace}_${name}_${uid}/`;
+  return status.containers
+    .filter(({ state, logPath }) => state === "running" && logPath.startsWith(directory) && !logPath.includes("/../"))
+    .map((container) => ({
+      pod: { uid, namespace, name },
+      container: container.name,
+      containerId: container.id,
+      path: container.logPath,
+    }));
+}
