@@ -8,6 +8,9 @@ import type { Ports } from "./ports/ports.ts";
 import type { UsedFeatures } from "./runtime-service/features.ts";
 import type { RuntimeDependencies } from "./runtime/dependencies.ts";
 import type { ObjectLookup } from "./runtime/config/environment.ts";
+import { directoriesHolding } from "./runtime/layout/pod-directories.ts";
+import { PodHoldings } from "./runtime/pod-holdings.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { PodIds } from "./runtime/config/id-ranges.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
 import { StartAttempts } from "./runtime/operations/start-attempts.ts";
@@ -36,34 +39,50 @@ interface RuntimeConfig {
 export function runtimeDependencies(
   deps: RuntimeParts,
   config: RuntimeConfig,
-  own: Pick<RuntimeDependencies, "cri" | "podCgroups" | "actuated" | "preStops">,
+  own: Pick<RuntimeDependencies, "cri" | "actuated" | "preStops"> & { readonly podCgroups: PodCgroups },
 ): RuntimeDependencies {
   const { ports, journal, log, observer } = deps;
   const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
+  const { podCgroups: cgroups } = own;
+  const volumes = new VolumeManager({
+    clock,
+    random,
+    files,
+    volumeFiles,
+    mounts,
+    journal,
+    log: log.child({ room: "volumes" }),
+    objects: deps.objects,
+    node: config.node,
+    recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+  });
+  const userNamespaces = new UserNamespaces({
+    files,
+    journal,
+    log: log.child({ room: "runtime" }),
+    node: config.node,
+    ids: config.podIds,
+    supported: deps.features.userNamespaces,
+  });
   return {
     ...{ ...own, clock, random, files, compression, mounts, journal, observer, attempts: new StartAttempts() },
     ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
     images: makeImageManager({ ...ports, log, journal, observer, images: own.cri.images }, config),
-    volumes: new VolumeManager({
-      clock,
-      random,
-      files,
-      volumeFiles,
-      mounts,
-      journal,
-      log: log.child({ room: "volumes" }),
-      objects: deps.objects,
-      node: config.node,
-      recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
-    }),
-    userNamespaces: new UserNamespaces({
-      files,
-      journal,
-      log: log.child({ room: "runtime" }),
-      node: config.node,
-      ids: config.podIds,
-      supported: deps.features.userNamespaces,
-    }),
+    volumes,
+    userNamespaces,
+    // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
+    holdings: new PodHoldings([
+      volumes,
+      userNamespaces,
+      {
+        name: "cgroup",
+        until: "removed",
+        release: (pod) => cgroups.destroy(pod),
+        leftovers: { what: "RemoveCgroup", uids: () => cgroups.podUids() },
+        tidyUp: () => cgroups.removeTree(),
+      },
+      directoriesHolding(files, mounts, config.node),
+    ]),
     networkProbes,
     networkProblem: () => deps.cluster?.networkProblem(),
     node: config.node,

@@ -44,6 +44,7 @@ import type { PodStatus } from "./runtime/status/pod-status.ts";
 import { runningLogs } from "./runtime/status/running-logs.ts";
 import type { ObjectLookup } from "./runtime/config/environment.ts";
 import type { NodeContext } from "./runtime/node-context.ts";
+import type { PodHoldings } from "./runtime/pod-holdings.ts";
 import { PreStopHooks } from "./runtime/operations/pre-stop-hooks.ts";
 import { runtimeDependencies } from "./kubelet-runtime.ts";
 import { type ChangedObject, usesObject } from "./volumes/changed-objects.ts";
@@ -118,6 +119,7 @@ export class Kubelet {
   readonly #preStops = new PreStopHooks();
   readonly #logRotation: LogRotation;
   readonly #garbage: NodeGarbage;
+  readonly #holdings: PodHoldings;
   readonly #onPodGone: (uid: string) => void;
 
   constructor(deps: KubeletDependencies, config: KubeletConfig, onPodGone: (uid: string) => void) {
@@ -138,6 +140,7 @@ export class Kubelet {
     this.#allocations = this.#makeAllocations(config);
     const own = { cri, podCgroups: this.#cgroups, actuated: this.#actuated, preStops: this.#preStops };
     const runtime = runtimeDependencies(deps, config, own);
+    this.#holdings = runtime.holdings;
     this.probes = new ProbeManager({
       ...{ ...ports, journal, observer: deps.observer, node: config.node },
       ...{ commands: cri.runtime, objects: deps.objects, said: (uid) => this.statuses.get(uid) },
@@ -153,7 +156,7 @@ export class Kubelet {
       sourcesReady: (source) => this.#wantedIsKnown(source),
       moreToCome: () => !this.#identity.settled,
       owns: deps.owns,
-      leftovers: new PodLeftovers(runtime, this.#cgroups),
+      leftovers: new PodLeftovers(runtime),
       housekeepingPeriodMs: config.housekeepingPeriodMs,
       ...{ admission: config.admission, cluster: deps.cluster, pressure: deps.pressure },
       hadEnded: (uid) => this.statuses.hadEnded(uid),
@@ -260,10 +263,10 @@ export class Kubelet {
     return kubeletHealth(this.#deps.ports.clock.monotonic(), this.#pleg, outstanding, this.probes.activity);
   }
 
-  /** For a node that ends without pods: removes what they left, and its cgroups when no pod is left in them. */
+  /** For a node that ends without pods: removes what they left, and what they shared. */
   async tidyUp(): Promise<void> {
     await this.#syncLoop.removeLeftovers(new AbortController().signal);
-    await this.#cgroups.removeTree();
+    await this.#holdings.tidyUp();
   }
 
   #makeWorkers(runtime: RuntimeDependencies, config: KubeletConfig): PodWorkers {
@@ -338,7 +341,6 @@ export class Kubelet {
   #makeGarbage(runtime: RuntimeDependencies, config: NodeGarbageConfig): NodeGarbage {
     const deps = {
       runtime,
-      cgroupUids: () => this.#cgroups.podUids(),
       ready: () => this.#wantedIsKnown() && this.#pleg.lastRelistMs !== undefined,
       pods: () => this.#observed(),
       known: (uid: string) => this.#isKnown(podUid(uid)),

@@ -1,15 +1,9 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
-import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
 import type { RuntimeDependencies } from "../runtime/dependencies.ts";
-import { removePodDirectories } from "../runtime/layout/pod-directories.ts";
-import { giveBack } from "../runtime/operations/remove-pod.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
-type LeftoverDependencies = Pick<
-  RuntimeDependencies,
-  "files" | "mounts" | "node" | "journal" | "volumes" | "userNamespaces"
->;
+type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "node" | "journal" | "holdings">;
 
 /**
  * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a
@@ -17,11 +11,9 @@ type LeftoverDependencies = Pick<
  */
 export class PodLeftovers implements Leftovers {
   readonly #deps: LeftoverDependencies;
-  readonly #cgroups: Pick<PodCgroups, "destroy">;
 
-  constructor(deps: LeftoverDependencies, cgroups: Pick<PodCgroups, "destroy">) {
+  constructor(deps: LeftoverDependencies) {
     this.#deps = deps;
-    this.#cgroups = cgroups;
   }
 
   async podUids(): Promise<ReadonlySet<string>> {
@@ -30,7 +22,7 @@ export class PodLeftovers implements Leftovers {
   }
 
   async remove(uid: string, signal: AbortSignal): Promise<void> {
-    const { files, mounts, node, journal } = this.#deps;
+    const { holdings, journal } = this.#deps;
     const pod = await this.#nameOf(uid);
     const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" };
     journal.record({
@@ -40,9 +32,8 @@ export class PodLeftovers implements Leftovers {
       pod,
       cause,
     });
-    await giveBack(this.#deps, pod, cause, signal);
-    await this.#cgroups.destroy(pod);
-    await removePodDirectories(files, mounts, node, pod);
+    await holdings.releaseEnded(pod, cause, signal);
+    await holdings.releaseRemoved(pod, { cause, comesBack: false }, signal);
   }
 
   /** The pod's name stands in the name of its log directory, when that is still there. */

@@ -10,7 +10,7 @@ import { gracePeriodSeconds, wholeSeconds } from "../runtime/actions/grace.ts";
 import { hasStopped, killPod, remainsOf } from "../runtime/operations/kill-pod.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
-import { giveBack, removePod } from "../runtime/operations/remove-pod.ts";
+import { removePod } from "../runtime/operations/remove-pod.ts";
 import { syncPod } from "../runtime/operations/sync-pod.ts";
 import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
@@ -352,7 +352,7 @@ export class PodWorker {
       if (!(await this.#record.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
-      await giveBack(this.#deps.runtime, this.ref, cause, signal);
+      await this.#deps.runtime.holdings.releaseEnded(this.ref, cause, signal);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
@@ -360,7 +360,8 @@ export class PodWorker {
     await this.#record.stopping(this.#pod, this.#forgotten);
     try {
       const comesBack = this.#deps.comesBack(this.uid);
-      await removePod(this.#deps.runtime, this.ref, status, this.#forgotten, signal, comesBack);
+      const removal = { cause: this.#forgotten, comesBack, hasReleased: false };
+      await removePod(this.#deps.runtime, this.ref, status, removal, signal);
     } finally {
       this.#sight.acted("requestInspectAfresh");
     }

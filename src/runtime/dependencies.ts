@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
-import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -17,6 +17,7 @@ import type { Mount } from "./config/container-config.ts";
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./config/environment.ts";
 import type { UserNamespace } from "./config/namespaces.ts";
 import type { NodeContext } from "./node-context.ts";
+import type { PodHoldings } from "./pod-holdings.ts";
 import type { PreStopHooks } from "./operations/pre-stop-hooks.ts";
 import type { StartAttempts } from "./operations/start-attempts.ts";
 import type { MountedVolumes, VolumeReader } from "./config/mounted-volumes.ts";
@@ -42,8 +43,6 @@ export interface PodCgroupProvider {
   readContainer(pod: Pod, containerId: string): Promise<CgroupState | undefined>;
   /** Sets some of its values. */
   apply(pod: Pod, resources: CgroupResources): Promise<void>;
-  /** Nothing there is no error. */
-  destroy(pod: PodRef): Promise<void>;
 }
 
 /** The volumes of pods (src/volumes/). */
@@ -71,8 +70,6 @@ export interface VolumeProvider extends VolumeReader {
    * something of it went wrong that may go well soon, such as a full disk.
    */
   refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean>;
-  /** Takes away all volumes of a pod that has stopped; nothing there is no error. */
-  unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void>;
 }
 
 /** The user namespaces of pods (user-namespaces.ts). */
@@ -82,8 +79,6 @@ export interface UserNamespaceProvider {
    * @throws ContainerConfigError when it can't have one
    */
   namespaceOf(pod: Pod): Promise<UserNamespace | undefined>;
-  /** The pod has ended: others may have its ids. Nothing there is no error. */
-  release(uid: string): Promise<void>;
 }
 
 /** What acting on pods needs. */
@@ -105,6 +100,7 @@ export interface RuntimeDependencies {
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
   readonly userNamespaces: UserNamespaceProvider;
+  readonly holdings: PodHoldings;
   /** For httpGet hooks. */
   readonly networkProbes: NetworkProbes;
   readonly preStops: PreStopHooks;

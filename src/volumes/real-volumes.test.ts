@@ -126,7 +126,7 @@ test("a memory volume is a tmpfs of its size limit, and a secret is not on the d
     assert.equal(statfsSync(secret).type, 0x01021994);
     assert.equal(readFileSync(`${secret}/key`, "utf8"), "hunter2");
     assert.equal(lstatSync(realpathSync(`${secret}/key`)).mode & 0o777, 0o400);
-    await volumes.manager.unmount(podRef(pod), cause, signal);
+    await volumes.manager.release(podRef(pod), { cause }, signal);
     assert.deepEqual(await mountsBelow(volumes.root), []);
     assert.deepEqual(readdirSync(`${volumes.root}/pods/u/volumes`), []);
   });
@@ -152,7 +152,7 @@ test("fsGroup: a process of the group writes to emptyDirs and reads what comes f
     assert.deepEqual([stat("d"), stat("m"), stat("s")], ["2000 2777", "2000 3777", "2000 3777"]);
     const key = lstatSync(realpathSync(`${mounted.get("s")?.hostPath}/key`));
     assert.deepEqual([key.gid, key.mode & 0o7777], [2000, 0o440]);
-    await volumes.manager.unmount(podRef(pod), cause, signal);
+    await volumes.manager.release(podRef(pod), { cause }, signal);
   });
 });
 
@@ -186,7 +186,7 @@ test(
       exchange.child.kill("SIGKILL");
       await exchange.catch(() => {});
       assert.ok(shown > 0, "the pod's own directory was shown");
-      await volumes.manager.unmount(podRef(pod), cause, signal);
+      await volumes.manager.release(podRef(pod), { cause }, signal);
       assert.deepEqual(await mountsBelow(volumes.root), []);
       assert.equal(readFileSync(`${outside}/sub/mark`, "utf8"), "the node's");
     });
@@ -218,7 +218,7 @@ test("what is bound stays what was opened: a later link in the pod's volume chan
     assert.equal(readFileSync(mounts[1]?.hostPath ?? "", "utf8"), "value", "a file of a ConfigMap, through its links");
     const hostile = { name: "app", volumeMounts: [{ name: "v", mountPath: "/m", subPath: "part" }] };
     await assert.rejects(volumes.manager.mountsFor(pod, hostile, [], mounted, signal), /failed to prepare subPath/);
-    await volumes.manager.unmount(podRef(pod), cause, signal);
+    await volumes.manager.release(podRef(pod), { cause }, signal);
     assert.ok(existsSync("/etc/passwd"));
     assert.deepEqual(await mountsBelow(volumes.root), []);
   });
@@ -233,7 +233,7 @@ test("a pod that mounted something in its volume loses the mount, not what is mo
     writeFileSync(`${precious}/file`, "kept");
     mkdirSync(`${volume}/inside`);
     execFileSync("mount", ["--bind", precious, `${volume}/inside`]);
-    await volumes.restart().unmount(podRef(pod), cause, signal);
+    await volumes.restart().release(podRef(pod), { cause }, signal);
     assert.equal(readFileSync(`${precious}/file`, "utf8"), "kept");
     assert.equal(existsSync(volume), false);
     rmSync(precious, { recursive: true });

@@ -328,7 +328,7 @@ test("unmount takes away binds, memory and directories, leaves paths of the node
   await fixture.manager.mountsFor(pod, { name: "app", volumeMounts }, [], mounted, signal);
   await fixture.files.write("/data/precious", "x", 0o600);
   const manager = fixture.restart();
-  await manager.unmount(podRef(pod), cause, signal);
+  await manager.release(podRef(pod), { cause }, signal);
   assert.deepEqual(await fixture.mountTargets(), []);
   assert.deepEqual(await fixture.files.list(`${root}/pods/u/volumes`), []);
   assert.deepEqual(await fixture.files.list(`${root}/pods/u/plugins`), []);
@@ -336,7 +336,7 @@ test("unmount takes away binds, memory and directories, leaves paths of the node
   assert.ok(await fixture.files.stat("/data/precious"));
   assert.equal(fixture.outcomes.at(-1), "UnmountVolumes done");
   const before = fixture.entries.length;
-  await manager.unmount(podRef(pod), cause, signal);
+  await manager.release(podRef(pod), { cause }, signal);
   assert.equal(fixture.entries.length, before, "nothing there is nothing to be said");
 });
 

@@ -20,6 +20,7 @@ import type { VolumeProvider } from "../runtime/dependencies.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/config/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
+import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
@@ -93,7 +94,9 @@ function awaitsObjects(error: unknown): boolean {
  * Level-triggered: what is there and as it should be is left alone, whoever made it, and what an earlier life left
  * half-done is finished.
  */
-export class VolumeManager implements VolumeProvider {
+export class VolumeManager implements VolumeProvider, PodHolding {
+  readonly name = "volumes";
+  readonly until = "ended";
   readonly #deps: VolumeDependencies;
   readonly #pods = new Map<string, PodMemory>();
   readonly #settings: VolumeSettings;
@@ -201,7 +204,8 @@ export class VolumeManager implements VolumeProvider {
     return isFresh;
   }
 
-  async unmount(pod: PodRef, cause: Cause, signal: AbortSignal): Promise<void> {
+  /** Takes away all volumes of a pod that has stopped. */
+  async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     using _turn = await memory.turn.acquire(signal);
     this.#remarks.forget(pod.uid);

@@ -104,12 +104,12 @@ test("ids that were given back are given again, as late as possible", async () =
   const node = machine.node({ ids: { first: idUnit, length: 2 * idUnit, perPod: idUnit } });
   const [a, b] = [await rangeOf(node, "a"), await rangeOf(node, "b")];
   await assert.rejects(rangeOf(node, "c"), /could not find an empty slot/);
-  await node.release("a");
-  await node.release("a");
+  await node.release({ uid: "a" });
+  await node.release({ uid: "a" });
   assert.equal(await machine.files.stat(`${root}/pods/a/userns`), undefined);
   assert.deepEqual(await rangeOf(node, "c"), a);
-  await node.release("b");
-  await node.release("c");
+  await node.release({ uid: "b" });
+  await node.release({ uid: "c" });
   assert.deepEqual(await rangeOf(node, "d"), b, "a pod's ids are not the next pod's at once");
 });
 
@@ -151,7 +151,7 @@ test("a file that can't be used concerns its own pod only, until that has ended"
     const node = machine.node();
     await assert.rejects(rangeOf(node, "broken"), reason, text);
     assert.equal((await rangeOf(node, "other")).first, idUnit);
-    await node.release("broken");
+    await node.release({ uid: "broken" });
     assert.equal((await rangeOf(node, "broken")).first, 2 * idUnit);
   }
 });
@@ -203,7 +203,7 @@ test("whatever pods come and go, and however often podwright restarts, no two ha
       for (const { what, uid } of steps) {
         if (what === "restart") node = machine.node({ ids });
         else if (what === "end") {
-          await node.release(uid);
+          await node.release({ uid });
           held.delete(uid);
         } else if (held.has(uid) || held.size < 4) {
           const range = await rangeOf(node, uid);

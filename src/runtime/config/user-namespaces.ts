@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Recorder } from "../../journal/entry.ts";
+import type { PodRef, Recorder } from "../../journal/entry.ts";
 import { FileError, type Files } from "../../ports/files.ts";
 import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../../ports/log.ts";
@@ -9,6 +9,7 @@ import type { UserNamespaceProvider } from "../dependencies.ts";
 import { type IdRange, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "../node-context.ts";
+import type { PodHolding } from "../pod-holdings.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
 import { podRef } from "../pod-ref.ts";
 
@@ -29,7 +30,9 @@ const maxFileBytes = 64 * 1024;
  * long as it may run, whatever becomes of podwright: it stands in the file `userns` of the pod's directory before
  * anything runs with it, and is read from there by the next life, or by a Go kubelet, whose files are read as well.
  */
-export class UserNamespaces implements UserNamespaceProvider {
+export class UserNamespaces implements UserNamespaceProvider, PodHolding {
+  readonly name = "user namespace";
+  readonly until = "ended";
   readonly #deps: UserNamespacesDependencies;
   /** By pod UID; one that is being written down is taken already. */
   readonly #ranges = new Map<string, IdRange>();
@@ -67,7 +70,7 @@ export class UserNamespaces implements UserNamespaceProvider {
   }
 
   /** The pod has ended: others may have its ids. */
-  async release(uid: string): Promise<void> {
+  async release({ uid }: Pick<PodRef, "uid">): Promise<void> {
     await this.#load();
     if (!this.#ranges.has(uid) && !this.#unusable.has(uid) && !this.#unread.has(uid)) return;
     await this.#deps.files.remove(this.#pathOf(uid));

@@ -7,6 +7,7 @@ import type { Random } from "../../ports/random.ts";
 import { removeLogLinks } from "./log-links.ts";
 import { maxFileName, podLogDirectory } from "./log-paths.ts";
 import type { NodeContext } from "../node-context.ts";
+import type { PodHolding } from "../pod-holdings.ts";
 
 type Directories = Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
 
@@ -53,6 +54,19 @@ export async function makeTerminationLog(
   const path = `${podDirectory(node, pod.metadata.uid)}/containers/${container.name}/${name}`;
   await files.write(path, "", 0o666);
   return path;
+}
+
+/** A pod's directory and logs as a holding: the last one, see {@link removePodDirectories}. */
+export function directoriesHolding(
+  files: Files,
+  mounts: Mounts,
+  node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
+): PodHolding {
+  return {
+    name: "directories",
+    until: "removed",
+    release: (pod, { comesBack }) => removePodDirectories(files, mounts, node, pod, comesBack),
+  };
 }
 
 /**

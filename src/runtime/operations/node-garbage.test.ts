@@ -9,6 +9,7 @@ import { silentLog, SimMounts } from "../../sim/machine.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { defaultGarbagePolicy } from "../actions/garbage.ts";
 import { NodeGarbage } from "./node-garbage.ts";
+import { PodHoldings } from "../pod-holdings.ts";
 import { removePodDirectories } from "../layout/pod-directories.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
@@ -34,9 +35,16 @@ class Scene {
         node: this.node,
         log: silentLog,
         journal: { record: (entry: JournalInput) => this.entries.push(entry) },
-        podCgroups: { destroy: async ({ uid }: { uid: string }) => void this.destroyed.push(uid) },
+        holdings: new PodHoldings([
+          {
+            name: "cgroup",
+            until: "removed",
+            release: async ({ uid }) => void this.destroyed.push(uid),
+            leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups },
+          },
+          { name: "nothing", until: "removed", release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`) },
+        ]),
       } as unknown as RuntimeDependencies,
-      cgroupUids: async () => this.cgroups,
       ready: () => true,
       pods: () => this.pods,
       known: (uid) => this.known.has(uid),
@@ -77,12 +85,16 @@ test("a link goes when its log is gone, unless its container still runs or it is
   assert.equal(scene.entries[0]?.cause?.message, `there is no ${own}/0.log`);
 });
 
-test("cgroups of unknown pods go, but not before the pod's directory", async () => {
+test("what unknown pods hold and can be found by is released, but not before the pod's directory", async () => {
   const scene = new Scene();
   scene.cgroups = ["uid-1", "uid-2", "uid-3"];
   await scene.files.makeDirectory("/kubelet/pods/uid-3", 0o750);
   await scene.garbage.collect(signal);
   assert.deepEqual(scene.destroyed, ["uid-2"]);
+  assert.deepEqual(
+    scene.entries.filter(({ kind }) => kind === "action").map(({ what, message }) => `${what}: ${message}`),
+    ["RemoveCgroup: remove the cgroup of pod uid-2"],
+  );
 });
 
 test("a collection that fails is told, and goes on with the rest", async () => {

@@ -5,6 +5,8 @@ import { removeDead } from "./collect-garbage.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { isDeadLink, logLinks } from "../layout/log-links.ts";
+import { podDirectory } from "../layout/pod-directories.ts";
+import type { PodHolding } from "../pod-holdings.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
 export interface NodeGarbageConfig extends GarbagePolicy {
@@ -14,8 +16,6 @@ export interface NodeGarbageConfig extends GarbagePolicy {
 
 export interface NodeGarbageDependencies {
   readonly runtime: RuntimeDependencies;
-  /** UIDs of the pods that have a cgroup of this node's. */
-  readonly cgroupUids: () => Promise<readonly string[]>;
   /** True once it is known which pods are wanted and which the runtime has. */
   readonly ready: () => boolean;
   /** Pods of this node, as last observed. */
@@ -25,8 +25,8 @@ export interface NodeGarbageDependencies {
 }
 
 /**
- * Garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to logs that are gone, cgroups of pods that are gone, and
- * dead containers beyond the node's cap. What a pod leaves otherwise goes with it, and what it leaves while it goes on
+ * Garbage that belongs to no pod's worker (HandlePodCleanups, containerGC): links to logs that are gone, what pods that
+ * are gone still hold of the node, and dead containers beyond the node's cap. What a pod leaves otherwise goes with it, and what it leaves while it goes on
  * its worker collects.
  */
 export class NodeGarbage {
@@ -53,7 +53,7 @@ export class NodeGarbage {
     const steps = [
       { step: this.#containers.bind(this), isTold: true },
       { step: this.#links.bind(this), isTold: true },
-      { step: this.#cgroups.bind(this), isTold: false },
+      { step: this.#leftovers.bind(this), isTold: false },
     ];
     for (const { step, isTold } of steps) {
       try {
@@ -62,7 +62,7 @@ export class NodeGarbage {
         if (signal.aborted) return;
         const message = errorMessage(error);
         log.warn("garbage collection failed", { error: message });
-        // Upstream's event of the node, which has none for cgroups.
+        // Upstream's event of the node, which has none for what pods hold.
         if (isTold) journal.record({ kind: "note", what: "ContainerGCFailed", message });
       }
     }
@@ -97,18 +97,23 @@ export class NodeGarbage {
     }
   }
 
-  /** Processes that are left in one are killed. */
-  async #cgroups(): Promise<void> {
-    const { runtime, cgroupUids, known } = this.#deps;
+  async #leftovers(signal: AbortSignal): Promise<void> {
+    for (const holding of this.#deps.runtime.holdings.all) await this.#leftoversOf(holding, signal);
+  }
+
+  async #leftoversOf(holding: PodHolding, signal: AbortSignal): Promise<void> {
+    const { runtime, known } = this.#deps;
+    const { name, leftovers } = holding;
+    if (leftovers === undefined) return;
     const cause: Cause = { code: "OrphanedPod", message: "no source wants the pod, and the runtime has nothing of it" };
-    for (const uid of await cgroupUids()) {
+    for (const uid of await leftovers.uids()) {
       // One that still has a directory is removed with that, mounts first.
-      if (known(uid) || (await runtime.files.stat(`${runtime.node.rootDirectory}/pods/${uid}`)) !== undefined) continue;
+      if (known(uid) || (await runtime.files.stat(podDirectory(runtime.node, uid))) !== undefined) continue;
       if (known(uid)) continue;
       const pod = { uid, namespace: "", name: "" };
-      const message = `remove the cgroup of pod ${uid}`;
-      await perform(runtime.journal, runtime.clock, { what: "RemoveCgroup", message, pod, cause }, () =>
-        runtime.podCgroups.destroy(pod),
+      const message = `remove the ${name} of pod ${uid}`;
+      await perform(runtime.journal, runtime.clock, { what: leftovers.what, message, pod, cause }, () =>
+        holding.release(pod, { cause, comesBack: false }, signal),
       );
     }
   }

@@ -4,9 +4,9 @@ import { perform } from "../../journal/perform.ts";
 import { containerLogLinkName, containerLogPath, restartCountOfLog } from "../layout/log-paths.ts";
 import { ignoreNotFound } from "./unstarted.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
-import { removePodDirectories } from "../layout/pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "../status/pod-status.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
+import type { Release } from "../pod-holdings.ts";
 import { inTeardown } from "./teardown.ts";
 
 /**
@@ -64,30 +64,23 @@ async function isDirectory(files: RuntimeDependencies["files"], path: string): P
   return (await files.stat(path))?.type === "directory";
 }
 
-/** Takes from a pod that has ended for good what others may need: its logs and messages stay. */
-export async function giveBack(
-  deps: Pick<RuntimeDependencies, "volumes" | "userNamespaces">,
-  pod: PodRef,
-  cause: Cause,
-  signal: AbortSignal,
-): Promise<void> {
-  await deps.volumes.unmount(pod, cause, signal);
-  await deps.userNamespaces.release(pod.uid);
+export interface Removal extends Release {
+  /** It has ended for good, and this life has released what others may need. */
+  readonly hasReleased: boolean;
 }
 
 /**
- * Removes all that a stopped pod left: containers, sandboxes, cgroup, log links, logs and directory. Each step may be
- * done again, so a failure half-way is mended by the next try.
- * @param comesBack it is wanted again under its UID: the last log of each container stays, so that restarts are counted on
+ * Removes all that a stopped pod left: containers, sandboxes, and what it holds of the node. Each step may be done again,
+ * so a failure half-way is mended by the next try.
  */
 export async function removePod(
   deps: RuntimeDependencies,
   pod: PodRef,
   status: PodStatus,
-  cause: Cause,
+  removal: Removal,
   signal: AbortSignal,
-  comesBack: boolean,
 ): Promise<void> {
+  const { cause, comesBack, hasReleased } = removal;
   await inTeardown(deps, "later", signal, async (queuedMs) => {
     const isLast = ({ name, restartCount }: ContainerStatus): boolean =>
       !status.containers.some((other) => other.name === name && other.restartCount > restartCount);
@@ -100,9 +93,8 @@ export async function removePod(
     await removeSandboxes(deps, pod, status, { cause, queuedMs }, signal);
   });
   deps.attempts.forget(pod.uid);
-  await giveBack(deps, pod, cause, signal);
-  await deps.podCgroups.destroy(pod);
-  await removePodDirectories(deps.files, deps.mounts, deps.node, pod, comesBack);
+  if (!hasReleased) await deps.holdings.releaseEnded(pod, cause, signal);
+  await deps.holdings.releaseRemoved(pod, removal, signal);
 }
 
 async function removeSandboxes(
