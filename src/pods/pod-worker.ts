@@ -350,9 +350,8 @@ export class PodWorker {
     if (this.#forgotten === undefined) {
       // That it has ended may not be remembered yet, for want of room on the disk.
       if (!(await this.#record.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
-      // What has ended for good needs its volumes no longer; its logs and messages stay.
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
-      await this.#deps.runtime.holdings.releaseEnded(this.ref, cause, signal);
+      if (!state.released) await this.#deps.runtime.holdings.releaseEnded(this.ref, cause, signal);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
@@ -360,7 +359,7 @@ export class PodWorker {
     await this.#record.stopping(this.#pod, this.#forgotten);
     try {
       const comesBack = this.#deps.comesBack(this.uid);
-      const removal = { cause: this.#forgotten, comesBack, hasReleased: false };
+      const removal = { cause: this.#forgotten, comesBack, hasReleased: state.released };
       await removePod(this.#deps.runtime, this.ref, status, removal, signal);
     } finally {
       this.#sight.acted("requestInspectAfresh");

@@ -43,6 +43,16 @@ export interface VolumeContent {
   update(): Promise<void>;
 }
 
+/** What the content of a volume is made of now; undefined: it has none, or that is not known yet. */
+export function knownInputs({ content }: PreparedVolume): readonly unknown[] | undefined {
+  try {
+    return content?.inputs();
+  } catch (error) {
+    if (error instanceof NotKnownYetError) return undefined;
+    throw error;
+  }
+}
+
 export interface VolumeSettings {
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;

@@ -25,7 +25,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
 import { MemoryVolumes } from "./memory-volumes.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
-import { type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
+import { knownInputs, type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
 import { bindSubPath, subPathOf } from "./sub-path.ts";
 import { VolumeError } from "./volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
@@ -57,22 +57,12 @@ interface SubPathMount {
   readonly subPath: string;
 }
 
-/** What is remembered of a pod, for as long as its volumes are there. */
+/** For as long as a pod's volumes are there. */
 interface PodMemory {
   /** Work on the volumes of one pod is done one at a time, also what goes on after its deadline. */
   readonly turn: Semaphore;
   /** By volume: what its content was last made of. Nothing is read while that is the same. */
   readonly contents: Map<string, readonly unknown[]>;
-}
-
-/** What the content of a volume is made of now; undefined: it has none, or that is not known yet. */
-function knownInputs({ content }: PreparedVolume): readonly unknown[] | undefined {
-  try {
-    return content?.inputs();
-  } catch (error) {
-    if (error instanceof NotKnownYetError) return undefined;
-    throw error;
-  }
 }
 
 /** Says which volume it is; every event, status and log line of it needs that. */
@@ -204,7 +194,6 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return isFresh;
   }
 
-  /** Takes away all volumes of a pod that has stopped. */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     using _turn = await memory.turn.acquire(signal);

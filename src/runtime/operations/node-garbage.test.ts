@@ -42,7 +42,11 @@ class Scene {
             release: async ({ uid }) => void this.destroyed.push(uid),
             leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups },
           },
-          { name: "nothing", until: "removed", release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`) },
+          {
+            name: "nothing",
+            until: "removed",
+            release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`),
+          },
         ]),
       } as unknown as RuntimeDependencies,
       ready: () => true,
