@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as setImmediatePromise } from "node:timers/promises";
 import { queryObjects } from "node:v8";
-import { Kubelet } from "../src/kubelet.ts";
+import { Kubelet } from "../src/kubelet/kubelet.ts";
 import { runLife } from "../src/sim/life/life.ts";
 
 test("lives that are over leave no node in memory, also none of those that were killed in them", async () => {

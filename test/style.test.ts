@@ -131,11 +131,15 @@ describe("the one-way rule", () => {
       "1: one way: base imports pods",
     ]);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: pods imports cli"]);
+    assert.deepEqual(inRoom("src/agent/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: agent imports cli"]);
+    assert.deepEqual(inRoom("src/engine/x.ts", 'import { A } from "../agent/a.ts";'), [
+      "1: one way: engine imports agent",
+    ]);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../linux/a.ts";'), ["1: one way: pods imports linux"]);
-    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../kubelet.ts";'), [
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../kubelet/kubelet.ts";'), [
       "1: one way: pods imports kubelet",
     ]);
-    assert.deepEqual(inRoom("src/kubelet.ts", 'import { A } from "./linux/a.ts";'), [
+    assert.deepEqual(inRoom("src/kubelet/kubelet.ts", 'import { A } from "../linux/a.ts";'), [
       "1: one way: kubelet imports linux",
     ]);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "./y.test.ts";'), [
@@ -149,13 +153,15 @@ describe("the one-way rule", () => {
   it("lets types, functions and the way down pass", () => {
     assert.deepEqual(inRoom("src/pods/x.ts", 'import type { Pleg } from "../pleg/pleg.ts";'), []);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { type Pleg, f } from "../pleg/pleg.ts";'), []);
-    assert.deepEqual(inRoom("src/kubelet.ts", 'import { Pleg } from "./pleg/pleg.ts";'), []);
+    assert.deepEqual(inRoom("src/kubelet/kubelet.ts", 'import { Pleg } from "../pleg/pleg.ts";'), []);
     assert.deepEqual(
-      inRoom("src/cli/x.ts", 'import { A } from "../linux/a.ts";\nimport { B } from "../kubelet.ts";'),
+      inRoom("src/cli/x.ts", 'import { A } from "../linux/a.ts";\nimport { B } from "../kubelet/kubelet.ts";'),
       [],
     );
-    assert.deepEqual(inRoom("src/engine/x.ts", 'import { B } from "../kubelet.ts";'), []);
-    assert.deepEqual(inRoom("src/sim/x.ts", 'import { B } from "../kubelet.ts";'), []);
+    assert.deepEqual(inRoom("src/cli/x.ts", 'import { A } from "../agent/a.ts";'), []);
+    assert.deepEqual(inRoom("src/agent/x.ts", 'import { A } from "../linux/a.ts";'), []);
+    assert.deepEqual(inRoom("src/engine/x.ts", 'import { B } from "../kubelet/kubelet.ts";'), []);
+    assert.deepEqual(inRoom("src/sim/x.ts", 'import { B } from "../kubelet/kubelet.ts";'), []);
   });
   it("knows classes from errors", () => assert.deepEqual(exportedClasses(channel), ["Pleg"]));
   it("reads what an import takes", () => {
@@ -258,6 +264,7 @@ describe("the linter", () => {
     "src/pods/long.test.ts": long,
     "src/pods/promise.ts": "async function f(): Promise<void> {}\nexport function g(): void {\n  f();\n}\n",
     "src/cli/shell.ts": outside,
+    "src/agent/shell.ts": outside,
     "src/linux/port.ts": outside,
   };
   const found = new Map<string, string[]>();
@@ -298,9 +305,11 @@ describe("the linter", () => {
     assert.equal(count("src/sim/globals.ts", "eslint(no-restricted-properties)"), 1);
     assert.equal(count("src/pods/global.ts", "eslint(no-restricted-globals)"), 2);
   });
-  it("forbids the command line all but the process and the terminal", () => {
-    assert.equal(count("src/cli/shell.ts", "eslint(no-restricted-globals)"), 1);
-    assert.equal(count("src/cli/shell.ts", "eslint(no-restricted-properties)"), 2);
+  it("forbids the command line and the agent all but the process and the terminal", () => {
+    for (const path of ["src/cli/shell.ts", "src/agent/shell.ts"]) {
+      assert.equal(count(path, "eslint(no-restricted-globals)"), 1);
+      assert.equal(count(path, "eslint(no-restricted-properties)"), 2);
+    }
   });
   it("lets the real ports, and names of a file's own, pass", () => {
     for (const path of ["src/linux/port.ts", "src/pods/own-name.ts"]) {

@@ -5,7 +5,8 @@ import { systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { unixTransport } from "../linux/http/unix-client.ts";
 import type { Clock } from "../ports/clock.ts";
-import { FileError, type Files } from "../ports/files.ts";
+import type { Files } from "../ports/files.ts";
+import { canonicalPath } from "../private-runtime/canonical-path.ts";
 import { DEFAULT_STATE_DIRECTORY, type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts";
 import { EngineClient } from "./engine-client.ts";
 import type { Terminal } from "./terminal.ts";
@@ -46,25 +47,4 @@ export async function openContext(terminal: Terminal, options: StateOptions): Pr
     layout,
     engine: new EngineClient(unixTransport(layout.engineSocket), stateDirectory),
   };
-}
-
-/** The path without symbolic links; of what does not exist yet, its nearest existing parent's. */
-export async function canonicalPath(files: Files, path: string): Promise<string> {
-  let existing = path;
-  let rest = "";
-  for (;;) {
-    try {
-      const real = await files.realPath(existing);
-      return real === "/" ? rest || "/" : real + rest;
-    } catch (error) {
-      if (!(error instanceof FileError) || error.code !== "ENOENT" || existing === "/") {
-        throw new PodwrightError(ExitCode.badInput, `the state directory ${path} can't be used: ${String(error)}`, {
-          remedy: "choose another with --state-dir",
-        });
-      }
-      const slash = existing.lastIndexOf("/");
-      rest = existing.slice(slash) + rest;
-      existing = existing.slice(0, slash) || "/";
-    }
-  }
 }

@@ -1,7 +1,7 @@
 import { version } from "../base/version.ts";
 import { Command, Option } from "commander";
 import type { CommandContext, StateOptions } from "./context.ts";
-import type { EngineOptions } from "./engine.ts";
+import type { EngineOptions } from "../agent/engine.ts";
 import type { DebugOptions } from "./debug.ts";
 import type { DoctorOptions } from "./doctor.ts";
 import type { LogsOptions } from "./logs.ts";
@@ -367,8 +367,8 @@ function addKubelet(define: Define): void {
     .allowUnknownOption()
     .passThroughOptions()
     .action(async (flags: readonly string[]) => {
-      const { runKubelet } = await import("./kubelet.ts");
-      define.setExitCode(await runKubelet(define.terminal, flags));
+      const { kubeletCommand } = await import("./kubelet.ts");
+      define.setExitCode(await kubeletCommand(define.terminal, flags));
     });
 }
 
@@ -382,7 +382,8 @@ function addEngine(define: Define): void {
     .addOption(recordOption())
     .addOption(endpointOption(otherRuntime))
     .action(async (options: EngineOptions) => {
-      define.setExitCode(await (await import("./engine.ts")).runEngine(options));
+      const { runEngine } = await import("../agent/engine.ts");
+      define.setExitCode(await runEngine(options));
     });
 }
 

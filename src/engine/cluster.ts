@@ -10,7 +10,7 @@ import { errorMessage } from "../base/errors.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { JournalInput } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kubelet } from "../kubelet.ts";
+import type { Kubelet } from "../kubelet/kubelet.ts";
 import { EventRecorder } from "../events/event-recorder.ts";
 import { NodeImages } from "../node/node-images.ts";
 import type { NodeHostAddresses } from "../node/host-addresses.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { withDefaults } from "../config/defaults.ts";
 import type { PartialConfiguration } from "../config/schema.ts";
 import { kubeletSettings } from "../config/settings.ts";
-import type { KubeletConfig } from "../kubelet.ts";
+import type { KubeletConfig } from "../kubelet/kubelet.ts";
 import { defaultPodIds } from "../runtime/config/id-ranges.ts";
 import { kubeletConfig } from "./kubelet-config.ts";
 import type { MachineInfo } from "./machine.ts";

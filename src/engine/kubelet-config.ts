@@ -1,6 +1,6 @@
 import type { KubeletSettings } from "../config/settings.ts";
 import type { CredentialPlugins } from "../images/make-image-manager.ts";
-import type { KubeletConfig } from "../kubelet.ts";
+import type { KubeletConfig } from "../kubelet/kubelet.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import {

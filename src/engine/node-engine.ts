@@ -2,7 +2,7 @@ import type { EphemeralContainer } from "../api/container.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Kubelet } from "../kubelet.ts";
+import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type {

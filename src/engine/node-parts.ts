@@ -2,7 +2,7 @@ import { WatchNews } from "../api-client/watch-news.ts";
 import { podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet.ts";
+import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet/kubelet.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
 import { withDeadlines } from "../runtime-service/deadlines.ts";

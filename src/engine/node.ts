@@ -6,7 +6,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
 import { Annotation } from "../runtime/config/labels.ts";
-import type { Kubelet, KubeletConfig } from "../kubelet.ts";
+import type { Kubelet, KubeletConfig } from "../kubelet/kubelet.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";

@@ -1,6 +1,6 @@
 import { buildNode } from "../../engine/node-parts.ts";
 import type { Recorder } from "../../journal/entry.ts";
-import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../../kubelet.ts";
+import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../../kubelet/kubelet.ts";
 import type { ObjectLookup } from "../../runtime/config/environment.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { SimKubeConnection } from "../api-server/connection.ts";

@@ -1,5 +1,5 @@
 import { defaultImageLimits } from "../../images/image-manager.ts";
-import type { KubeletConfig } from "../../kubelet.ts";
+import type { KubeletConfig } from "../../kubelet/kubelet.ts";
 import { sysctlAllowlist } from "../../pods/sysctl-allowlist.ts";
 import { defaultGarbagePolicy } from "../../runtime/actions/garbage.ts";
 import { defaultPodIds } from "../../runtime/config/id-ranges.ts";

@@ -2,7 +2,7 @@ import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import type { Observer } from "../../journal/observer.ts";
-import type { KnownPod, KubeletConfig } from "../../kubelet.ts";
+import type { KnownPod, KubeletConfig } from "../../kubelet/kubelet.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";

@@ -1,21 +1,21 @@
-import { Places } from "./base/places.ts";
-import { type ImageConfig, makeImageManager } from "./images/make-image-manager.ts";
-import type { Recorder } from "./journal/entry.ts";
-import type { Observer } from "./journal/observer.ts";
-import type { ClusterHooks } from "./pods/cluster-hooks.ts";
-import type { Logger } from "./ports/log.ts";
-import type { Ports } from "./ports/ports.ts";
-import type { UsedFeatures } from "./runtime-service/features.ts";
-import type { RuntimeDependencies } from "./runtime/dependencies.ts";
-import type { ObjectLookup } from "./runtime/config/environment.ts";
-import { directoriesHolding } from "./runtime/layout/pod-directories.ts";
-import { PodHoldings } from "./runtime/pod-holdings.ts";
-import type { PodCgroups } from "./resources/pod-cgroups.ts";
-import type { PodIds } from "./runtime/config/id-ranges.ts";
-import type { NodeContext } from "./runtime/node-context.ts";
-import { StartAttempts } from "./runtime/operations/start-attempts.ts";
-import { UserNamespaces } from "./runtime/config/user-namespaces.ts";
-import { VolumeManager } from "./volumes/volume-manager.ts";
+import { Places } from "../base/places.ts";
+import { type ImageConfig, makeImageManager } from "../images/make-image-manager.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import type { UsedFeatures } from "../runtime-service/features.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+import { directoriesHolding } from "../runtime/layout/pod-directories.ts";
+import { PodHoldings } from "../runtime/pod-holdings.ts";
+import type { PodCgroups } from "../resources/pod-cgroups.ts";
+import type { PodIds } from "../runtime/config/id-ranges.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { StartAttempts } from "../runtime/operations/start-attempts.ts";
+import { UserNamespaces } from "../runtime/config/user-namespaces.ts";
+import { VolumeManager } from "../volumes/volume-manager.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
 interface RuntimeParts {

@@ -1,4 +1,3 @@
-import { arch } from "node:os";
 import { dirname, resolve } from "node:path/posix";
 import { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
@@ -21,14 +20,12 @@ import { FileError } from "../ports/files.ts";
 import { KubeConnectionError, type KubeTransport } from "../ports/kube-api.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import { platform } from "./platform.ts";
 
 const maxKubeconfigBytes = 1024 * 1024;
 /** How often a certificate that nobody renews is looked at. */
 const lookMs = 10 * 60_000;
-/** Go's names of processors. */
-const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
-export const architecture = architectures[arch()] ?? arch();
-const userAgent = `podwright/${version} (linux/${architecture})`;
+const userAgent = `podwright/${version} (${platform})`;
 
 /** How the node reaches the API server, and as whom. */
 export interface NodeCredentials {

@@ -7,7 +7,7 @@ import { Node, type NodeSources } from "../engine/node.ts";
 import type { PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
 import type { JournalInput, Recorder } from "../journal/entry.ts";
 import { Journal } from "../journal/journal.ts";
-import type { KubeletConfig } from "../kubelet.ts";
+import type { KubeletConfig } from "../kubelet/kubelet.ts";
 import { streamingIdleMs } from "../config/serving.ts";
 import { nodeApi, type NodeApiDependencies, registeredRoutes } from "../node-api/routes.ts";
 import type { ApiHandler } from "../ports/api-server.ts";

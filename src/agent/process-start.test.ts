@@ -6,7 +6,7 @@ import { test } from "node:test";
 /** A process that doesn't end by itself when it is told to. */
 function holding(limitMs: number): { readonly child: ChildProcess; readonly read: (text: string) => Promise<string> } {
   const script = `
-    import { terminationSignal } from ${JSON.stringify(new URL("process-start.ts", import.meta.url).href)};
+    import { terminationSignal } from ${JSON.stringify(new URL("./process-start.ts", import.meta.url).href)};
     import { createServer } from "node:net";
     const told = terminationSignal(${limitMs});
     createServer().listen(0, "127.0.0.1", () => console.log("ready"));

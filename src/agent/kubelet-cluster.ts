@@ -15,7 +15,8 @@ import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { reportedVersion } from "../config/version-flag.ts";
 import { cloudSetup } from "./cloud.ts";
-import { architecture, type NodeCredentials, nodeTransport } from "./node-credentials.ts";
+import { type NodeCredentials, nodeTransport } from "./node-credentials.ts";
+import { architecture } from "./platform.ts";
 
 export interface ClusterParts {
   readonly ports: Ports;

@@ -8,7 +8,7 @@ import { nodeGauges } from "../engine/node-gauges.ts";
 import { NodeStats, type StatsSettings } from "../engine/node-stats.ts";
 import type { Node } from "../engine/node.ts";
 import { countImageRecords } from "../images/image-records.ts";
-import type { KubeletConfig } from "../kubelet.ts";
+import type { KubeletConfig } from "../kubelet/kubelet.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { ImageRecordCounts } from "../metrics/image-metrics.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
@@ -17,7 +17,7 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import { reportedVersion } from "../config/version-flag.ts";
-import { architecture } from "./node-credentials.ts";
+import { platform } from "./platform.ts";
 
 export interface FiguresParts {
   readonly ports: Ports;
@@ -47,7 +47,7 @@ export async function openFigures(parts: FiguresParts, node: Node, signal: Abort
   const facts = {
     nodeName: config.node.nodeName,
     version: reportedVersion(parts.flags.version, version),
-    platform: `linux/${architecture}`,
+    platform,
     cgroupVersion: ports.cgroups.version,
     credentialConfigHash: config.images.credentialPlugins?.configHash,
     features: featureStates(parts.configuration.featureGates),
