@@ -111,7 +111,7 @@ describe("the one-door rule", () => {
   });
   it("lets the real ports, tests, types and what only computes pass", () => {
     assert.deepEqual(inRoom("src/linux/x.ts", 'import { readFile } from "node:fs/promises";\nnew Date();'), []);
-    assert.deepEqual(inRoom("src/cri/x.ts", 'import { connect } from "node:http2";'), []);
+    assert.deepEqual(inRoom("src/grpc/x.ts", 'import { connect } from "node:http2";'), []);
     assert.deepEqual(inRoom("src/pleg/x.test.ts", 'import { readFile } from "node:fs/promises";'), []);
     assert.deepEqual(inRoom("src/pleg/x.ts", 'import type { Socket } from "node:net";'), []);
     assert.deepEqual(inRoom("src/pleg/x.ts", 'import { join } from "node:path";\nimport * as z from "zod";'), []);

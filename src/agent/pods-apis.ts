@@ -3,7 +3,7 @@ import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureGates } from "../config/feature-gates.ts";
-import { serveGrpc } from "../cri/grpc-server.ts";
+import { serveGrpc } from "../grpc/server.ts";
 import type { Node } from "../engine/node.ts";
 import { listenPrivately } from "../linux/http/unix-socket.ts";
 import { podResources, podResourcesAlpha } from "../pods-api/pod-resources.ts";

@@ -1,6 +1,6 @@
 import { basename } from "node:path/posix";
 import { ExitCode } from "../base/errors.ts";
-import { useHeaderFields } from "../cri/header-fields.ts";
+import { useHeaderFields } from "../grpc/header-fields.ts";
 import { runCommandLine } from "./command-line.ts";
 import { Terminal } from "./terminal.ts";
 

@@ -4,7 +4,8 @@ import { create } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { startCriServer } from "../../test/support/cri-server.ts";
-import { CriError, type CriErrorCode } from "../ports/cri.ts";
+import { CriError } from "../ports/cri.ts";
+import type { RpcCode } from "../ports/rpc.ts";
 import { VersionResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import { connectCri } from "./client.ts";
 
@@ -267,7 +268,7 @@ test("a stalled reader of events holds up no other call, and loses nothing", asy
 test("codes of the client's own errors are never mistaken for the runtime's answers", async () => {
   await using server = await startCriServer({});
   using cri = connectCri(server.endpoint);
-  const codes: CriErrorCode[] = [];
+  const codes: RpcCode[] = [];
   codes.push((await criError(cri.runtime.stopContainer({ timeout: 2n ** 70n }))).code);
   using nowhere = connectCri("/nonexistent/cri.sock");
   const error = await criError(nowhere.runtime.version({}));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startCriServer } from "../../test/support/cri-server.ts";
 import { startRuntimeServer } from "../../test/support/runtime-server.ts";
-import { isUnary } from "../ports/cri-methods.ts";
+import { isUnary } from "../ports/rpc-methods.ts";
 import type { Cri } from "../ports/cri.ts";
 import { ImageService, RuntimeService, Signal } from "../ports/gen/runtime/v1/api_pb.js";
 import { crioWays, usualWays } from "../sim/runtime-ways.ts";

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { silentLog } from "../../test/support/sources.ts";
-import { type CriCallOptions, CriError } from "../ports/cri.ts";
+import { CriError } from "../ports/cri.ts";
+import type { RpcCallOptions } from "../ports/rpc.ts";
 import { StatusResponseSchema, VersionResponseSchema } from "../ports/gen/runtime/v1/api_pb.js";
 import { RuntimeState } from "./runtime-state.ts";
 
@@ -27,7 +28,7 @@ class World {
 
   constructor(answers = true) {
     this.answers = answers;
-    const status = async (_request: object, { timeoutMs = 120_000 }: CriCallOptions = {}) => {
+    const status = async (_request: object, { timeoutMs = 120_000 }: RpcCallOptions = {}) => {
       if (this.hangs) {
         // As every unary call ends: at its caller's deadline, or at upstream's.
         await this.clock.sleep("Status", timeoutMs);

@@ -50,7 +50,7 @@ export function podResources(
       if (found !== undefined) return { podResources: resourcesOf(found.pod) };
       observer.failed("v1", "get");
       // Upstream's answer has no code of its own either.
-      throw new RpcError("unknown", `pod ${podName} in namespace ${podNamespace} not found`);
+      throw new RpcError("Unknown", `pod ${podName} in namespace ${podNamespace} not found`);
     },
   };
 }

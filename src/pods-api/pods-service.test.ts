@@ -59,6 +59,6 @@ test("a watcher that does not keep up is dropped", async () => {
   await events.next();
   for (let count = 0; count < 150; count++) world.tell({ type: "modified", pod: served("a") });
   for (let count = 0; count < 100; count++) assert.equal((await events.next()).done, false);
-  await assert.rejects(events.next(), (error) => error instanceof RpcError && error.code === "resource_exhausted");
+  await assert.rejects(events.next(), (error) => error instanceof RpcError && error.code === "ResourceExhausted");
   assert.deepEqual([world.dropped, world.listeners.size], [1, 0]);
 });

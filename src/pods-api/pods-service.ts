@@ -39,7 +39,7 @@ export function podsService(source: PodsSource): ServiceImpl<typeof Pods> {
     listPods: () => ({ pods: sorted(source).map(bytesOf) }),
     getPod: ({ podUID }) => {
       const found = source.pods().find(({ pod }) => pod.metadata.uid === podUID);
-      if (found === undefined) throw new RpcError("not_found", `pod with UID ${podUID} not found`);
+      if (found === undefined) throw new RpcError("NotFound", `pod with UID ${podUID} not found`);
       return { pod: bytesOf(found) };
     },
     watchPods: (_request, { signal }) => watched(source, signal),
@@ -69,7 +69,7 @@ async function* watched(source: PodsSource, signal: AbortSignal): AsyncGenerator
     const news = unread;
     unread = [];
     for (const each of news) yield eventOf(each);
-    if (isDropped) throw new RpcError("resource_exhausted", "watch client channel closed");
+    if (isDropped) throw new RpcError("ResourceExhausted", "watch client channel closed");
   }
   signal.removeEventListener("abort", onAbort);
 }

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Cri, CriError, type CriErrorCode } from "../ports/cri.ts";
+import { type Cri, CriError } from "../ports/cri.ts";
+import type { RpcCode } from "../ports/rpc.ts";
 import type { Processes } from "../ports/processes.ts";
 import { silentLog } from "../sim/machine.ts";
 import { removingAbandonedTasks } from "./abandoned-tasks.ts";
 
 /** A runtime that refuses so often to remove a container, and a ctr. */
-function refusing(times: number, code: CriErrorCode, words: string, ctrFails = false) {
+function refusing(times: number, code: RpcCode, words: string, ctrFails = false) {
   const calls: string[] = [];
   let refusals = times;
   const removeContainer = async (): Promise<object> => {

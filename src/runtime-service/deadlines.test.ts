@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "../ports/clock.ts";
-import { CriError, type Cri, type CriCallOptions } from "../ports/cri.ts";
+import { CriError, type Cri } from "../ports/cri.ts";
+import type { RpcCallOptions } from "../ports/rpc.ts";
 import { callLimitMs, describeRequest } from "./call-limits.ts";
 import { withDeadlines } from "./deadlines.ts";
 import { callDurationBucketsMs } from "./statistics.ts";
@@ -40,7 +41,7 @@ class ManualClock implements Clock {
 }
 
 interface RecordedCall {
-  readonly options: CriCallOptions;
+  readonly options: RpcCallOptions;
   readonly answer: PromiseWithResolvers<unknown>;
 }
 
@@ -50,7 +51,7 @@ function recordingCri(): { cri: Cri; calls: RecordedCall[] } {
   const service = new Proxy(
     {},
     {
-      get: () => (_request: object, options: CriCallOptions) => {
+      get: () => (_request: object, options: RpcCallOptions) => {
         const answer = Promise.withResolvers<unknown>();
         calls.push({ options, answer });
         return answer.promise;
@@ -203,10 +204,10 @@ test("an implementation that throws something else is reported as Internal", asy
 test("streams pass through without a limit", async () => {
   const clock = new ManualClock();
   const { cri } = recordingCri();
-  const seen: CriCallOptions[] = [];
+  const seen: RpcCallOptions[] = [];
   const runtime = {
     ...cri.runtime,
-    async *getContainerEvents(_request: object, options: CriCallOptions = {}) {
+    async *getContainerEvents(_request: object, options: RpcCallOptions = {}) {
       seen.push(options);
       yield { containerId: "c" };
     },

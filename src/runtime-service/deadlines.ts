@@ -2,17 +2,11 @@ import type { DescService } from "@bufbuild/protobuf";
 import { errorMessage } from "../base/errors.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { Clock } from "../ports/clock.ts";
-import {
-  CriError,
-  isCriError,
-  type Cri,
-  type CriCallOptions,
-  type CriImageService,
-  type CriRuntimeService,
-} from "../ports/cri.ts";
+import { CriError, isCriError, type Cri, type CriImageService, type CriRuntimeService } from "../ports/cri.ts";
+import type { RpcCallOptions } from "../ports/rpc.ts";
 import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js";
 import { callLimitMs, describeRequest } from "./call-limits.ts";
-import { isUnary } from "../ports/cri-methods.ts";
+import { isUnary } from "../ports/rpc-methods.ts";
 import { CallStatistics, type MethodStatistics } from "./statistics.ts";
 
 /** A call that somebody is waiting for. */
@@ -36,7 +30,7 @@ export interface TrackedCri extends Cri {
   statistics(): ReadonlyMap<string, MethodStatistics>;
 }
 
-type UnaryCall = (request: object, options?: CriCallOptions) => Promise<unknown>;
+type UnaryCall = (request: object, options?: RpcCallOptions) => Promise<unknown>;
 
 /**
  * Gives every unary call of `cri` upstream's deadline by `clock`, or the caller's `timeoutMs` when that is shorter. A
@@ -65,7 +59,7 @@ export function withDeadlines(
     return wrapped as Service;
   }
 
-  async function track(method: string, request: object, options: CriCallOptions, call: UnaryCall): Promise<unknown> {
+  async function track(method: string, request: object, options: RpcCallOptions, call: UnaryCall): Promise<unknown> {
     const entry: OutstandingCall = { method, detail: describeRequest(request), sinceMonotonicMs: clock.monotonic() };
     calls.add(entry);
     let failed = true;
@@ -96,7 +90,7 @@ async function settle(
   { method, detail }: OutstandingCall,
   limitMs: number | undefined,
   signal: AbortSignal | undefined,
-  call: (options: CriCallOptions) => Promise<unknown>,
+  call: (options: RpcCallOptions) => Promise<unknown>,
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const controller = new AbortController();

@@ -1,13 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { onAbort } from "../base/abort.ts";
-import {
-  type Cri,
-  type CriCallOptions,
-  CriError,
-  type CriErrorCode,
-  type CriImageService,
-  type CriRuntimeService,
-} from "../ports/cri.ts";
+import { type Cri, CriError, type CriImageService, type CriRuntimeService } from "../ports/cri.ts";
+import type { RpcCallOptions, RpcCode } from "../ports/rpc.ts";
 import * as pb from "../ports/gen/runtime/v1/api_pb.js";
 import type { Clock } from "../ports/clock.ts";
 import { callDurationMs, isLook, refusedAfterMs, slownessOf } from "./call-durations.ts";
@@ -32,7 +26,7 @@ const codes = [
   "ResourceExhausted",
   "DeadlineExceeded",
   "Aborted",
-] as const satisfies CriErrorCode[];
+] as const satisfies RpcCode[];
 
 const stops: ReadonlySet<string> = new Set(["stopContainer", "stopPodSandbox"]);
 
@@ -99,7 +93,7 @@ export class SimConnection {
 
   async #call<T>(
     method: string,
-    options: CriCallOptions | undefined,
+    options: RpcCallOptions | undefined,
     work: (gone: () => boolean, isUnheard: boolean) => T | Promise<T>,
     durationMs = this.#durationMs(method),
   ): Promise<T> {
@@ -336,7 +330,7 @@ export class SimConnection {
 
   #updateResources(
     request: MessageInitShape<typeof pb.UpdateContainerResourcesRequestSchema>,
-    options?: CriCallOptions,
+    options?: RpcCallOptions,
   ) {
     return this.#call("updateContainerResources", options, () => {
       const resources = create(pb.LinuxContainerResourcesSchema, request.linux);

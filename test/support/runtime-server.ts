@@ -1,9 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DescService } from "@bufbuild/protobuf";
-import { type CriCallOptions, isCriError } from "../../src/ports/cri.ts";
+import { isCriError } from "../../src/ports/cri.ts";
+import type { RpcCallOptions } from "../../src/ports/rpc.ts";
 import { ImageService, RuntimeService } from "../../src/ports/gen/runtime/v1/api_pb.js";
-import { isUnary } from "../../src/ports/cri-methods.ts";
+import { isUnary } from "../../src/ports/rpc-methods.ts";
 import { SimClock } from "../../src/sim/clock.ts";
 import { SimConnection } from "../../src/sim/cri.ts";
 import { type CriFaults, noFaults } from "../../src/sim/cri-faults.ts";
@@ -15,7 +16,7 @@ import { CriServer } from "./cri-server.ts";
 /** The simulated runtime's time passes with the real one, a step each so many ms. */
 const stepMs = 2;
 
-type AnyCall = (request: object, options: CriCallOptions) => Promise<object> | AsyncIterable<object>;
+type AnyCall = (request: object, options: RpcCallOptions) => Promise<object> | AsyncIterable<object>;
 
 /**
  * The simulated runtime behind a real socket: what it does otherwise than other runtimes, over the wire. Its time is the
@@ -104,7 +105,7 @@ interface HandlerLimits {
   timeoutMs(): number | undefined;
 }
 
-function limits(signal: AbortSignal, timeoutMs: number | undefined): CriCallOptions {
+function limits(signal: AbortSignal, timeoutMs: number | undefined): RpcCallOptions {
   return timeoutMs === undefined ? { signal } : { signal, timeoutMs };
 }
 

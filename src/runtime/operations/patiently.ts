@@ -1,6 +1,6 @@
 import { delayedSignal } from "../../base/abort.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CriCallOptions } from "../../ports/cri.ts";
+import type { RpcCallOptions } from "../../ports/rpc.ts";
 
 const patienceMs = 10_000;
 
@@ -13,7 +13,7 @@ export async function patiently<T>(
   { clock }: { readonly clock: Clock },
   what: string,
   signal: AbortSignal,
-  work: (options: CriCallOptions) => Promise<T>,
+  work: (options: RpcCallOptions) => Promise<T>,
 ): Promise<T> {
   using patient = delayedSignal(clock, `${what} that was called off`, signal, patienceMs);
   return await work({ signal: patient.signal });

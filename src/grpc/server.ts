@@ -5,7 +5,7 @@ import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@conne
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TokenBucket } from "../base/token-bucket.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type RpcCode, RpcError } from "../ports/rpc.ts";
+import { RpcError } from "../ports/rpc.ts";
 
 export interface GrpcServerOptions {
   readonly clock: Clock;
@@ -84,12 +84,6 @@ async function* codedStream<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-const codes: Readonly<Record<RpcCode, Code>> = {
-  unknown: Code.Unknown,
-  not_found: Code.NotFound,
-  resource_exhausted: Code.ResourceExhausted,
-};
-
 function coded(error: unknown): unknown {
-  return error instanceof RpcError ? new ConnectError(error.message, codes[error.code]) : error;
+  return error instanceof RpcError ? new ConnectError(error.message, Code[error.code]) : error;
 }

@@ -1,7 +1,7 @@
-import type { CriErrorCode } from "../ports/cri.ts";
+import { type RpcCode, RpcError } from "../ports/rpc.ts";
 
 /** Codes by their numbers on the wire (https://grpc.io/docs/guides/status-codes/); 0 is OK. */
-const codes: readonly (CriErrorCode | undefined)[] = [
+const codes: readonly (RpcCode | undefined)[] = [
   undefined,
   "Canceled",
   "Unknown",
@@ -21,24 +21,6 @@ const codes: readonly (CriErrorCode | undefined)[] = [
   "Unauthenticated",
 ];
 
-/** What a call ended with in place of an answer. */
-export class GrpcError extends Error {
-  readonly code: CriErrorCode;
-  /** Whether the other side said so itself (`grpc-status`), or it is made of what came or did not come from there. */
-  readonly isStatus: boolean;
-
-  constructor(code: CriErrorCode, message: string, { isStatus = false, ...options }: ErrorOptions & Status = {}) {
-    super(message, options);
-    this.name = "GrpcError";
-    this.code = code;
-    this.isStatus = isStatus;
-  }
-}
-
-interface Status {
-  readonly isStatus?: boolean;
-}
-
 /** Headers or trailers that may hold a status. */
 type Fields = Readonly<Record<string, string | readonly string[] | number | boolean | undefined>>;
 
@@ -46,14 +28,14 @@ type Fields = Readonly<Record<string, string | readonly string[] | number | bool
  * What the status in these fields says; undefined for OK.
  * @returns an error of this side where there is none, or none that can be understood
  */
-export function statusError(fields: Fields): GrpcError | undefined {
+export function statusError(fields: Fields): RpcError | undefined {
   const status = fields["grpc-status"];
-  if (typeof status !== "string") return new GrpcError("Internal", "the answer has no grpc-status");
+  if (typeof status !== "string") return new RpcError("Internal", "the answer has no grpc-status");
   if (status === "0") return undefined;
   const code = /^\d{1,2}$/.test(status) ? codes[Number(status)] : undefined;
-  if (code === undefined) return new GrpcError("Internal", `the answer has the grpc-status ${JSON.stringify(status)}`);
+  if (code === undefined) return new RpcError("Internal", `the answer has the grpc-status ${JSON.stringify(status)}`);
   const words = fields["grpc-message"];
-  return new GrpcError(code, typeof words === "string" ? decoded(words) : "", { isStatus: true });
+  return new RpcError(code, typeof words === "string" && words !== "" ? decoded(words) : code, { isStatus: true });
 }
 
 /** `grpc-message` is percent-encoded UTF-8; what can't be decoded is taken as it is. */

@@ -1,4 +1,4 @@
-import { GrpcError } from "./grpc-status.ts";
+import { RpcError } from "../ports/rpc.ts";
 
 /** A flag and the length of what follows. */
 const prefixBytes = 5;
@@ -6,7 +6,7 @@ const prefixBytes = 5;
 /**
  * A message as it is sent: uncompressed, behind its length
  * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Length-Prefixed-Message).
- * @throws GrpcError (ResourceExhausted) for one that is too large
+ * @throws RpcError (ResourceExhausted) for one that is too large
  */
 export function frame(message: Uint8Array, maxBytes: number): Buffer {
   if (message.length > maxBytes) throw tooLarge(message.length, maxBytes);
@@ -34,7 +34,7 @@ export class Frames {
     return this.#bytes === 0;
   }
 
-  /** @throws GrpcError for a message that is too large or compressed, which nobody asked for */
+  /** @throws RpcError for a message that is too large or compressed, which nobody asked for */
   add(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#bytes += piece.length;
@@ -59,7 +59,7 @@ export class Frames {
     const start = this.#joined();
     const length = start.readUInt32BE(1);
     if (length > this.#maxBytes) throw tooLarge(length, this.#maxBytes);
-    if (start[0] !== 0) throw new GrpcError("Internal", "a message is compressed, which was not asked for");
+    if (start[0] !== 0) throw new RpcError("Internal", "a message is compressed, which was not asked for");
     this.#wanted = prefixBytes + length;
   }
 
@@ -72,6 +72,6 @@ export class Frames {
   }
 }
 
-function tooLarge(bytes: number, maxBytes: number): GrpcError {
-  return new GrpcError("ResourceExhausted", `a message of ${bytes} bytes is larger than the limit of ${maxBytes}`);
+function tooLarge(bytes: number, maxBytes: number): RpcError {
+  return new RpcError("ResourceExhausted", `a message of ${bytes} bytes is larger than the limit of ${maxBytes}`);
 }

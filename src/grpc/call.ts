@@ -1,6 +1,7 @@
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
-import { Frames } from "./grpc-frames.ts";
-import { GrpcError, statusError } from "./grpc-status.ts";
+import { Frames } from "./frames.ts";
+import { RpcError } from "../ports/rpc.ts";
+import { statusError } from "./status.ts";
 
 /** Ends a call from this side. */
 export function cancel(stream: ClientHttp2Stream): void {
@@ -20,17 +21,17 @@ class Answer {
   }
 
   /** What it ended with; undefined for OK. A status counts, whatever happened to the stream behind it. */
-  end(): GrpcError | undefined {
+  end(): RpcError | undefined {
     const head = this.#head;
     if (head?.["grpc-status"] !== undefined) return statusError(head);
     if (this.#trailers?.["grpc-status"] !== undefined) return statusError(this.#trailers);
-    if (wasReset(this.#stream)) return new GrpcError("Canceled", "the stream was reset");
-    if (head === undefined) return new GrpcError("Unavailable", "the stream was closed without an answer");
+    if (wasReset(this.#stream)) return new RpcError("Canceled", "the stream was reset");
+    if (head === undefined) return new RpcError("Unavailable", "the stream was closed without an answer");
     const status = head[":status"];
-    if (status !== 200) return new GrpcError(codeOfHttp(status), `the answer has the HTTP status ${status}`);
+    if (status !== 200) return new RpcError(codeOfHttp(status), `the answer has the HTTP status ${status}`);
     const type = head["content-type"] ?? "";
     if (!/^application\/grpc(?:[+;]|$)/u.test(type)) {
-      return new GrpcError("Internal", `the answer has the content type ${JSON.stringify(type)}`);
+      return new RpcError("Internal", `the answer has the content type ${JSON.stringify(type)}`);
     }
     return statusError({});
   }
@@ -38,7 +39,7 @@ class Answer {
 
 /**
  * The one message of an answer. The stream is flowing from now on, and closed when this rejects.
- * @throws GrpcError, or what Node.js' stream ended with
+ * @throws RpcError, or what Node.js' stream ended with
  */
 export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -54,7 +55,7 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
       frames.add(piece);
       const found = frames.take();
       if (found === undefined) return;
-      if (message !== undefined) throw new GrpcError("Unimplemented", "the answer has more than one message");
+      if (message !== undefined) throw new RpcError("Unimplemented", "the answer has more than one message");
       message = found;
     } catch (error) {
       fail(error);
@@ -63,8 +64,8 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
   const end = (): void => {
     const error = answer.end();
     if (error !== undefined) reject(error);
-    else if (!frames.isEmpty) reject(new GrpcError("Internal", "the answer ends within a message"));
-    else if (message === undefined) reject(new GrpcError("Unimplemented", "the answer has no message"));
+    else if (!frames.isEmpty) reject(new RpcError("Internal", "the answer ends within a message"));
+    else if (message === undefined) reject(new RpcError("Unimplemented", "the answer has no message"));
     else resolve(message);
   };
   stream.once("end", end);
@@ -77,7 +78,7 @@ export async function oneMessage(stream: ClientHttp2Stream, maxBytes: number): P
 
 /**
  * The messages of an answer as they come; what is not read is held back by HTTP/2's flow control.
- * @throws GrpcError, or what Node.js' stream ended with
+ * @throws RpcError, or what Node.js' stream ended with
  */
 export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): AsyncGenerator<Uint8Array, undefined> {
   const answer = new Answer(stream);
@@ -92,14 +93,14 @@ export async function* messagesOf(stream: ClientHttp2Stream, maxBytes: number): 
     }
     isWhole = true;
   } catch (error) {
-    if (error instanceof GrpcError || !wasReset(stream)) throw error;
+    if (error instanceof RpcError || !wasReset(stream)) throw error;
     throw answer.end() ?? error;
   } finally {
     if (!isWhole) cancel(stream);
   }
   const error = answer.end();
   if (error !== undefined) throw error;
-  if (!frames.isEmpty) throw new GrpcError("Internal", "the answer ends within a message");
+  if (!frames.isEmpty) throw new RpcError("Internal", "the answer ends within a message");
   return undefined;
 }
 
@@ -109,7 +110,7 @@ function wasReset({ rstCode }: ClientHttp2Stream): boolean {
 }
 
 /** https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
-function codeOfHttp(status: number | undefined): GrpcError["code"] {
+function codeOfHttp(status: number | undefined): RpcError["code"] {
   switch (status) {
     case 400:
       return "Internal";

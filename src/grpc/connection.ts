@@ -14,7 +14,7 @@ const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 256 * 1024 * 1024;
 
 /**
- * Told to the runtime, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; a runtime
+ * Told to the server, whose error texts travel in headers. Node ends the whole connection at 64 KiB of them; one
  * that knows the limit resets the one call instead.
  */
 const maxHeaderBytes = 60 * 1024;
@@ -36,7 +36,7 @@ const headersOfAll = {
 /** What a session may buffer, in Node's unit of megabytes: one message of the largest size both ways, and room. */
 const maxSessionMemoryMegabytes = 256;
 
-/** Tells whether the runtime can be reached: for the journal, health, and to subscribe to events again. */
+/** Tells whether the other end can be reached: for the journal, health, and to subscribe to events again. */
 export type ConnectionChange = { readonly state: "connected" } | { readonly state: "lost"; readonly reason: string };
 
 /**
@@ -44,11 +44,13 @@ export type ConnectionChange = { readonly state: "connected" } | { readonly stat
  * because a Unix socket tells at once when the peer is gone.
  *
  * It opens with the first call. After a loss every call tries to connect at once (the kernel answers in microseconds:
- * an absent runtime fails the call fast, a returned one serves it), and between calls a background attempt with back-off
+ * an absent server fails the call fast, a returned one serves it), and between calls a background attempt with back-off
  * reopens it, so that `onChange` reports the return even when nobody calls.
  */
 export class Connection implements Disposable {
   readonly #path: string;
+  /** What is at the other end, for messages: `runtime`. */
+  readonly name: string;
   readonly #onChange: (change: ConnectionChange) => void;
   /** Every session with a socket, also those that end after a GOAWAY while their last streams finish. */
   readonly #sessions = new Map<http2.ClientHttp2Session, net.Socket>();
@@ -58,12 +60,13 @@ export class Connection implements Disposable {
   #reconnectMs = firstReconnectMs;
   #closed = false;
 
-  constructor(path: string, onChange: (change: ConnectionChange) => void) {
+  constructor(path: string, name: string, onChange: (change: ConnectionChange) => void) {
     this.#path = path;
+    this.name = name;
     this.#onChange = onChange;
   }
 
-  /** The socket as CRI endpoint, for messages. */
+  /** The socket as a URL, for messages. */
   get endpoint(): string {
     return `unix://${this.#path}`;
   }
@@ -85,13 +88,13 @@ export class Connection implements Disposable {
     clearTimeout(this.#reconnectTimer);
     for (const [session, socket] of this.#sessions) {
       session.destroy(undefined, http2.constants.NGHTTP2_CANCEL);
-      // The session would first wait until a hung runtime has read what it was sent.
+      // The session would first wait until a hung server has read what it was sent.
       socket.destroy();
     }
   }
 
   #session(): Promise<http2.ClientHttp2Session> {
-    if (this.#closed) return Promise.reject(new Error("the CRI client is closed"));
+    if (this.#closed) return Promise.reject(new Error("the client is closed"));
     const current = this.#current;
     if (current !== undefined) {
       if (!current.closed && !current.destroyed) return Promise.resolve(current);
@@ -124,7 +127,7 @@ export class Connection implements Disposable {
     });
     // Stays for the session's whole life: an "error" event without a listener would end the process.
     session.on("error", (error) => (cause = error));
-    session.once("goaway", () => this.#lose(session, "the runtime asked to reconnect"));
+    session.once("goaway", () => this.#lose(session, `the ${this.name} asked to reconnect`));
     session.once("close", () => {
       this.#sessions.delete(session);
       reject(cause);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { statusError } from "./grpc-status.ts";
+import { statusError } from "./status.ts";
 
 test("a status is read with its words, and what is none is an error of this side", () => {
   assert.equal(statusError({ "grpc-status": "0", "grpc-message": "whatever" }), undefined);
@@ -11,7 +11,7 @@ test("a status is read with its words, and what is none is an error of this side
       'no such container: "ſ"\n100%',
       true,
     ],
-    [{ "grpc-status": "16" }, "Unauthenticated", "", true],
+    [{ "grpc-status": "16" }, "Unauthenticated", "Unauthenticated", true],
     [{ "grpc-status": "2", "grpc-message": "100% of it" }, "Unknown", "100% of it", true],
     [{ "grpc-status": "17" }, "Internal", 'the answer has the grpc-status "17"', false],
     [{ "grpc-status": "-1" }, "Internal", 'the answer has the grpc-status "-1"', false],

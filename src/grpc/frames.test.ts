@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { frame, Frames } from "./grpc-frames.ts";
-import { GrpcError } from "./grpc-status.ts";
+import { frame, Frames } from "./frames.ts";
+import { RpcError } from "../ports/rpc.ts";
 
 const limit = 64;
 
@@ -30,7 +30,7 @@ test("messages come out as they went in, in pieces of whatever size", () => {
 });
 
 test("a message that is too large is refused by its length alone, on both ways", () => {
-  const isExhausted = (error: unknown): boolean => error instanceof GrpcError && error.code === "ResourceExhausted";
+  const isExhausted = (error: unknown): boolean => error instanceof RpcError && error.code === "ResourceExhausted";
   assert.throws(() => frame(new Uint8Array(limit + 1), limit), isExhausted);
   const frames = new Frames(limit);
   frames.add(Buffer.from([0, 0, 0]));

@@ -4,13 +4,14 @@ import { createServer, type Server } from "node:net";
 import { test } from "node:test";
 import { startCriServer } from "../../test/support/cri-server.ts";
 import { testDirectory } from "../linux/processes/testing.ts";
-import { isCriError, type CriErrorCode } from "../ports/cri.ts";
-import { connectCri } from "./client.ts";
+import { isCriError } from "../ports/cri.ts";
+import type { RpcCode } from "../ports/rpc.ts";
+import { connectCri } from "../cri/client.ts";
 
 const pause = (delayMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, delayMs));
 const never = (): Promise<never> => new Promise(() => {});
 
-function codeOf(call: Promise<unknown>): Promise<CriErrorCode | "answered" | "no CriError"> {
+function codeOf(call: Promise<unknown>): Promise<RpcCode | "answered" | "no CriError"> {
   return call.then(
     () => "answered",
     (error: unknown) => (isCriError(error) ? error.code : "no CriError"),
@@ -143,7 +144,7 @@ function answering(
   });
 }
 
-const brokenServers: readonly (readonly [name: string, server: () => Server, code: CriErrorCode])[] = [
+const brokenServers: readonly (readonly [name: string, server: () => Server, code: RpcCode])[] = [
   [
     "speaks HTTP/1",
     () => createServer((socket) => socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n")),

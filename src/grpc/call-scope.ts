@@ -1,5 +1,4 @@
-import type { CriCallOptions } from "../ports/cri.ts";
-import { GrpcError } from "./grpc-status.ts";
+import { type RpcCallOptions, RpcError } from "../ports/rpc.ts";
 
 /** Why podwright ended a call itself: its caller's signal, its deadline, or a consumer that left the stream. */
 export type CallEnd = "canceled" | "deadline" | "left";
@@ -7,7 +6,7 @@ export type CallEnd = "canceled" | "deadline" | "left";
 /** The longest delay that Node's timers keep (24.8 days); a longer one would fire at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** The runtime counts the same deadline and may end the call a moment before podwright's timer does. */
+/** The other side counts the same deadline and may end the call a moment before podwright's timer does. */
 const clockSlackMs = 50;
 
 /** One call's life: it ends with its caller's signal, at its deadline, or when its consumer leaves it, and knows which it was. */
@@ -21,7 +20,7 @@ export class CallScope implements Disposable {
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #onCallerAbort = (): void => this.#abort("canceled", this.#callerSignal?.reason);
 
-  constructor(options: CriCallOptions) {
+  constructor(options: RpcCallOptions) {
     this.timeoutMs = options.timeoutMs;
     this.#callerSignal = options.signal;
     if (options.signal?.aborted === true) {
@@ -43,14 +42,14 @@ export class CallScope implements Disposable {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     work.then(resolve, reject);
     this.#onEnd = () => {
-      reject(new GrpcError("Canceled", "the call was ended"));
+      reject(new RpcError("Canceled", "the call was ended"));
       undo?.();
     };
     if (this.#end !== undefined) this.#onEnd();
     return await promise;
   }
 
-  /** Undefined while the call lives and when the runtime or the connection ended it. */
+  /** Undefined while the call lives and when the other side or the connection ended it. */
   get end(): CallEnd | undefined {
     return this.#end;
   }
@@ -60,12 +59,12 @@ export class CallScope implements Disposable {
     return this.#reason;
   }
 
-  /** True when the time is up, or so nearly that the runtime's own timer may have ended the call. */
+  /** True when the time is up, or so nearly that the other side's own timer may have ended the call. */
   get timeIsUp(): boolean {
     return this.timeoutMs !== undefined && performance.now() - this.#startedMs >= this.timeoutMs - clockSlackMs;
   }
 
-  /** Headers that tell the runtime the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+  /** Headers that tell the other side the deadline (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
   get headers(): Record<string, string> {
     const timeout = this.timeoutMs === undefined ? undefined : grpcTimeout(this.timeoutMs);
     return timeout === undefined ? {} : { "grpc-timeout": timeout };

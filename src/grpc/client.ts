@@ -1,0 +1,154 @@
+import type { ClientHttp2Stream } from "node:http2";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { errorMessage } from "../base/errors.ts";
+import { type RpcCallOptions, RpcError, type RpcService } from "../ports/rpc.ts";
+import { isServerStreaming, isUnary } from "../ports/rpc-methods.ts";
+import { callError } from "./call-error.ts";
+import { CallScope } from "./call-scope.ts";
+import { cancel, messagesOf, oneMessage } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { frame } from "./frames.ts";
+
+/** The largest message accepted and sent. Upstream accepts 16 MiB; a full node's container list can pass that. */
+const maxMessageBytes = 64 * 1024 * 1024;
+
+/** The error that a method's caller gets for the one that its call ended with. */
+export type WrapError = (error: RpcError, method: string) => Error;
+
+/**
+ * A service's methods as functions that call it over a connection. `timeoutMs` of a call is sent as gRPC deadline and kept on
+ * this side as well. A stream's call starts with the first `next()`; leaving its loop cancels it.
+ */
+export function bindService<S extends DescService>(service: S, connection: Connection, wrap: WrapError): RpcService<S> {
+  const calls: Record<string, unknown> = {};
+  for (const method of service.methods) {
+    const caller = new MethodCaller(connection, method, wrap);
+    if (isUnary(method)) calls[method.localName] = caller.unary.bind(caller);
+    else if (isServerStreaming(method)) calls[method.localName] = caller.stream.bind(caller);
+  }
+  // The mapped type is computed from this very descriptor; TypeScript can't follow the loop.
+  return calls as RpcService<S>;
+}
+
+/** Calls one method. */
+class MethodCaller {
+  readonly #connection: Connection;
+  readonly #method: DescMethod;
+  readonly #wrap: WrapError;
+
+  constructor(connection: Connection, method: DescMethod, wrap: WrapError) {
+    this.#connection = connection;
+    this.#method = method;
+    this.#wrap = wrap;
+  }
+
+  async unary(request: MessageInitShape<DescMessage>, options: RpcCallOptions = {}): Promise<MessageShape<DescMessage>> {
+    using scope = new CallScope(options);
+    try {
+      const stream = await this.#send(request, scope);
+      const message = await scope.within(oneMessage(stream, maxMessageBytes), () => cancel(stream));
+      return decode(this.#method.output, message);
+    } catch (error) {
+      throw this.#errorOf(error, scope);
+    }
+  }
+
+  stream(
+    request: MessageInitShape<DescMessage>,
+    options: RpcCallOptions = {},
+  ): AsyncIterable<MessageShape<DescMessage>> {
+    return { [Symbol.asyncIterator]: () => this.#iterate(request, options) };
+  }
+
+  #iterate(
+    request: MessageInitShape<DescMessage>,
+    options: RpcCallOptions,
+  ): AsyncIterator<MessageShape<DescMessage>, undefined> {
+    let scope: CallScope | undefined;
+    let opened: Promise<OpenStream> | undefined;
+    let finished = false;
+    const done = { done: true, value: undefined } as const;
+    return {
+      next: async () => {
+        if (finished) return done;
+        scope ??= new CallScope(options);
+        try {
+          opened ??= open(this.#send(request, scope));
+          const { messages, stream } = await opened;
+          const result = await scope.within(messages.next(), () => cancel(stream));
+          if (result.done !== true) return { done: false, value: decode(this.#method.output, result.value) };
+          finished = true;
+          scope[Symbol.dispose]();
+          return done;
+        } catch (error) {
+          scope[Symbol.dispose]();
+          if (finished) return done;
+          finished = true;
+          throw this.#errorOf(error, scope);
+        }
+      },
+      return: async () => {
+        finished = true;
+        scope?.leave();
+        return done;
+      },
+    };
+  }
+
+  /** The stream of a call whose request is sent. */
+  async #send(request: MessageInitShape<DescMessage>, scope: CallScope): Promise<ClientHttp2Stream> {
+    const { input, parent, name } = this.#method;
+    const message = frame(encode(input, request), maxMessageBytes);
+    const opening = this.#connection.request(`/${parent.typeName}/${name}`, scope.headers);
+    const stream = await scope.within(opening, () => void opening.then(cancelUnanswered, () => {}));
+    stream.end(message);
+    return stream;
+  }
+
+  #errorOf(error: unknown, scope: CallScope): Error {
+    return this.#wrap(callError(error, scope, this.#connection), this.#method.name);
+  }
+}
+
+interface OpenStream {
+  readonly stream: ClientHttp2Stream;
+  readonly messages: AsyncGenerator<Uint8Array, undefined>;
+}
+
+async function open(sending: Promise<ClientHttp2Stream>): Promise<OpenStream> {
+  const stream = await sending;
+  return { stream, messages: messagesOf(stream, maxMessageBytes) };
+}
+
+/** @throws RpcError for values that the field's type has not */
+function encode(input: DescMessage, request: MessageInitShape<DescMessage>): Uint8Array {
+  try {
+    return toBinary(input, create(input, request));
+  } catch (error) {
+    throw new RpcError("Internal", `the request can't be written: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/** @throws RpcError for what is no such message */
+function decode(output: DescMessage, message: Uint8Array): MessageShape<DescMessage> {
+  try {
+    return fromBinary(output, message);
+  } catch (error) {
+    throw new RpcError("Internal", `the answer can't be read: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/** Of a call that ended before its stream was open. */
+function cancelUnanswered(stream: ClientHttp2Stream): void {
+  stream.on("error", () => {});
+  cancel(stream);
+}
