@@ -130,6 +130,12 @@ describe("the one-way rule", () => {
     assert.deepEqual(inRoom("src/base/x.ts", 'import type { A } from "../pods/a.ts";'), [
       "1: one way: base imports pods",
     ]);
+    assert.deepEqual(inRoom("src/pods/x.ts", 'import type { A } from "../status/a.ts";'), [
+      "1: one way: pods imports status",
+    ]);
+    assert.deepEqual(inRoom("src/other/x.ts", 'import type { A } from "../api/a.ts";'), [
+      "1: one way: other imports api",
+    ]);
     assert.deepEqual(inRoom("src/pods/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: pods imports cli"]);
     assert.deepEqual(inRoom("src/agent/x.ts", 'import { A } from "../cli/a.ts";'), ["1: one way: agent imports cli"]);
     assert.deepEqual(inRoom("src/engine/x.ts", 'import { A } from "../agent/a.ts";'), [

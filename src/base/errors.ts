@@ -1,15 +1,8 @@
+import type { FieldProblem } from "../ports/field-problem.ts";
+
 /** Exit codes of every podwright command. */
 export const ExitCode = { done: 0, failed: 1, badInput: 2, environment: 3 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
-
-/** What is wrong with one field of an object that somebody gave. */
-export interface FieldProblem {
-  /** `Pod default/web` */
-  readonly object: string;
-  /** `["spec", "containers", 0, "image"]`; empty: the object as a whole. */
-  readonly path: readonly (string | number)[];
-  readonly detail: string;
-}
 
 /**
  * An error for a person: what was tried, on what, and what to do about it. Anything else that reaches the command line

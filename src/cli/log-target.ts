@@ -4,7 +4,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerView, PodView } from "../server/engine.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
 import { podLabel } from "../server/pod-selector.ts";
-import { didYouMean } from "../sources/suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
 import { EngineGone } from "./engine-client.ts";
 import { sayNoEngine } from "./journal-source.ts";

@@ -2,7 +2,7 @@ import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { defaultContainer, defaultContainerAnnotation } from "../server/default-container.ts";
-import { didYouMean } from "../sources/suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import type { CommandContext } from "./context.ts";
 
 type TargetContext = Pick<CommandContext, "engine" | "terminal">;

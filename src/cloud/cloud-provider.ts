@@ -1,4 +1,4 @@
-import { isIpAddress, labelValueProblem } from "../sources/formats.ts";
+import { isIpAddress, labelValueProblem } from "../base/formats.ts";
 
 export interface NodeAddress {
   readonly type: "InternalIP" | "ExternalIP" | "InternalDNS" | "ExternalDNS" | "Hostname";

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { type CredentialProvider, providerApi } from "../images/credential-provider.ts";
-import { qualifiedNameProblem } from "../sources/formats.ts";
+import { qualifiedNameProblem } from "../base/formats.ts";
 import { goValues } from "../yaml/go-values.ts";
 import { parseDocuments } from "../yaml/documents.ts";
-import { durationProblem, parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "../base/go-duration.ts";
 
 const text = z.string();
 const texts = z.array(text).nullish();

@@ -1,5 +1,5 @@
 import { featureGates, type FeatureGates } from "./feature-gates.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { parseGoDuration } from "../base/go-duration.ts";
 import type { PartialConfiguration } from "./schema.ts";
 
 /** Hard eviction thresholds of a configuration that comes from a `--config` file and names none. */

@@ -1,4 +1,4 @@
-import { didYouMean } from "../sources/suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import { removedGate } from "./removed-gates.ts";
 
 /** How far a feature has come; `AllAlpha` and `AllBeta` set every gate of their stage. */

@@ -1,6 +1,6 @@
-import { isIpAddress } from "../sources/formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import type { FlagKind } from "./flag-table.ts";
-import { durationProblem, parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "../base/go-duration.ts";
 import { isJsonMap } from "./json.ts";
 import { type VersionFlag, versionFlag } from "./version-flag.ts";
 

@@ -1,5 +1,5 @@
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { didYouMean } from "../sources/suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import { configurationFlags, lastingFlags, type FlagKind } from "./flag-table.ts";
 import { flagValue } from "./flag-values.ts";
 import { withValueAt, type JsonMap } from "./json.ts";

@@ -1,7 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { isV6 } from "../base/ip.ts";
 import type { NodeIps } from "../node/host-address.ts";
-import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
+import { isIpAddress, labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 
 /**
  * The node's name: the override or the host's name, without spaces around it and in lower case, as upstream's

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { Int32 } from "../api/meta.ts";
-import { durationProblem, parseGoDuration } from "./go-duration.ts";
+import { durationProblem, parseGoDuration } from "../base/go-duration.ts";
 
 /**
  * KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 as it is written, without apiVersion and kind:

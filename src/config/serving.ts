@@ -1,4 +1,4 @@
-import { isIpAddress } from "../sources/formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { openSslCurves } from "./curves.ts";
 import type { KubeletConfiguration } from "./defaults.ts";

@@ -12,9 +12,9 @@ import type { CgroupDriver } from "../resources/cgroup-names.ts";
 import type { EvictionReserve, Reservations } from "../resources/node-allocatable.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import { checkSysctlPatterns } from "../pods/sysctl-allowlist.ts";
-import { isIpAddress } from "../sources/formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import type { KubeletConfiguration } from "./defaults.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { parseGoDuration } from "../base/go-duration.ts";
 
 /** What of KubeletConfiguration a kubelet honours, in the units it works with. */
 export interface KubeletSettings {

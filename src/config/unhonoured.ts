@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { withDefaults } from "./defaults.ts";
 import { fieldTable } from "./field-table.ts";
-import { parseGoDuration } from "./go-duration.ts";
+import { parseGoDuration } from "../base/go-duration.ts";
 import { isJsonMap, valueAt, withValueAt } from "./json.ts";
 import { placeIn, type ConfigurationLayer } from "./places.ts";
 

@@ -1,5 +1,5 @@
 import type { KubeletConfiguration } from "./defaults.ts";
-import { durationProblem, formatGoDuration, parseGoDuration } from "./go-duration.ts";
+import { durationProblem, formatGoDuration, parseGoDuration } from "../base/go-duration.ts";
 
 /** Of which hidden metrics may be shown to the kubelet of 1.36. */
 const previousMinor = "1.35";

@@ -1,8 +1,8 @@
 import { allowlistProblem } from "../images/pull-record.ts";
-import { labelValueProblem, qualifiedNameProblem } from "../sources/formats.ts";
+import { labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 import { withDefaults, type KubeletConfiguration } from "./defaults.ts";
 import type { FeatureGates } from "./feature-gates.ts";
-import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
+import { formatGoDuration, parseGoDuration } from "../base/go-duration.ts";
 import { validateAllocation } from "./validate-allocation.ts";
 import { validateIgnored } from "./validate-ignored.ts";
 import { validateMachine } from "./validate-machine.ts";

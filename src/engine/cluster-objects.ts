@@ -18,7 +18,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { PodUpdate } from "../sources/source.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
+import type { ChangedObject } from "../api/referenced-objects.ts";
 
 export interface ClusterObjectsDependencies {
   readonly client: ApiClient;

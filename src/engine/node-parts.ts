@@ -9,7 +9,7 @@ import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
 import type { PodUpdate, SourceName, SourceState } from "../sources/source.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
+import type { ChangedObject } from "../api/referenced-objects.ts";
 import { ClusterObjects } from "./cluster-objects.ts";
 import { Cluster, type ClusterSetup } from "./cluster.ts";
 

@@ -22,7 +22,7 @@ import { HttpSource, type HttpSourceConfig } from "../sources/http-source.ts";
 import { RunSource, type RunSourceConfig } from "../sources/run-source.ts";
 import type { PodUpdate, SourceDependencies, SourceName } from "../sources/source.ts";
 import type { ClusterSetup } from "./cluster.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
+import type { ChangedObject } from "../api/referenced-objects.ts";
 import { watchPods } from "./watch-pods.ts";
 import { NodeEngine } from "./node-engine.ts";
 import { buildNode, type NodeParts } from "./node-parts.ts";

@@ -5,7 +5,8 @@ import type { Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { lookAtPressure, noPressure, type Observations, type Pressure } from "./pressure.ts";
-import { type Threshold, thresholdAmount, thresholdText } from "./thresholds.ts";
+import { thresholdAmount, thresholdText } from "../resources/threshold-value.ts";
+import type { Threshold } from "./thresholds.ts";
 
 export interface PressureMonitorDependencies {
   readonly clock: Clock;

@@ -1,4 +1,5 @@
-import { type Signal, type Threshold, thresholdAmount } from "./thresholds.ts";
+import { thresholdAmount } from "../resources/threshold-value.ts";
+import type { Signal, Threshold } from "./thresholds.ts";
 
 /** Conditions of a Node that keep pods away. */
 export const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseGoDuration } from "../config/go-duration.ts";
-import { parseThresholds, thresholdAmount, type ThresholdStatements, uselessStatements } from "./thresholds.ts";
+import { parseGoDuration } from "../base/go-duration.ts";
+import { thresholdAmount } from "../resources/threshold-value.ts";
+import { parseThresholds, type ThresholdStatements, uselessStatements } from "./thresholds.ts";
 
 const none: ThresholdStatements = {
   hard: {},

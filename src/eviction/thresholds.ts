@@ -1,4 +1,5 @@
 import { parseQuantity } from "../resources/quantity.ts";
+import type { ThresholdValue } from "../resources/threshold-value.ts";
 
 /** What is watched of a machine. `allocatableMemory.available`: of the memory that all pods together may have. */
 export const signals = [
@@ -14,9 +15,6 @@ export const signals = [
 ] as const;
 
 export type Signal = (typeof signals)[number];
-
-/** An amount, or a part of all there is. */
-export type ThresholdValue = { readonly amount: bigint } | { readonly part: number };
 
 /** The least that is to be left of something. */
 export interface Threshold {
@@ -84,16 +82,6 @@ export function uselessStatements(statements: Pick<ThresholdStatements, "hard" |
   return [...Object.keys(statements.hard), ...Object.keys(statements.soft)].filter((name) =>
     name.startsWith("containerfs."),
   );
-}
-
-/** What a threshold is where so much is there in all. As upstream: percentages are numbers of 32 bits. */
-export function thresholdAmount(value: ThresholdValue, capacity: bigint): bigint {
-  return "amount" in value ? value.amount : BigInt(Math.trunc(Number(capacity) * value.part));
-}
-
-/** A threshold as a configuration has it: `10%`, `100Mi` as bytes. */
-export function thresholdText(value: ThresholdValue): string {
-  return "amount" in value ? String(value.amount) : `${Number((value.part * 100).toFixed(3))}%`;
 }
 
 function isContainerFs(signal: Signal): boolean {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseGoDuration } from "../config/go-duration.ts";
+import { parseGoDuration } from "../base/go-duration.ts";
 import { type CredentialProvider, providerApi } from "./credential-provider.ts";
 import type { RegistryEntry } from "./docker-config.ts";
 

@@ -1,5 +1,5 @@
 import type { Hashing } from "../ports/hashing.ts";
-import { goJson } from "../runtime/config/go-json.ts";
+import { goJson } from "../base/go-json.ts";
 import type { RegistryCredential, RegistryEntry } from "./docker-config.ts";
 import { matchesRepository } from "./registry-pattern.ts";
 

@@ -1,4 +1,5 @@
-import type { JournalEntry, Json, PodRef } from "./entry.ts";
+import type { Json } from "../base/json.ts";
+import type { JournalEntry, PodRef } from "./entry.ts";
 import { type Incarnation, incarnations } from "./explain.ts";
 import { criticalChain } from "./critical-chain.ts";
 import type { BlamedPhase, Phase, PhaseKind } from "./phase.ts";

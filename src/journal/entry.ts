@@ -1,5 +1,4 @@
-/** A value that JSON can carry without loss. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+import type { Json } from "../base/json.ts";
 
 /** The pod that an entry is about. */
 export interface PodRef {

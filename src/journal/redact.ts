@@ -1,5 +1,5 @@
 import type { Hashing } from "../ports/hashing.ts";
-import type { Json } from "./entry.ts";
+import type { Json } from "../base/json.ts";
 
 const blockBytes = 64;
 const secretName =

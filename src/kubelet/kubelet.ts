@@ -47,7 +47,7 @@ import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHoldings } from "../runtime/pod-holdings.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { runtimeDependencies } from "./runtime.ts";
-import { type ChangedObject, usesObject } from "../volumes/changed-objects.ts";
+import { type ChangedObject, usesObject } from "../api/referenced-objects.ts";
 import { kubeletHealth } from "../status/health.ts";
 import { StatusManager } from "../status/status-manager.ts";
 import { publishStatus } from "../status/publish.ts";

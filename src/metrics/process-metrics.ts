@@ -1,4 +1,4 @@
-import { parseBootTime, parseLimit, parseNetDev, parseOpenFilesLimit, parseProcessStat } from "../stats/kernel-text.ts";
+import { parseBootTime, parseLimit, parseNetDev, parseOpenFilesLimit, parseProcessStat } from "../base/kernel-text.ts";
 import type { Family } from "./family.ts";
 
 /** What is read of podwright's own process. */

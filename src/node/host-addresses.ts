@@ -7,7 +7,7 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Address } from "./node-status.ts";
 import type { Network } from "../ports/network.ts";
-import { isIpAddress } from "../sources/formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import { defaultRoutes, hostAddresses, type HostNetwork, type NodeIps, podHostAddresses } from "./host-address.ts";
 
 /** The addresses of this node while it runs. */

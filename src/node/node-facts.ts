@@ -1,5 +1,5 @@
 import type { Files } from "../ports/files.ts";
-import { parseBootTime } from "../stats/kernel-text.ts";
+import { parseBootTime } from "../base/kernel-text.ts";
 
 /** What a Node object says of its machine. */
 export interface NodeFacts {

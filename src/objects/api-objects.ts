@@ -6,10 +6,8 @@ import { StringMap } from "../api/meta.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
-import type { ConfigMapContent, SecretContent } from "../runtime/config/environment.ts";
-import { referencedObjects } from "../sources/run-objects.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
-import { configMapContent, secretContent } from "./object-content.ts";
+import { type ChangedObject, referencedObjects } from "../api/referenced-objects.ts";
+import { type ConfigMapContent, type SecretContent, configMapContent, secretContent } from "../api/object-content.ts";
 
 const metadata = z.object({
   name: z.string(),

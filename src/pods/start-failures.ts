@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { allContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { formatGoDuration } from "../config/go-duration.ts";
+import { formatGoDuration } from "../base/go-duration.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { killContainerError, type StartFailure } from "../runtime/operations/pod-operation.ts";
 import type { RestartTimes } from "./restart-times.ts";

@@ -1,4 +1,4 @@
-import type { FieldProblem } from "../base/errors.ts";
+import type { FieldProblem } from "./field-problem.ts";
 
 /** A request to the engine's API, as a handler sees it. */
 export interface ApiRequest {

@@ -15,13 +15,13 @@ import { hideSecrets } from "../runtime/config/hidden-secrets.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ContainerStatus, findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
-import type { ProbeState } from "../status/inputs.ts";
 import type { ProbeResult } from "./probe-judgement.ts";
 import { ProbeMemory, type Remembered } from "./probe-memory.ts";
 import { type ProbeChange, ProbeResults } from "./probe-results.ts";
 import { type CommandService, ProbeRunner } from "./probe-runner.ts";
 import { probedContainers, probeOf, type ProbeType, probeTypes } from "./probe-spec.ts";
 import { type ProbeTarget, type ProbeView, ProbeWorker, type ProbeWorkerDependencies } from "./probe-worker.ts";
+import type { ProbeState } from "./probe-state.ts";
 import type { Unhealthy } from "../runtime/actions/container-decision.ts";
 
 export interface ProbeManagerDependencies {

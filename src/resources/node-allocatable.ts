@@ -1,7 +1,7 @@
-import { type ThresholdValue, thresholdAmount } from "../eviction/thresholds.ts";
 import { parseCpuList } from "./cpu-list.ts";
 import { parseList } from "./pod-totals.ts";
 import { milliQuantity, quantityOf, zeroQuantity } from "./quantity.ts";
+import { type ThresholdValue, thresholdAmount } from "./threshold-value.ts";
 
 /** What the machine has, or what of it pods may have. */
 export interface NodeCapacity {

@@ -1,7 +1,6 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { PodRef } from "../journal/entry.ts";
-import type { RejectedManifest } from "../sources/static-manifests.ts";
-import { didYouMean } from "../sources/suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 
 /** More names than these are too many to read in an error. */
 const shownNames = 8;
@@ -13,6 +12,14 @@ export function podLabel(pod: Pick<PodRef, "namespace" | "name">): string {
 
 /** What to do about a manifest that is not taken. */
 export const mendManifest = "mend the manifest, or take it away";
+
+/** A manifest that is not taken, and why. */
+interface RejectedManifest {
+  /** The name of what it asks for, where anybody can say. */
+  readonly object?: string | undefined;
+  readonly place: string;
+  readonly message: string;
+}
 
 /**
  * What is wrong with manifests that ask for a pod which would go by that name, with its node's name behind it or without.

@@ -5,7 +5,7 @@ import { isRecord, type Resource, withoutManagedFields } from "../api-client/res
 import { type Pod, PodManifest } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import { withDefaults } from "./defaults.ts";
-import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem } from "./formats.ts";
+import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem } from "../base/formats.ts";
 import { describeSchemaErrors } from "./schema-errors.ts";
 import { findUnsupported } from "./unsupported.ts";
 

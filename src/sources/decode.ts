@@ -4,7 +4,7 @@ import { goValues } from "../yaml/go-values.ts";
 import { podFieldHint } from "./look-alikes.ts";
 import { ManifestError, quote, type FieldPath, type Origin } from "../yaml/manifest-error.ts";
 import { describeSchemaErrors, typeName, valueAt } from "./schema-errors.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import { parseDocuments } from "../yaml/documents.ts";
 
 /** The longest manifest file, as upstream has it (pkg/kubelet/config, maxConfigLength). */

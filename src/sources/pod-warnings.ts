@@ -3,7 +3,7 @@ import type { PodManifest } from "../api/pod.ts";
 import { readQuantity } from "../resources/quantity.ts";
 import { plainCapability } from "../runtime/config/capabilities.ts";
 import type { FieldError } from "./field-errors.ts";
-import { isIpAddress } from "./formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 import { deprecatedLabels } from "./warn-labels.ts";
 import { overlappingPaths } from "./warn-paths.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConfigMapManifest, PodSpec, SecretManifest } from "../api/pod.ts";
-import { configMapContent, secretContent } from "../objects/object-content.ts";
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../runtime/config/environment.ts";
+import type { ConfigMapManifest, SecretManifest } from "../api/pod.ts";
+import { type ConfigMapContent, type SecretContent, configMapContent, secretContent } from "../api/object-content.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 
 /** `namespace/name`; objects without a namespace are in `default`. */
 export function objectKey(metadata: {
@@ -49,24 +49,4 @@ export class RunObjects implements ObjectLookup {
   remove(kind: "ConfigMap" | "Secret", key: string): void {
     (kind === "ConfigMap" ? this.#configMaps : this.#secrets).delete(key);
   }
-}
-
-/** Names of the ConfigMaps and Secrets that a pod refers to, anywhere in its spec or in a part of that. */
-export function referencedObjects(spec: Partial<PodSpec>): {
-  readonly configMaps: Set<string>;
-  readonly secrets: Set<string>;
-} {
-  const configMaps = new Set<string>();
-  const secrets = new Set<string>();
-  const visit = (value: unknown, field: string): void => {
-    if (Array.isArray(value)) for (const item of value) visit(item, field);
-    else if (typeof value === "object" && value !== null) {
-      const name: unknown = Reflect.get(value, field === "secret" && "secretName" in value ? "secretName" : "name");
-      if (typeof name === "string" && field.startsWith("configMap")) configMaps.add(name);
-      if (typeof name === "string" && /secret/iu.test(field)) secrets.add(name);
-      for (const [key, child] of Object.entries(value)) visit(child, key);
-    }
-  };
-  visit(spec, "");
-  return { configMaps, secrets };
 }

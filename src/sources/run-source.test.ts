@@ -5,7 +5,7 @@ import type { ConfigMapManifest, PodManifest, SecretManifest } from "../api/pod.
 import type { Random } from "../ports/random.ts";
 import { FileError } from "../ports/files.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
+import type { ChangedObject } from "../api/referenced-objects.ts";
 import { RunSource } from "./run-source.ts";
 
 const directory = "/state/manifests";

@@ -7,14 +7,14 @@ import type { Cause } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
 import type { AppliedPod, ApplyRequest, ObjectPlan } from "../server/engine.ts";
-import type { ChangedObject } from "../volumes/changed-objects.ts";
+import { type ChangedObject, referencedObjects } from "../api/referenced-objects.ts";
 import { decodeManifests } from "./decode.ts";
 import { withDefaults } from "./defaults.ts";
 import { formatPath, ManifestError } from "../yaml/manifest-error.ts";
 import { podWarnings } from "./pod-warnings.ts";
 import { type Checked, duplicateErrors, objectName, prepareManifests, type PreparedManifests } from "./prepare.ts";
 import { podChange, type RunPod, updated, updateProblems } from "./run-change.ts";
-import { objectKey, referencedObjects, RunObjects } from "./run-objects.ts";
+import { objectKey, RunObjects } from "./run-objects.ts";
 import { RunStore } from "./run-store.ts";
 import type { SourceDependencies, SourcedPod } from "./source.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { quote, type FieldPath } from "../yaml/manifest-error.ts";
 import { placeholderHint } from "../yaml/placeholder.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean } from "../base/did-you-mean.ts";
 import { isWrittenNumber } from "../yaml/scalars.ts";
 
 /** One field that does not fit the schema, in words for the author of the manifest. */

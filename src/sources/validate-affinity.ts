@@ -6,7 +6,7 @@ import type {
   PodAffinityTerm,
 } from "../api/scheduling.ts";
 import { forbidden, invalid, required, type FieldError } from "./field-errors.ts";
-import { dnsLabelProblem, dnsSubdomainProblem } from "./formats.ts";
+import { dnsLabelProblem, dnsSubdomainProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import {
   validateLabelName,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { PodManifest } from "../api/pod.ts";
 import { Toleration } from "../api/pod.ts";
 import { forbidden, invalid, type FieldError } from "./field-errors.ts";
-import { localPathProblem } from "./formats.ts";
+import { localPathProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateTolerations } from "./validate-scheduling.ts";
 

@@ -12,7 +12,7 @@ import {
   localPathProblem,
   portNameProblem,
   qualifiedNameProblem,
-} from "./formats.ts";
+} from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 

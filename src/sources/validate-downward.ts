@@ -2,7 +2,7 @@ import type { ResourceFieldSelector as ResourceFieldSchema, EnvVarSource } from 
 import type { z } from "zod";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { invalid, notSupported, required, type FieldError } from "./field-errors.ts";
-import { qualifiedNameProblem } from "./formats.ts";
+import { qualifiedNameProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
 type FieldSelector = NonNullable<EnvVarSource["fieldRef"]>;

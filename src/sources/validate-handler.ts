@@ -1,7 +1,7 @@
 import type { Container } from "../api/container.ts";
 import type { HttpGetAction } from "../api/volume.ts";
 import { forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
-import { portNameProblem } from "./formats.ts";
+import { portNameProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
 type Lifecycle = NonNullable<Container["lifecycle"]>;

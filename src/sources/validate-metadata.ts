@@ -1,6 +1,6 @@
 import type { ObjectMeta } from "../api/meta.ts";
 import { invalid, required, tooLong, type FieldError } from "./field-errors.ts";
-import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem, qualifiedNameProblem } from "./formats.ts";
+import { dnsLabelProblem, dnsSubdomainProblem, podUidProblem, qualifiedNameProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateLabels } from "./validate-selector.ts";
 

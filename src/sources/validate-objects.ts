@@ -1,6 +1,6 @@
 import type { ConfigMapManifest, SecretManifest } from "../api/pod.ts";
 import { invalid, tooLong, type FieldError } from "./field-errors.ts";
-import { configKeyProblem } from "./formats.ts";
+import { configKeyProblem } from "../base/formats.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /** The most that one ConfigMap or Secret may hold (upstream: MaxSecretSize). */

@@ -1,7 +1,7 @@
 import type { PodSpec } from "../api/pod.ts";
 import type { TopologySpreadConstraint } from "../api/scheduling.ts";
 import { duplicate, forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
-import { dnsSubdomainProblem, labelValueProblem } from "./formats.ts";
+import { dnsSubdomainProblem, labelValueProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateAffinity, validateLabelKeys } from "./validate-affinity.ts";
 import { validateLabelName, validateLabels, validateLabelSelector } from "./validate-selector.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { LabelSelector } from "../api/meta.ts";
 import { forbidden, invalid, required, type FieldError } from "./field-errors.ts";
-import { labelValueProblem, qualifiedNameProblem } from "./formats.ts";
+import { labelValueProblem, qualifiedNameProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 
 /** Checks labels that are looked for, or those of a node (upstream: ValidateLabels). */

@@ -2,7 +2,7 @@ import type { PodSpec } from "../api/pod.ts";
 import type { Volume } from "../api/volume.ts";
 import { parseQuantity, QuantityError } from "../resources/quantity.ts";
 import { duplicate, forbidden, invalid, notSupported, required, type FieldError } from "./field-errors.ts";
-import { dnsLabelProblem, localPathProblem } from "./formats.ts";
+import { dnsLabelProblem, localPathProblem } from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateFieldRef, validateResourceFieldRef } from "./validate-downward.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import { problems } from "../../test/support/manifest-problems.ts";
 import { decodeManifests } from "./decode.ts";
-import { isIpAddress } from "./formats.ts";
+import { isIpAddress } from "../base/formats.ts";
 import { prepareManifests } from "./prepare.ts";
 
 const ofContainer = (fields: string, spec = ""): string[] =>

@@ -8,7 +8,7 @@ import {
   dnsSubdomainProblem,
   ipAddressProblem,
   qualifiedNameProblem,
-} from "./formats.ts";
+} from "../base/formats.ts";
 import type { FieldPath } from "../yaml/manifest-error.ts";
 import { validateContainer, validateId, validateProfiles, type PodContext } from "./validate-container.ts";
 import { validateAnnotations } from "./validate-annotations.ts";

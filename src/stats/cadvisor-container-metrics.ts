@@ -1,6 +1,6 @@
 import { diskMetrics } from "./cadvisor-disk-metrics.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
-import type { InterfaceCounters, Pressure } from "./kernel-text.ts";
+import type { InterfaceCounters, Pressure } from "../base/kernel-text.ts";
 import type { CgroupView, ViewMetric, ViewValue } from "./view-metric.ts";
 
 type Pick<T> = (view: CgroupView) => T | undefined;

@@ -4,7 +4,7 @@ import type { CadvisorView, CgroupLabels, FileSystemView, LabelledView, MachineV
 import type { ProcessFigures } from "./view-metric.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
 import { type DiskCounters, deviceNumber, deviceSample, mountedDisks, parseDiskStats } from "./disk-counters.ts";
-import { parseMemInfo, parseOpenFilesLimit } from "./kernel-text.ts";
+import { parseMemInfo, parseOpenFilesLimit } from "../base/kernel-text.ts";
 import type { NodeSample, PodSample } from "./node-sample.ts";
 
 export interface CadvisorSettings {

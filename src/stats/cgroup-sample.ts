@@ -1,4 +1,4 @@
-import type { Pressure } from "./kernel-text.ts";
+import type { Pressure } from "../base/kernel-text.ts";
 
 /** Processor time since the cgroup was made, in nanoseconds. */
 export interface CpuSample {

@@ -1,6 +1,6 @@
 import type { CgroupFile, CgroupTexts } from "./depth.ts";
 import { byteLimit, type CgroupSample, type DeviceSample, workingSet } from "./cgroup-sample.ts";
-import { parseKeyed, parseNumber, parsePids, tickNanoseconds } from "./kernel-text.ts";
+import { parseKeyed, parseNumber, parsePids, tickNanoseconds } from "../base/kernel-text.ts";
 
 /** What is read of a cgroup of v1. There is no pressure: the kernel has it for v2 only. */
 export const filesV1: readonly CgroupFile[] = [

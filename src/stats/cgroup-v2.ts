@@ -1,6 +1,6 @@
 import { byteLimit, type CgroupSample, type DeviceSample, workingSet } from "./cgroup-sample.ts";
 import type { CgroupFile, CgroupTexts } from "./depth.ts";
-import { parseKeyed, parseNumber, parsePids, parsePressure } from "./kernel-text.ts";
+import { parseKeyed, parseNumber, parsePids, parsePressure } from "../base/kernel-text.ts";
 
 /** What is read of a cgroup of v2. */
 export const filesV2: readonly CgroupFile[] = [

@@ -4,7 +4,7 @@ import { cgroupDirectory, type CgroupFilePath, cgroupFilePaths, cgroupSample } f
 import type { CgroupSample } from "./cgroup-sample.ts";
 import { CpuRates } from "./cpu-rates.ts";
 import { type Depth, isAtLeast } from "./depth.ts";
-import { parseNetDev } from "./kernel-text.ts";
+import { parseNetDev } from "../base/kernel-text.ts";
 import { machinePaths, machineSample } from "./machine-sample.ts";
 import type { ContainerSample, NetworkSample, NodeSample, PodSample, SystemSample } from "./node-sample.ts";
 import type { StatsPod } from "./stats-pods.ts";

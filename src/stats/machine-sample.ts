@@ -8,7 +8,7 @@ import {
   parseNumber,
   parsePressure,
   parseTaskCount,
-} from "./kernel-text.ts";
+} from "../base/kernel-text.ts";
 import type { MachineSample } from "./node-sample.ts";
 
 const resourcePaths = ["/proc/meminfo", "/proc/stat", "/proc/vmstat"];

@@ -1,5 +1,5 @@
 import type { CgroupSample } from "./cgroup-sample.ts";
-import type { InterfaceCounters, Pressure } from "./kernel-text.ts";
+import type { InterfaceCounters, Pressure } from "../base/kernel-text.ts";
 import type { StatsContainer, StatsPod } from "./stats-pods.ts";
 
 export interface ContainerSample {

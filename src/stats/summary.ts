@@ -1,5 +1,5 @@
 import type { CgroupSample, MemorySample } from "./cgroup-sample.ts";
-import type { InterfaceCounters, Pressure } from "./kernel-text.ts";
+import type { InterfaceCounters, Pressure } from "../base/kernel-text.ts";
 import type {
   ContainerSample,
   MachineSample,

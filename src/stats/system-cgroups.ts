@@ -3,7 +3,7 @@ import type { Processes } from "../ports/processes.ts";
 import type { StatsFiles } from "../ports/stats-files.ts";
 import { cgroupCreationPaths } from "./cgroup-files.ts";
 import type { CgroupSample } from "./cgroup-sample.ts";
-import { parseBootTime, parseOwnCgroup, parseProcessStat } from "./kernel-text.ts";
+import { parseBootTime, parseOwnCgroup, parseProcessStat } from "../base/kernel-text.ts";
 import type { SystemSample } from "./node-sample.ts";
 
 /** Where something that serves the node is counted. */

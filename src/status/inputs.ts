@@ -2,15 +2,8 @@ import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
+import type { ProbeState } from "../prober/probe-state.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
-
-/** What probes say of a container. A probe that the container has not, or that nobody runs, has no say. */
-export interface ProbeState {
-  /** Readiness probe: false until it has succeeded. */
-  readonly ready?: boolean;
-  /** Startup probe: false until it has succeeded. */
-  readonly started?: boolean;
-}
 
 /** Why a container could not be started. */
 export interface WaitingReason {

@@ -9,7 +9,7 @@ import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { generateAPIPodStatus, hasRegularInSandbox } from "./generate.ts";
-import type { ProbeState } from "./inputs.ts";
+import type { ProbeState } from "../prober/probe-state.ts";
 import type { StatusManager } from "./status-manager.ts";
 import { terminatedStatus } from "./transitions.ts";
 

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
-import type { Cause, Json, PodRef, Recorder } from "../journal/entry.ts";
+import type { Json } from "../base/json.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 import { isTerminalPhase } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";

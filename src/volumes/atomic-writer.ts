@@ -3,7 +3,7 @@ import { eachOf } from "../base/side-by-side.ts";
 import type { Clock } from "../ports/clock.ts";
 import { FileError, type Files } from "../ports/files.ts";
 import type { Random } from "../ports/random.ts";
-import { VolumeError } from "./volume-error.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
 
 /** One file of a volume whose content comes from objects. */
 export interface ProjectedFile {

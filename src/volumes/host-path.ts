@@ -1,6 +1,6 @@
 import type { Files } from "../ports/files.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
-import { VolumeError } from "./volume-error.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
 
 /** What a type wants to find, and upstream's word for it. */
 const wanted: Readonly<

@@ -4,7 +4,7 @@ import type { Volume } from "../api/volume.ts";
 import { type DownwardApiInputs, fieldValue, resourceValue } from "../runtime/config/downward-api.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { Payload, ProjectedFile } from "./atomic-writer.ts";
-import { NotNowError, VolumeError } from "./volume-error.ts";
+import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
 
 /** What the contents of volumes are made of. */
 export interface PayloadInputs {

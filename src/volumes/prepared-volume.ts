@@ -13,7 +13,7 @@ import { hostPathFits, setUpHostPath } from "./host-path.ts";
 import type { MemoryVolumes } from "./memory-volumes.ts";
 import { nestedMountPoints } from "./nested-mount-points.ts";
 import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
-import { NotNowError, VolumeError } from "./volume-error.ts";
+import { NotNowError, VolumeError } from "../runtime/volume-error.ts";
 import type { VolumePaths, VolumePlugin } from "./volume-paths.ts";
 
 /** One volume of one pod: where it is, and how it comes to be there. */

@@ -27,7 +27,7 @@ import { MemoryVolumes } from "./memory-volumes.ts";
 import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
 import { knownInputs, type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
 import { bindSubPath, subPathOf } from "./sub-path.ts";
-import { VolumeError } from "./volume-error.ts";
+import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
 
 export interface VolumeDependencies {

@@ -1,12 +1,8 @@
+import type { ConfigMapContent, SecretContent } from "../../src/api/object-content.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import type { Volume } from "../../src/api/volume.ts";
 import type { Cause, JournalInput } from "../../src/journal/entry.ts";
-import type {
-  ConfigMapContent,
-  NeededObjects,
-  ObjectLookup,
-  SecretContent,
-} from "../../src/runtime/config/environment.ts";
+import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/environment.ts";
 import { silentLog } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";

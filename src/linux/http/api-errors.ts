@@ -1,4 +1,5 @@
-import { ExitCode, type FieldProblem, PodwrightError, errorMessage } from "../../base/errors.ts";
+import { ExitCode, PodwrightError, errorMessage } from "../../base/errors.ts";
+import type { FieldProblem } from "../../ports/field-problem.ts";
 import type { ApiErrorBody, ApiResponse } from "../../ports/api-server.ts";
 
 /** What a server answers when a handler threw: {@link ApiErrorBody} with the status that fits the exit code. */

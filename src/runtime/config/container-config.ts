@@ -5,7 +5,7 @@ import { type ContainerConfigSchema, type MountSchema, NamespaceMode } from "../
 import type { MessageInit } from "../../ports/message-init.ts";
 import { containerResources, type ResourceSettings } from "../../resources/container-resources.ts";
 import type { EnvironmentVariable } from "./environment.ts";
-import { goJson } from "./go-json.ts";
+import { goJson } from "../../base/go-json.ts";
 import { containerHash } from "./hash.ts";
 import { hostsPath } from "./hosts-file.ts";
 import { Annotation, Label } from "./labels.ts";

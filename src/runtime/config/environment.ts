@@ -1,3 +1,4 @@
+import type { ConfigMapContent, SecretContent } from "../../api/object-content.ts";
 import type { Container, EnvVar } from "../../api/container.ts";
 import type { PullAccount } from "../../images/credential-provider.ts";
 import type { Pod, PodSpec } from "../../api/pod.ts";
@@ -11,21 +12,6 @@ import { expand, expandParts } from "./expansion.ts";
 export interface EnvironmentVariable {
   readonly name: string;
   readonly value: Uint8Array;
-}
-
-/** A ConfigMap's content, base64 decoded. */
-export interface ConfigMapContent {
-  readonly data: ReadonlyMap<string, string>;
-  readonly binaryData: ReadonlyMap<string, Uint8Array>;
-}
-
-/** A Secret's content, base64 decoded, `stringData` merged in. */
-export interface SecretContent {
-  /** Empty where the manifest has none. */
-  readonly uid: string;
-  /** `Opaque`, `kubernetes.io/dockerconfigjson` … */
-  readonly type: string;
-  readonly data: ReadonlyMap<string, Uint8Array>;
 }
 
 /** What pods refer to, as the node knows it at this moment. What is optional is there on nodes of clusters. */

@@ -1,5 +1,5 @@
 import type { Pod } from "../../api/pod.ts";
-import { referencedObjects } from "../../sources/run-objects.ts";
+import { referencedObjects } from "../../api/referenced-objects.ts";
 import type { ObjectLookup } from "./environment.ts";
 
 /** Takes secret values out of a text that a container chose. */

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { podWith } from "../../../test/support/pods.ts";
 import { MemoryRecorder } from "../../../test/support/sources.ts";
 import { ContainerConfigError } from "../config/container-config-error.ts";
-import type { ObjectLookup, SecretContent } from "../config/environment.ts";
+import type { SecretContent } from "../../api/object-content.ts";
+import type { ObjectLookup } from "../config/environment.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
 
 const cause = { code: "ContainerMissing", message: "not started yet" };

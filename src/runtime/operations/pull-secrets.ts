@@ -5,7 +5,7 @@ import type { PullSecret } from "../../images/pull-credentials.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { ContainerConfigError } from "../config/container-config-error.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
-import type { SecretContent } from "../config/environment.ts";
+import type { SecretContent } from "../../api/object-content.ts";
 import { podRef } from "../pod-ref.ts";
 
 /** Types of Secrets that hold credentials of registries, and where. */

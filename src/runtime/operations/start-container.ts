@@ -26,7 +26,7 @@ import { patiently } from "./patiently.ts";
 import type { OperationProgress, StartFailure } from "./pod-operation.ts";
 import { podRef } from "../pod-ref.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
-import { VolumeError } from "../../volumes/volume-error.ts";
+import { VolumeError } from "../volume-error.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import type { MountedVolumes } from "../config/mounted-volumes.ts";
 import type { SandboxConfig } from "../config/sandbox-config.ts";

@@ -4,7 +4,7 @@ import { bothEnded } from "../../base/side-by-side.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
-import { VolumeError } from "../../volumes/volume-error.ts";
+import { VolumeError } from "../volume-error.ts";
 import { recordActuated } from "../status/actuated.ts";
 import { ContainerConfigError } from "../config/container-config-error.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";

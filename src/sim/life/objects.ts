@@ -1,4 +1,5 @@
-import type { ConfigMapContent, ObjectLookup, SecretContent } from "../../runtime/config/environment.ts";
+import type { ConfigMapContent, SecretContent } from "../../api/object-content.ts";
+import type { ObjectLookup } from "../../runtime/config/environment.ts";
 
 /**
  * The simulated cluster's objects: ConfigMap `settings` and Secret `credentials`, whose key `revision` counts their

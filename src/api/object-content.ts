@@ -1,5 +1,19 @@
-import type { ConfigMapManifest, SecretManifest } from "../api/pod.ts";
-import type { ConfigMapContent, SecretContent } from "../runtime/config/environment.ts";
+import type { ConfigMapManifest, SecretManifest } from "./pod.ts";
+
+/** A ConfigMap's content, base64 decoded. */
+export interface ConfigMapContent {
+  readonly data: ReadonlyMap<string, string>;
+  readonly binaryData: ReadonlyMap<string, Uint8Array>;
+}
+
+/** A Secret's content, base64 decoded, `stringData` merged in. */
+export interface SecretContent {
+  /** Empty where the manifest has none. */
+  readonly uid: string;
+  /** `Opaque`, `kubernetes.io/dockerconfigjson` … */
+  readonly type: string;
+  readonly data: ReadonlyMap<string, Uint8Array>;
+}
 
 const encoder = new TextEncoder();
 

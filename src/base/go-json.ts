@@ -1,4 +1,4 @@
-import type { Json } from "../../journal/entry.ts";
+import type { Json } from "./json.ts";
 
 /**
  * JSON as Go's encoding/json writes it: no spaces, keys in the order given, and `<`, `>`, `&`, U+2028 and U+2029

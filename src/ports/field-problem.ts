@@ -1,0 +1,8 @@
+/** What is wrong with one field of an object that somebody gave. */
+export interface FieldProblem {
+  /** `Pod default/web` */
+  readonly object: string;
+  /** `["spec", "containers", 0, "image"]`; empty: the object as a whole. */
+  readonly path: readonly (string | number)[];
+  readonly detail: string;
+}
