@@ -46,12 +46,6 @@ export class BackOff {
     this.#entries.set(key, { delayMs: Math.min(delayMs, this.#maxMs), lastUpdateMs });
   }
 
-  /** True while less than the key's delay has passed since the event. */
-  isInBackOffSince(key: string, eventTimeMs: number, nowMs: number): boolean {
-    const endMs = this.endsAt(key, eventTimeMs);
-    return endMs !== undefined && nowMs < endMs;
-  }
-
   /** When the wait that follows the event ends; undefined when the key has no delay or it has expired. */
   endsAt(key: string, eventTimeMs: number): number | undefined {
     const entry = this.#live(key, eventTimeMs);
@@ -68,11 +62,6 @@ export class BackOff {
   endsAtSinceUpdate(key: string, nowMs: number): number | undefined {
     const entry = this.#live(key, nowMs);
     return entry === undefined ? undefined : entry.lastUpdateMs + entry.delayMs;
-  }
-
-  /** Forgets the key, e.g. because what failed has changed. */
-  reset(key: string): void {
-    this.#entries.delete(key);
   }
 
   /** Forgets the keys that have expired and returns them; to be called now and then, so that the map stays small. */

@@ -111,11 +111,6 @@ export class ImageManager {
     this.#backOff = new BackOff(limits.backOffInitialMs, limits.backOffMaxMs);
   }
 
-  /** Pulls under way and pulls that wait for a place, for diagnostics. */
-  get load(): { readonly held: number; readonly waiting: number } {
-    return this.#puller.load;
-  }
-
   /**
    * Makes sure that the image is there, pulling it when the policy says so.
    * @throws ImageError, or the signal's reason as soon as it aborts

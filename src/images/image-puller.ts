@@ -68,11 +68,6 @@ export class ImagePuller {
     this.#bucket = new TokenBucket(limits.registryPullQps, limits.registryBurst);
   }
 
-  /** Pulls at this moment and pulls that wait for a place, for diagnostics. */
-  get load(): { readonly held: number; readonly waiting: number } {
-    return this.#places.load;
-  }
-
   /** Asks the runtime for the image. Rejects with CriError. */
   async inspect(spec: ImageSpec, signal: AbortSignal): Promise<Image | undefined> {
     const { image } = await this.#images.imageStatus(

@@ -49,7 +49,6 @@ export class PodOperations {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #events: OperationEvents;
-  #idle: (() => void) | undefined;
 
   constructor(clock: Clock, log: Logger, events: OperationEvents) {
     this.#clock = clock;
@@ -126,14 +125,6 @@ export class PodOperations {
     return untilMs > nowMs ? untilMs : undefined;
   }
 
-  /** Resolves when nothing is under way. */
-  async idle(): Promise<void> {
-    if (this.#running.size === 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#idle = resolve;
-    await promise;
-  }
-
   async #run(running: Running, signal: AbortSignal): Promise<void> {
     using either = eitherSignal(signal, running.controller.signal);
     const progress: OperationProgress = {
@@ -159,7 +150,6 @@ export class PodOperations {
     } finally {
       this.#running.delete(running);
       if (!signal.aborted) this.#events.moved(running.operation);
-      if (this.#running.size === 0) this.#idle?.();
     }
   }
 }

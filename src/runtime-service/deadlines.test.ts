@@ -5,7 +5,6 @@ import { CriError, type Cri } from "../ports/cri.ts";
 import type { RpcCallOptions } from "../ports/rpc.ts";
 import { callLimitMs, describeRequest } from "./call-limits.ts";
 import { withDeadlines } from "./deadlines.ts";
-import { callDurationBucketsMs } from "./statistics.ts";
 
 const requestTimeoutMs = 120_000;
 
@@ -169,28 +168,6 @@ test("calls under way are listed with the oldest first", async () => {
   );
   calls[1]?.answer.resolve({});
   await second;
-});
-
-test("finished calls are counted by method with upstream's buckets", async () => {
-  const clock = new ManualClock();
-  const { cri, calls } = recordingCri();
-  const tracked = withDeadlines(cri, clock, requestTimeoutMs);
-  const call = async (durationMs: number, fail: boolean): Promise<void> => {
-    const done = outcome(tracked.runtime.status({}));
-    clock.advance(durationMs);
-    if (fail) calls.at(-1)?.answer.reject(new CriError("Unknown", "Status", "no"));
-    else calls.at(-1)?.answer.resolve({});
-    await done;
-  };
-  await call(5, false);
-  await call(6, true);
-  const statistics = tracked.statistics().get("Status");
-  assert.equal(statistics?.calls, 2);
-  assert.equal(statistics?.errors, 1);
-  assert.equal(statistics?.totalMs, 11);
-  assert.deepEqual(statistics?.buckets.slice(0, 3), [1, 1, 0]);
-  assert.equal(statistics?.buckets.length, callDurationBucketsMs.length + 1);
-  assert.deepEqual(callDurationBucketsMs.slice(0, 3), [5, 12.5, 31.25]);
 });
 
 test("an implementation that throws something else is reported as Internal", async () => {

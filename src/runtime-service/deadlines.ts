@@ -7,7 +7,6 @@ import type { RpcCallOptions } from "../ports/rpc.ts";
 import { ImageService, RuntimeService } from "../ports/gen/runtime/v1/api_pb.js";
 import { callLimitMs, describeRequest } from "./call-limits.ts";
 import { isUnary } from "../ports/rpc-methods.ts";
-import { CallStatistics, type MethodStatistics } from "./statistics.ts";
 
 /** A call that somebody is waiting for. */
 export interface OutstandingCall {
@@ -26,8 +25,6 @@ export interface TrackedCri extends Cri {
    * (https://github.com/kubernetes/kubernetes/issues/87108). Streams are no waits for an answer and not listed.
    */
   outstanding(): readonly OutstandingCall[];
-  /** Counts and durations of finished unary calls by method, as CRI spells it. */
-  statistics(): ReadonlyMap<string, MethodStatistics>;
 }
 
 type UnaryCall = (request: object, options?: RpcCallOptions) => Promise<unknown>;
@@ -45,7 +42,6 @@ export function withDeadlines(
   observer?: Pick<Observer, "called">,
 ): TrackedCri {
   const calls = new Set<OutstandingCall>();
-  const statistics = new CallStatistics();
 
   function wrap<Service extends object>(service: DescService, inner: Service): Service {
     const wrapped: Record<string, unknown> = {};
@@ -71,7 +67,6 @@ export function withDeadlines(
     } finally {
       calls.delete(entry);
       const durationMs = clock.monotonic() - entry.sinceMonotonicMs;
-      statistics.record(method, durationMs, failed);
       observer?.called(method, durationMs, failed);
     }
   }
@@ -80,7 +75,6 @@ export function withDeadlines(
     runtime: wrap<CriRuntimeService>(RuntimeService, cri.runtime),
     images: wrap<CriImageService>(ImageService, cri.images),
     outstanding: () => [...calls],
-    statistics: () => statistics.byMethod,
   };
 }
 
