@@ -6,7 +6,7 @@ import { version } from "../base/version.ts";
 import { CertificateManager, type RequestClient } from "../certificates/certificate-manager.ts";
 import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
 import { nextLookMs, stateOf, timeProblem } from "../certificates/validity.ts";
-import { clientWish, otherNodeOf } from "../certificates/wish.ts";
+import { clientTemplate, otherNodeOf } from "../certificates/request-template.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
 import type { CertificateSource } from "../kube/credentials.ts";
 import { inClusterAccess } from "../kube/in-cluster.ts";
@@ -226,7 +226,7 @@ async function managed(parts: CredentialParts, by: ManagedBy): Promise<NodeCrede
       open: async (current) => await openRequests(ports, by, current),
     },
     {
-      ...{ purpose: "client", wish: () => clientWish(nodeName), renews },
+      ...{ purpose: "client", template: () => clientTemplate(nodeName), renews },
       ...(inline && { initial: inline }),
     },
   );

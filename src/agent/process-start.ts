@@ -9,7 +9,7 @@ import { systemFiles } from "../linux/files/files.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { systemKernelLog } from "../linux/processes/kernel-log.ts";
 import { systemLocks } from "../linux/files/lock.ts";
-import { systemStalls } from "../linux/cgroups/machine-stalls.ts";
+import { systemPressureStall } from "../linux/cgroups/pressure-stall.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
 import { openNetwork } from "../linux/network/network.ts";
 import { systemNetworkProbes } from "../linux/network/network-probes.ts";
@@ -37,7 +37,7 @@ export async function openPorts(): Promise<Ports> {
     network: openNetwork((url) => environmentProxy(url, process.env)),
     networkProbes: systemNetworkProbes,
     kernelLog: systemKernelLog(systemClock),
-    stalls: systemStalls,
+    stalls: systemPressureStall,
     cgroups: await openCgroups(systemClock),
   };
 }

@@ -3,7 +3,7 @@ import type { ApiClient } from "../api-client/client.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import { CertificateManager } from "../certificates/certificate-manager.ts";
 import { CertificateStore } from "../certificates/certificate-store.ts";
-import { servingWish } from "../certificates/wish.ts";
+import { servingTemplate } from "../certificates/request-template.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureGates } from "../config/feature-gates.ts";
 import type { ServingSettings } from "../config/serving.ts";
@@ -57,7 +57,7 @@ export async function servingCertificates(
   const open = async () => ({ client, [Symbol.dispose]: () => {} });
   const manager = new CertificateManager(
     { store, tools, clock: ports.clock, random: ports.random, log, open },
-    { purpose: "serving", wish: () => servingWish(nodeName, addresses.ofNode, dnsOnly), renews: true },
+    { purpose: "serving", template: () => servingTemplate(nodeName, addresses.ofNode, dnsOnly), renews: true },
   );
   addresses.onChange(() => manager.wake());
   await manager.load();

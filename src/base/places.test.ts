@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../sim/clock.ts";
-import { simStalls } from "../sim/machine-stalls.ts";
+import { simPressureStall } from "../sim/pressure-stall.ts";
 import { Places } from "./places.ts";
 
 const never = new AbortController().signal;
@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 function scene(limit: number, isBusy = () => false) {
   const time = new SimClock(1_700_000_000_000);
   const clock = time.incarnation();
-  const stalls = simStalls(time, isBusy);
+  const stalls = simPressureStall(time, isBusy);
   const places = new Places({ clock, stalls }, { kind: "a test's work", limit, patienceMs: 1000 });
   const began = time.nowMs;
   const starts: [name: string, atMs: number][] = [];

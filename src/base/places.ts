@@ -1,6 +1,6 @@
 import { Semaphore, type Turn } from "./semaphore.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { MachineStalls } from "../ports/machine-stalls.ts";
+import type { PressureStall } from "../ports/pressure-stall.ts";
 
 export interface Place extends Disposable {
   /** One part of the work is done, another begins. */
@@ -10,7 +10,7 @@ export interface Place extends Disposable {
 export interface PlacesDependencies {
   readonly clock: Clock;
   /** Undefined: what takes long counts as hanging, busy machine or not. */
-  readonly stalls?: MachineStalls;
+  readonly stalls?: PressureStall;
 }
 
 /** While the machine is busy patience begins anew so many times at most: others may keep it busy, and the work hang. */
@@ -25,7 +25,7 @@ const maxRenewals = 4;
  */
 export class Places {
   readonly #clock: Clock;
-  readonly #stalls: MachineStalls | undefined;
+  readonly #stalls: PressureStall | undefined;
   readonly #kind: string;
   readonly #limit: number;
   readonly #patienceMs: number;

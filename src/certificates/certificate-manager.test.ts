@@ -6,12 +6,12 @@ import { ScriptedKube, type ScriptedRequest } from "../../test/support/scripted-
 import type { JournalInput } from "../journal/entry.ts";
 import { systemCertificateTools as tools } from "../linux/certificates/certificate-tools.ts";
 import { CertificateAuthority } from "../linux/certificates/certificates.ts";
-import type { CertificateWish, KeyPair } from "../ports/certificates.ts";
+import type { RequestTemplate, KeyPair } from "../ports/certificates.ts";
 import type { LogFields, Logger } from "../ports/log.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { CertificateManager, type ManagerConfig } from "./certificate-manager.ts";
 import { CertificateStore, type StoredPair } from "./certificate-store.ts";
-import { clientWish } from "./wish.ts";
+import { clientTemplate } from "./request-template.ts";
 
 const hourMs = 3_600_000;
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -32,7 +32,7 @@ class World implements AsyncDisposable {
   readonly logs: string[] = [];
   /** Whether there was a certificate to ask with, by try. */
   readonly asked: boolean[] = [];
-  wish: CertificateWish | undefined = clientWish("n");
+  template: RequestTemplate | undefined = clientTemplate("n");
   nobody: Error | undefined;
   readonly #end = new AbortController();
   #running: Promise<void> | undefined;
@@ -49,7 +49,7 @@ class World implements AsyncDisposable {
     const random = { uniform: () => 0.5, bytes: () => new Uint8Array() };
     return new CertificateManager(
       { store: this.store, tools, clock: this.clock, random, log, open },
-      { purpose: "client", wish: () => this.wish, renews: true, ...config },
+      { purpose: "client", template: () => this.template, renews: true, ...config },
     );
   }
 
@@ -63,14 +63,14 @@ class World implements AsyncDisposable {
   }
 
   /** A certificate for a key, good for so many hours from now. */
-  issue(hours: number, from: string | KeyPair = tools.newKey(), wish = clientWish("n")): KeyPair {
+  issue(hours: number, from: string | KeyPair = tools.newKey(), template = clientTemplate("n")): KeyPair {
     const key = typeof from === "string" ? from : from.key;
     const nowMs = this.clock.now();
-    const { publicKey } = readRequest(Buffer.from(tools.signingRequest(key, wish)).toString("base64"));
+    const { publicKey } = readRequest(Buffer.from(tools.signingRequest(key, template)).toString("base64"));
     const certificate = this.authority.sign({
-      subject: wish,
+      subject: template,
       publicKey,
-      names: [...wish.dnsNames, ...wish.ipAddresses],
+      names: [...template.dnsNames, ...template.ipAddresses],
       usages: ["client"],
       notBefore: new Date(nowMs),
       notAfter: new Date(nowMs + hours * hourMs),
@@ -268,7 +268,7 @@ describe("CertificateManager", () => {
 
   test("a denied request for a serving certificate is followed by another one, also over a restart", async () => {
     const world = new World();
-    world.wish = { ...clientWish("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
+    world.template = { ...clientTemplate("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
     const manager = await world.started({ purpose: "serving" });
     const first = await world.creation();
     const conditions = [{ type: "Failed", status: "True" }];
@@ -301,18 +301,18 @@ describe("CertificateManager", () => {
 
   test("other addresses call off what is waited for, and are asked for instead", async () => {
     await using world = new World();
-    const serving = (address: string) => ({ ...clientWish("n"), dnsNames: ["n"], ipAddresses: [address] });
-    world.wish = undefined;
+    const serving = (address: string) => ({ ...clientTemplate("n"), dnsNames: ["n"], ipAddresses: [address] });
+    world.template = undefined;
     const manager = await world.started({ purpose: "serving" });
     assert.equal(await world.kube.isQuiet(), true);
-    world.wish = serving("10.0.0.1");
+    world.template = serving("10.0.0.1");
     manager.wake();
     const first = await world.creation();
     assert.deepEqual(readRequest(first.asked.spec.request).ipAddresses, ["10.0.0.1"]);
     assert.deepEqual(first.asked.spec.usages, ["digital signature", "server auth"]);
     await first.request.json(stored(first.asked), 201);
     const watch = await world.kube.next();
-    world.wish = serving("10.0.0.2");
+    world.template = serving("10.0.0.2");
     manager.wake();
     const second = await world.creation();
     assert.deepEqual(readRequest(second.asked.spec.request).ipAddresses, ["10.0.0.2"]);
@@ -322,8 +322,8 @@ describe("CertificateManager", () => {
 
   test("a certificate for other names is used until there is another, one that the signer cut short is kept", async () => {
     await using world = new World();
-    const wish = { ...clientWish("n"), dnsNames: ["n"] };
-    world.wish = wish;
+    const template = { ...clientTemplate("n"), dnsNames: ["n"] };
+    world.template = template;
     await world.store.update(world.issue(10), world.clock.now());
     const manager = await world.started();
     assert.equal(manager.current?.chain[0].dnsNames.length, 0);

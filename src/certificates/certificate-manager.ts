@@ -5,7 +5,7 @@ import { errorMessage } from "../base/errors.ts";
 import { formatTime } from "../base/time.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
-import type { CertificateTools, CertificateWish, KeyPair } from "../ports/certificates.ts";
+import type { CertificateTools, RequestTemplate, KeyPair } from "../ports/certificates.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -13,7 +13,7 @@ import type { CertificateStore, StoredPair } from "./certificate-store.ts";
 import type { CertificateFacts } from "./metrics.ts";
 import { type Decision, requestCertificate, RequestRefusedError, waitsFor } from "./signing-requests.ts";
 import { renewalMs, stateOf, timeProblem } from "./validity.ts";
-import { lackOf, type Purpose, requestName, signers, usagesOf } from "./wish.ts";
+import { lackOf, type Purpose, requestName, signers, usagesOf } from "./request-template.ts";
 
 /** Asks the API server with one identity; let go of when the request is over. */
 export interface RequestClient extends Disposable {
@@ -37,7 +37,7 @@ export interface ManagerDependencies {
 export interface ManagerConfig {
   readonly purpose: Purpose;
   /** What is wanted now; undefined: nothing can be asked for yet. */
-  readonly wish: () => CertificateWish | undefined;
+  readonly template: () => RequestTemplate | undefined;
   /** Whether a certificate is renewed before it expires (rotateCertificates), or not before then. */
   readonly renews: boolean;
   /** Counts when the store has nothing that is valid, and is renewed at once: kubeadm's way to begin. */
@@ -77,7 +77,7 @@ export class CertificateManager {
   #lastProblem = "";
   /** What the journal was told last: it need not hear the same of each try. */
   #told = "";
-  #asking: { readonly wish: CertificateWish; readonly abort: AbortController } | undefined;
+  #asking: { readonly template: RequestTemplate; readonly abort: AbortController } | undefined;
 
   constructor(deps: ManagerDependencies, config: ManagerConfig) {
     this.#deps = deps;
@@ -143,7 +143,7 @@ export class CertificateManager {
   /** What is wanted may have changed. */
   wake(): void {
     const asking = this.#asking;
-    if (asking !== undefined && JSON.stringify(asking.wish) !== JSON.stringify(this.#config.wish())) {
+    if (asking !== undefined && JSON.stringify(asking.template) !== JSON.stringify(this.#config.template())) {
       asking.abort.abort(new Error("what the certificate is to name has changed"));
     }
     this.#wait.wake();
@@ -154,13 +154,13 @@ export class CertificateManager {
     const { random } = this.#deps;
     this.#journal = journal;
     while (!signal.aborted) {
-      const wish = this.#config.wish();
-      const cause = wish && this.#causeToAsk(wish);
-      if (wish === undefined || cause === undefined) {
+      const template = this.#config.template();
+      const cause = template && this.#causeToAsk(template);
+      if (template === undefined || cause === undefined) {
         await this.#wait.for(this.#restMs(), signal);
         continue;
       }
-      if (await this.#ask(wish, cause, signal)) continue;
+      if (await this.#ask(template, cause, signal)) continue;
       if (signal.aborted) return;
       const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), longestRetryMs);
       await this.#wait.for(Math.max(delayMs * (1 + jitter * random.uniform()), this.#askedMs), signal);
@@ -210,11 +210,11 @@ export class CertificateManager {
   }
 
   /** Why a certificate has to be asked for now; undefined: it need not. */
-  #causeToAsk(wish: CertificateWish): Cause | undefined {
+  #causeToAsk(template: RequestTemplate): Cause | undefined {
     const pair = this.#pair;
     if (pair === undefined) return { code: "NoCertificate", message: "there is none that can be used" };
     if (this.current === undefined) return { code: "CertificateExpired", message: "the one there was has expired" };
-    const lack = this.#issuedFor === JSON.stringify(wish) ? undefined : lackOf(pair.chain[0], wish);
+    const lack = this.#issuedFor === JSON.stringify(template) ? undefined : lackOf(pair.chain[0], template);
     if (lack !== undefined) return { code: "CertificateNamesDiffer", message: lack };
     if (this.#renewNow) {
       return { code: "CertificateIsInitial", message: "it is the one that the kubeconfig began with" };
@@ -225,18 +225,18 @@ export class CertificateManager {
   }
 
   /** @returns whether to go on at once */
-  async #ask(wish: CertificateWish, cause: Cause, signal: AbortSignal): Promise<boolean> {
+  async #ask(template: RequestTemplate, cause: Cause, signal: AbortSignal): Promise<boolean> {
     const { log } = this.#deps;
     const { purpose } = this.#config;
     const abort = new AbortController();
     using _signal = onAbort(signal, () => abort.abort(signal.reason));
-    this.#asking = { wish, abort };
+    this.#asking = { template, abort };
     this.#action ??= this.#journal?.record({
       ...{ kind: "action", what: "RequestCertificate", cause },
       message: `ask for a ${purpose} certificate`,
     });
     try {
-      await this.#get(wish, abort.signal);
+      await this.#get(template, abort.signal);
       return true;
     } catch (error) {
       // Called off, because the node ends or something else is wanted now.
@@ -264,13 +264,13 @@ export class CertificateManager {
     }
   }
 
-  async #get(wish: CertificateWish, signal: AbortSignal): Promise<void> {
+  async #get(template: RequestTemplate, signal: AbortSignal): Promise<void> {
     const { store, tools, clock, log } = this.#deps;
     const { purpose } = this.#config;
     const key = await store.pendingKey();
     const publicKey = tools.publicKey(key);
     const usages = usagesOf(purpose, publicKey);
-    const name = requestName(publicKey, wish, usages, (data) => tools.sha512t256(data));
+    const name = requestName(publicKey, template, usages, (data) => tools.sha512t256(data));
     const signerName = signers[purpose];
     let noise: Disposable | undefined;
     const onWaiting = (decision: Decision): void => {
@@ -288,9 +288,9 @@ export class CertificateManager {
       : "another one follows, with another key";
     using channel = await this.#deps.open(current);
     try {
-      const spec = { name, signerName, usages, request: tools.signingRequest(key, wish), afterRefusal };
+      const spec = { name, signerName, usages, request: tools.signingRequest(key, template), afterRefusal };
       const certificate = await requestCertificate({ client: channel.client, clock, onWaiting }, spec, signal);
-      await this.#take({ certificate, key }, wish, name);
+      await this.#take({ certificate, key }, template, name);
     } catch (error) {
       // Approvers say no for reasons that pass, and of what was decided nobody decides again.
       if (error instanceof RequestRefusedError && !isFirst) await store.dropPendingKey();
@@ -301,7 +301,7 @@ export class CertificateManager {
   }
 
   /** @throws Error when the certificate is of no use; the next try is with another key then */
-  async #take(issued: KeyPair, wish: CertificateWish, name: string): Promise<void> {
+  async #take(issued: KeyPair, template: RequestTemplate, name: string): Promise<void> {
     const { store, tools, clock, random, log } = this.#deps;
     const { purpose } = this.#config;
     const nowMs = clock.now();
@@ -319,10 +319,10 @@ export class CertificateManager {
     const before = this.#pair;
     const pair = await store.update(issued, nowMs);
     const [own] = pair.chain;
-    const lack = lackOf(own, wish);
+    const lack = lackOf(own, template);
     if (lack !== undefined) log.warn("the signer gave another certificate than it was asked for", { purpose, lack });
     if (before !== undefined) this.#ages.push((nowMs - before.chain[0].notBeforeMs) / 1000);
-    this.#issuedFor = JSON.stringify(wish);
+    this.#issuedFor = JSON.stringify(template);
     this.#storedMs = nowMs;
     this.#uniform = random.uniform();
     this.#renewNow = false;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { clientWish, lackOf, otherNodeOf, requestName, servingWish, usagesOf } from "./wish.ts";
+import { clientTemplate, lackOf, otherNodeOf, requestName, servingTemplate, usagesOf } from "./request-template.ts";
 
 const addresses = [
   { type: "InternalIP", address: "FD00:0::1" },
@@ -20,21 +20,23 @@ test("a client certificate of another node is told from this node's own, and fro
 });
 
 test("a serving certificate is asked for every address and name of the node, in a stable order", () => {
-  assert.deepEqual(servingWish("n", addresses, false), {
+  assert.deepEqual(servingTemplate("n", addresses, false), {
     commonName: "system:node:n",
     organizations: ["system:nodes"],
     dnsNames: ["n", "n.example"],
     ipAddresses: ["10.0.0.1", "fd00::1"],
   });
-  assert.deepEqual(servingWish("n", [...addresses].reverse(), false), servingWish("n", addresses, false));
-  assert.deepEqual(servingWish("1.2.3.4", [{ type: "Hostname", address: "1.2.3.4" }], false)?.ipAddresses, ["1.2.3.4"]);
+  assert.deepEqual(servingTemplate("n", [...addresses].reverse(), false), servingTemplate("n", addresses, false));
+  assert.deepEqual(servingTemplate("1.2.3.4", [{ type: "Hostname", address: "1.2.3.4" }], false)?.ipAddresses, [
+    "1.2.3.4",
+  ]);
 });
 
 test("a node without an IP address asks for no serving certificate, unless names suffice", () => {
   const host = [{ type: "Hostname", address: "n" }];
-  assert.equal(servingWish("n", host, false), undefined);
-  assert.deepEqual(servingWish("n", host, true)?.dnsNames, ["n"]);
-  assert.equal(servingWish("n", [], true), undefined);
+  assert.equal(servingTemplate("n", host, false), undefined);
+  assert.deepEqual(servingTemplate("n", host, true)?.dnsNames, ["n"]);
+  assert.equal(servingTemplate("n", [], true), undefined);
 });
 
 test("only RSA keys ask to encipher keys", () => {
@@ -43,27 +45,33 @@ test("only RSA keys ask to encipher keys", () => {
 });
 
 test("a certificate that lacks a name, a group or is for another node is told apart from one with more", () => {
-  const wish = { ...clientWish("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
-  const has = { ...wish, notBeforeMs: 0, notAfterMs: 1 };
-  assert.equal(lackOf({ ...has, dnsNames: ["n", "more"], organizations: ["system:nodes", "more"] }, wish), undefined);
-  assert.equal(lackOf({ ...has, dnsNames: [], ipAddresses: [] }, wish), "it does not name n, 10.0.0.1");
-  assert.equal(lackOf({ ...has, organizations: [] }, wish), "it lacks the group system:nodes");
-  assert.equal(lackOf({ ...has, commonName: "system:node:m" }, wish), 'it is for "system:node:m", not "system:node:n"');
+  const template = { ...clientTemplate("n"), dnsNames: ["n"], ipAddresses: ["10.0.0.1"] };
+  const has = { ...template, notBeforeMs: 0, notAfterMs: 1 };
+  assert.equal(
+    lackOf({ ...has, dnsNames: ["n", "more"], organizations: ["system:nodes", "more"] }, template),
+    undefined,
+  );
+  assert.equal(lackOf({ ...has, dnsNames: [], ipAddresses: [] }, template), "it does not name n, 10.0.0.1");
+  assert.equal(lackOf({ ...has, organizations: [] }, template), "it lacks the group system:nodes");
+  assert.equal(
+    lackOf({ ...has, commonName: "system:node:m" }, template),
+    'it is for "system:node:m", not "system:node:n"',
+  );
 });
 
 test("a request's name is a digest of its key, its subject and its usages, as upstream's", () => {
   const sha = (data: string): Uint8Array => createHash("sha512-256").update(data).digest();
   const key = { kind: "ec", spki: Buffer.from("key") } as const;
   const usages = usagesOf("client", key);
-  const name = requestName(key, clientWish("n"), usages, sha);
+  const name = requestName(key, clientTemplate("n"), usages, sha);
   // Base64url parts, each ended by a bar: key, CN, O, usages.
   const digested = "a2V5|c3lzdGVtOm5vZGU6bg|c3lzdGVtOm5vZGVz|ZGlnaXRhbCBzaWduYXR1cmU|Y2xpZW50IGF1dGg|";
   assert.equal(name, `node-csr-${Buffer.from(sha(digested)).toString("base64url")}`);
   assert.equal(name.length, "node-csr-".length + 43);
   const others = [
-    requestName({ ...key, spki: Buffer.from("other") }, clientWish("n"), usages, sha),
-    requestName(key, clientWish("m"), usages, sha),
-    requestName(key, { ...clientWish("n"), dnsNames: ["n"] }, usages, sha),
+    requestName({ ...key, spki: Buffer.from("other") }, clientTemplate("n"), usages, sha),
+    requestName(key, clientTemplate("m"), usages, sha),
+    requestName(key, { ...clientTemplate("n"), dnsNames: ["n"] }, usages, sha),
   ];
   assert.equal(new Set([name, ...others]).size, 4);
 });

@@ -1,5 +1,5 @@
 import { canonicalIp } from "../base/ip.ts";
-import type { CertificateInfo, CertificateWish, PublicKey } from "../ports/certificates.ts";
+import type { CertificateInfo, RequestTemplate, PublicKey } from "../ports/certificates.ts";
 
 /** An address of a Node, as its status has it. */
 export interface NodeAddress {
@@ -30,7 +30,7 @@ export function otherNodeOf({ commonName }: Pick<CertificateInfo, "commonName">,
 }
 
 /** What a node asks for to be known at the API server. Pure. */
-export function clientWish(nodeName: string): CertificateWish {
+export function clientTemplate(nodeName: string): RequestTemplate {
   return { commonName: userOf(nodeName), organizations: [nodesGroup], dnsNames: [], ipAddresses: [] };
 }
 
@@ -38,18 +38,18 @@ export function clientWish(nodeName: string): CertificateWish {
  * What a node asks for to serve its API with; undefined while it has no address that a certificate could name. Pure.
  * @param dnsOnly whether names suffice (feature gate AllowDNSOnlyNodeCSR)
  */
-export function servingWish(
+export function servingTemplate(
   nodeName: string,
   addresses: readonly NodeAddress[],
   dnsOnly: boolean,
-): CertificateWish | undefined {
+): RequestTemplate | undefined {
   const ofType = (...types: readonly string[]): string[] =>
     addresses.flatMap(({ type, address }) => (types.includes(type) && address !== "" ? [address] : []));
   const hosts = ofType("Hostname");
   const ipAddresses = [...ofType("InternalIP", "ExternalIP"), ...hosts].filter(isIp).map(canonicalIp);
   const dnsNames = [...hosts.filter((host) => !isIp(host)), ...ofType("InternalDNS", "ExternalDNS")];
   if (ipAddresses.length === 0 && !(dnsOnly && dnsNames.length > 0)) return undefined;
-  return { ...clientWish(nodeName), dnsNames: sorted(dnsNames), ipAddresses: sorted(ipAddresses) };
+  return { ...clientTemplate(nodeName), dnsNames: sorted(dnsNames), ipAddresses: sorted(ipAddresses) };
 }
 
 function isIp(text: string): boolean {
@@ -60,15 +60,15 @@ function sorted(names: readonly string[]): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** What a certificate lacks of a wish, for people; undefined: nothing. More than was wished for does no harm. Pure. */
-export function lackOf(certificate: CertificateInfo, wish: CertificateWish): string | undefined {
-  if (certificate.commonName !== wish.commonName) {
-    return `it is for ${JSON.stringify(certificate.commonName)}, not ${JSON.stringify(wish.commonName)}`;
+/** What a certificate lacks of a template, for people; undefined: nothing. More than that does no harm. Pure. */
+export function lackOf(certificate: CertificateInfo, template: RequestTemplate): string | undefined {
+  if (certificate.commonName !== template.commonName) {
+    return `it is for ${JSON.stringify(certificate.commonName)}, not ${JSON.stringify(template.commonName)}`;
   }
   const has = new Set([...certificate.dnsNames, ...certificate.ipAddresses]);
-  const names = [...wish.dnsNames, ...wish.ipAddresses].filter((name) => !has.has(name));
+  const names = [...template.dnsNames, ...template.ipAddresses].filter((name) => !has.has(name));
   if (names.length > 0) return `it does not name ${names.join(", ")}`;
-  const groups = wish.organizations.filter((group) => !certificate.organizations.includes(group));
+  const groups = template.organizations.filter((group) => !certificate.organizations.includes(group));
   return groups.length > 0 ? `it lacks the group ${groups.join(", ")}` : undefined;
 }
 
@@ -84,12 +84,12 @@ function encoded(data: Uint8Array | string): string {
 }
 
 /**
- * The name of the request for a key and a wish, so that asking again finds what was asked for before. For client
+ * The name of the request for a key and a template, so that asking again finds what was asked for before. For client
  * certificates the same as upstream's, whose digest leaves out alternative names, as those have none. Pure.
  */
 export function requestName(
   key: PublicKey,
-  { commonName, organizations, dnsNames, ipAddresses }: CertificateWish,
+  { commonName, organizations, dnsNames, ipAddresses }: RequestTemplate,
   usages: readonly string[],
   sha512t256: (data: string) => Uint8Array,
 ): string {

@@ -51,7 +51,10 @@ class MethodCaller {
     this.#wrap = wrap;
   }
 
-  async unary(request: MessageInitShape<DescMessage>, options: RpcCallOptions = {}): Promise<MessageShape<DescMessage>> {
+  async unary(
+    request: MessageInitShape<DescMessage>,
+    options: RpcCallOptions = {},
+  ): Promise<MessageShape<DescMessage>> {
     using scope = new CallScope(options);
     try {
       const stream = await this.#send(request, scope);

@@ -11,7 +11,7 @@ export interface CertificateInfo {
 }
 
 /** What a certificate is asked for. */
-export interface CertificateWish {
+export interface RequestTemplate {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
@@ -36,7 +36,7 @@ export interface CertificateTools {
   newKey(): string;
   publicKey(key: string): PublicKey;
   /** A certificate signing request (PKCS #10), signed by the key. */
-  signingRequest(key: string, wish: CertificateWish): string;
+  signingRequest(key: string, template: RequestTemplate): string;
   /** The certificates of a text, in their order; what else there is in it is passed over. */
   certificates(text: string): readonly CertificateInfo[];
   /** The text's certificates and its first private key, each written anew; undefined what is not there. */

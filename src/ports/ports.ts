@@ -4,7 +4,7 @@ import type { Compression } from "./compression.ts";
 import type { Files } from "./files.ts";
 import type { Hashing } from "./hashing.ts";
 import type { KernelLog } from "./kernel-log.ts";
-import type { MachineStalls } from "./machine-stalls.ts";
+import type { PressureStall } from "./pressure-stall.ts";
 import type { Mounts } from "./mounts.ts";
 import type { NetworkProbes } from "./network-probes.ts";
 import type { Network } from "./network.ts";
@@ -24,7 +24,7 @@ export interface Ports {
   readonly volumeFiles: VolumeFiles;
   readonly cgroups: Cgroups;
   readonly kernelLog: KernelLog;
-  readonly stalls: MachineStalls;
+  readonly stalls: PressureStall;
   readonly network: Network;
   readonly networkProbes: NetworkProbes;
 }

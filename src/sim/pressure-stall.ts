@@ -1,8 +1,8 @@
-import type { MachineStalls } from "../ports/machine-stalls.ts";
+import type { PressureStall } from "../ports/pressure-stall.ts";
 import type { SimClock } from "./clock.ts";
 
 /** All work of a busy machine waits for it, by what is so whenever somebody looks. */
-export function simStalls(clock: SimClock, isBusy: () => boolean): MachineStalls {
+export function simPressureStall(clock: SimClock, isBusy: () => boolean): PressureStall {
   let [stalledMs, lookedMs] = [0, clock.nowMs];
   return {
     stalledMs: async () => {

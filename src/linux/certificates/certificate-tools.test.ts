@@ -2,31 +2,31 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { describe, test } from "node:test";
 import { readRequest } from "../../../test/apiserver/pkcs10.ts";
-import type { CertificateWish } from "../../ports/certificates.ts";
+import type { RequestTemplate } from "../../ports/certificates.ts";
 import { systemCertificateTools as tools } from "./certificate-tools.ts";
 import { CertificateAuthority } from "./certificates.ts";
 
-const wish: CertificateWish = {
+const template: RequestTemplate = {
   commonName: "system:node:n",
   organizations: ["system:nodes"],
   dnsNames: ["n", "n.example"],
   ipAddresses: ["10.0.0.1", "fd00::1"],
 };
 
-function asked(key: string, wanted: CertificateWish): ReturnType<typeof readRequest> {
+function asked(key: string, wanted: RequestTemplate): ReturnType<typeof readRequest> {
   return readRequest(Buffer.from(tools.signingRequest(key, wanted)).toString("base64"));
 }
 
 describe("certificate tools", () => {
-  test("a request names what is wished for and is signed by its key, whatever kind that is", () => {
+  test("a request names what its template has and is signed by its key, whatever kind that is", () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     for (const key of [tools.newKey(), privateKey.export({ type: "pkcs1", format: "pem" })]) {
-      const request = asked(key, wish);
+      const request = asked(key, template);
       assert.deepEqual(request.subject, { commonName: "system:node:n", organizations: ["system:nodes"] });
-      assert.deepEqual([request.dnsNames, request.ipAddresses.length], [wish.dnsNames, 2]);
+      assert.deepEqual([request.dnsNames, request.ipAddresses.length], [template.dnsNames, 2]);
       assert.deepEqual(request.publicKey.export({ type: "spki", format: "der" }), tools.publicKey(key).spki);
     }
-    const plain = asked(tools.newKey(), { ...wish, dnsNames: [], ipAddresses: [] });
+    const plain = asked(tools.newKey(), { ...template, dnsNames: [], ipAddresses: [] });
     assert.deepEqual([plain.dnsNames, plain.ipAddresses], [[], []]);
   });
 
@@ -41,12 +41,12 @@ describe("certificate tools", () => {
     const now = new Date(Date.UTC(2026, 10, 20));
     const authority = new CertificateAuthority("ca", now);
     const later = new Date(now.getTime() + 5000);
-    const subject = { commonName: wish.commonName, organizations: wish.organizations };
-    const names = [...wish.dnsNames, ...wish.ipAddresses];
+    const subject = { commonName: template.commonName, organizations: template.organizations };
+    const names = [...template.dnsNames, ...template.ipAddresses];
     const issued = authority.issue({ subject, names, usages: ["server"], notBefore: now, notAfter: later });
     const text = `# a bundle\r\n${issued.key}${issued.certificate.replaceAll("\n", "\r\n")}${authority.certificate}`;
     const [own, ca, ...more] = tools.certificates(text);
-    assert.deepEqual(own, { ...wish, notBeforeMs: now.getTime(), notAfterMs: later.getTime() });
+    assert.deepEqual(own, { ...template, notBeforeMs: now.getTime(), notAfterMs: later.getTime() });
     assert.deepEqual([ca?.commonName, more], ["ca", []]);
 
     const parts = tools.split(text);

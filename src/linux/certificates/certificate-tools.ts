@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, X509Certificate } from "node:crypto";
 import { canonicalIp } from "../../base/ip.ts";
-import type { CertificateInfo, CertificateTools, CertificateWish, PublicKey } from "../../ports/certificates.ts";
+import type { CertificateInfo, CertificateTools, RequestTemplate, PublicKey } from "../../ports/certificates.ts";
 import { distinguishedName, ecdsaWithSha256, subjectAlternativeNames } from "./certificates.ts";
 import { bitString, der, derTag, integer, oid, pem, sequence } from "./der.ts";
 
@@ -78,16 +78,16 @@ function describe(certificate: X509Certificate): CertificateInfo {
 }
 
 /** RFC 2986, signed with SHA-256 as Go does for these keys. */
-function signingRequest(key: string, wish: CertificateWish): string {
+function signingRequest(key: string, template: RequestTemplate): string {
   const privateKey = privateKeyOf(key);
-  const names = [...wish.dnsNames, ...wish.ipAddresses];
+  const names = [...template.dnsNames, ...template.ipAddresses];
   const extensionRequest = sequence(
     oid("1.2.840.113549.1.9.14"),
     der(derTag.set, sequence(...(names.length === 0 ? [] : [subjectAlternativeNames(names)]))),
   );
   const info = sequence(
     integer(Buffer.from([0])),
-    distinguishedName(wish),
+    distinguishedName(template),
     createPublicKey(privateKey).export({ type: "spki", format: "der" }),
     der(0xa0, ...(names.length === 0 ? [] : [extensionRequest])),
   );

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { onAbort } from "../../base/abort.ts";
 import type { ApiResponse } from "../../ports/api-server.ts";
 import type { Forward } from "../../ports/node-server.ts";
-import { carry } from "./carry.ts";
+import { pipe } from "./pipe.ts";
 import { connectStreaming, streamingFailure } from "./streaming-connection.ts";
 import { type Bridge, bridgeAnswer, bridgeOf, handshakeProblem } from "./websocket-bridge.ts";
 
@@ -63,12 +63,12 @@ export async function forwardUpgrade(
   for (const side of [client, upstream]) if ("setTimeout" in side) (side as Timed).setTimeout(idleMs, end);
   if (bridge !== undefined) {
     client.write(bridgeAnswer(incoming, bridge));
-    await bridge.carry(client, head, upstream, answer.head);
+    await bridge.pipe(client, head, upstream, answer.head);
   } else {
     client.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(response.rawHeaders)}\r\n`);
     if (answer.head.length > 0) client.write(answer.head);
     if (head.length > 0) upstream.write(head);
-    await carry(client, upstream);
+    await pipe(client, upstream);
   }
   end();
 }

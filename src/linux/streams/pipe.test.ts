@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
-import { arriving, carry, written } from "./carry.ts";
+import { arriving, pipe, written } from "./pipe.ts";
 
 /** Two ends of a connection over the loopback. */
 async function pair(): Promise<readonly [Socket, Socket]> {
@@ -22,7 +22,7 @@ test("the last words of a peer that closes while it is written to are not lost",
   for (let round = 0; round < 50; round++) {
     const [client, clientFar] = await pair();
     const [upstream, runtime] = await pair();
-    const carried = carry(clientFar, upstream);
+    const piped = pipe(clientFar, upstream);
     const flood = (async () => {
       while (client.writable && !client.destroyed) await written(client, Buffer.alloc(16_384));
     })();
@@ -31,7 +31,7 @@ test("the last words of a peer that closes while it is written to are not lost",
     let text = "";
     for await (const chunk of arriving(client)) text += Buffer.from(chunk).toString();
     client.destroy();
-    await Promise.all([flood, carried]);
+    await Promise.all([flood, piped]);
     assert.equal(text, "last words", `round ${round}`);
   }
 });
@@ -39,7 +39,7 @@ test("the last words of a peer that closes while it is written to are not lost",
 test("a side that is slow holds up the other, and gets all", async () => {
   const [client, clientFar] = await pair();
   const [upstream, runtime] = await pair();
-  const carried = carry(clientFar, upstream);
+  const piped = pipe(clientFar, upstream);
   client.end();
   const size = 32 * 1024 * 1024;
   let sent = 0;
@@ -53,7 +53,7 @@ test("a side that is slow holds up the other, and gets all", async () => {
   let received = 0;
   for await (const chunk of arriving(client)) received += chunk.length;
   runtime.resume();
-  await Promise.all([sending, carried]);
+  await Promise.all([sending, piped]);
   assert.equal(received, size);
   for (const socket of [client, clientFar, upstream, runtime]) socket.destroy();
 });

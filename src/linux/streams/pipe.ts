@@ -65,7 +65,7 @@ const leaveMs = 5000;
  * other side has said all, what the client still sends is thrown away until it goes: closed while it sends, its
  * connection would break, and the last words with it.
  */
-export async function carry(client: Duplex, upstream: Duplex): Promise<void> {
+export async function pipe(client: Duplex, upstream: Duplex): Promise<void> {
   client.once("close", () => upstream.destroy());
   const up = pass(client, upstream);
   await pass(upstream, client);

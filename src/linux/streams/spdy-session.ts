@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
-import { arriving } from "./carry.ts";
+import { arriving } from "./pipe.ts";
 import { SpdyDecoder, SpdyEncoder, SpdyError, type SpdyFrame } from "./spdy-frames.ts";
 
 /** Takes what comes on a stream; the connection is read on when the promise resolves. */

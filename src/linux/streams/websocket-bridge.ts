@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { StreamChoice } from "../../ports/node-server.ts";
-import { arriving, written } from "./carry.ts";
+import { arriving, written } from "./pipe.ts";
 import { systemClock } from "../processes/clock.ts";
 import { SpdySession, type SpdyStream } from "./spdy-session.ts";
 import {
@@ -21,7 +21,7 @@ export interface Bridge {
   /** Asked of the runtime: X-Stream-Protocol-Version. */
   readonly spdyProtocol: string;
   /** Carries both ways until one side ends. Never rejects. */
-  readonly carry: (client: Duplex, head: Buffer, upstream: Duplex, upstreamHead: Buffer) => Promise<void>;
+  readonly pipe: (client: Duplex, head: Buffer, upstream: Duplex, upstreamHead: Buffer) => Promise<void>;
 }
 
 /** The last byte of a message on this channel names a channel that its sender has ended (v5.channel.k8s.io). */
@@ -42,12 +42,12 @@ export function bridgeOf({ headers }: IncomingMessage, streams: StreamChoice | u
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((protocol) => protocol.trim());
   if (streams !== undefined) {
     if (!offered.includes(channelProtocol)) return undefined;
-    const carry: Bridge["carry"] = async (...sides) => await new ChannelBridge(streams, ...sides).run();
-    return { protocol: channelProtocol, spdyProtocol: "v4.channel.k8s.io", carry };
+    const pipe: Bridge["pipe"] = async (...sides) => await new ChannelBridge(streams, ...sides).run();
+    return { protocol: channelProtocol, spdyProtocol: "v4.channel.k8s.io", pipe };
   }
   const protocol = offered.find((each) => each.startsWith(tunnelPrefix) && each.endsWith(".k8s.io"));
   if (protocol === undefined) return undefined;
-  return { protocol, spdyProtocol: protocol.slice(tunnelPrefix.length), carry: tunnel };
+  return { protocol, spdyProtocol: protocol.slice(tunnelPrefix.length), pipe: tunnel };
 }
 
 /** Why a client's handshake is none (RFC 6455, section 4.2.1); undefined: it is one. */

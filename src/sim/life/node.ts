@@ -17,7 +17,7 @@ import { MemoryFiles } from "../files.ts";
 import { Gate } from "../gate.ts";
 import { simHashing } from "../hashing.ts";
 import { SimKernelLog } from "../kernel-log.ts";
-import { simStalls } from "../machine-stalls.ts";
+import { simPressureStall } from "../pressure-stall.ts";
 import { silentLog, SimCgroups, SimMounts, simProcesses } from "../machine.ts";
 import { SimNetworkProbes } from "../network-probes.ts";
 import { SimPressure } from "../pressure.ts";
@@ -310,7 +310,7 @@ export class SimNode {
         cgroups: gate.through(this.cgroups, "machine"),
         networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
         kernelLog: this.kernelLog,
-        stalls: simStalls(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0),
+        stalls: simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0),
       },
       cri: connection.cri,
       log: silentLog,
