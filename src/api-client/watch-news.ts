@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -27,7 +28,7 @@ export class WatchNews {
   /** Watches that the server answers with a no, or with what can't be read. */
   readonly #refused = new Set<Watched>();
   readonly #pauses = new Map<Watched, WakeableWait>();
-  readonly #restored = new Set<() => void>();
+  readonly #restored = new Emitter();
   #sinceMs = 0;
 
   constructor(clock: Clock, log: Logger) {
@@ -85,12 +86,11 @@ export class WatchNews {
    */
   storeRestored(): void {
     this.#log.warn("the API server was set back to an earlier state: everything is taken anew");
-    for (const listener of this.#restored) listener();
+    this.#restored.emit();
   }
 
   onStoreRestored(listener: () => void): Disposable {
-    this.#restored.add(listener);
-    return { [Symbol.dispose]: () => void this.#restored.delete(listener) };
+    return this.#restored.on(listener);
   }
 
   /** Nobody wants the watch any more. */

@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { askedPauseMs } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import { onAbort } from "../base/abort.ts";
@@ -69,7 +70,7 @@ export class CertificateManager {
   #journal: Recorder | undefined;
   /** The entry of asking, while that goes on. */
   #action: number | undefined;
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Emitter();
   #failures = 0;
   /** What the server asked for when the last request failed, milliseconds. */
   #askedMs = 0;
@@ -94,8 +95,7 @@ export class CertificateManager {
 
   /** Calls back whenever another certificate counts, until the result is disposed of. */
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 
   /** Why there is no certificate, in one clause. */
@@ -342,6 +342,6 @@ export class CertificateManager {
 
   #use(pair: StoredPair): void {
     this.#pair = pair;
-    for (const listener of this.#listeners) listener();
+    this.#changes.emit();
   }
 }

@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -80,7 +81,7 @@ export class Node {
   readonly #kubelet: Kubelet;
   readonly #parts: NodeParts;
   readonly #run: RunSource | undefined;
-  readonly #onGone = new Set<(uid: string) => void>();
+  readonly #gone = new Emitter<string>();
   readonly #watched: readonly (FileSource | HttpSource)[];
 
   constructor(deps: NodeDependencies, setup: NodeSetup) {
@@ -104,7 +105,7 @@ export class Node {
     };
     const objects = this.#run?.objects ?? noObjects;
     const onPodGone = (uid: string): void => {
-      for (const listener of this.#onGone) listener(uid);
+      this.#gone.emit(uid);
       deps.onPodGone();
     };
     this.#parts = buildNode(
@@ -159,7 +160,7 @@ export class Node {
   watchPods(listener: (news: PodNews) => void): Disposable {
     const refs = this.nodePods().map(({ pod: { metadata } }) => metadata);
     const pod = (uid: string): Pod | undefined => this.#kubelet.pod(uid);
-    return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#onGone }, listener);
+    return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#gone }, listener);
   }
 
   /** Pods as metrics count them. */

@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { Emitter } from "../base/emitter.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { PodNews } from "../pods-api/pods-service.ts";
 import type { StatusManager } from "../status/status-manager.ts";
@@ -8,8 +9,8 @@ export interface PodWatchDependencies {
   readonly pod: (uid: string) => Pod | undefined;
   /** The pods that there are now. */
   readonly refs: readonly PodRef[];
-  /** Called with the UIDs of pods that are gone from the node. */
-  readonly gone: Set<(uid: string) => void>;
+  /** UIDs of pods that are gone from the node. */
+  readonly gone: Emitter<string>;
 }
 
 /** Tells of pods as their statuses change and as they go, until disposed of. The listener must not throw. */
@@ -24,15 +25,14 @@ export function watchPods(
     known.set(ref.uid, ref);
     listener({ type: previous === undefined ? "added" : "modified", pod: { pod: own, status } });
   });
-  const onGone = (uid: string): void => {
+  const removals = gone.on((uid) => {
     const ref = known.get(uid);
     if (known.delete(uid) && ref !== undefined) listener({ type: "deleted", ref });
-  };
-  gone.add(onGone);
+  });
   return {
     [Symbol.dispose]: () => {
       changes[Symbol.dispose]();
-      gone.delete(onGone);
+      removals[Symbol.dispose]();
     },
   };
 }

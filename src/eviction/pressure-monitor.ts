@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { orAborted } from "../base/abort.ts";
 import { withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -43,7 +44,7 @@ export class PressureMonitor implements NodePressure {
   readonly #deps: PressureMonitorDependencies;
   readonly #config: PressureMonitorConfig;
   readonly #first = Promise.withResolvers<void>();
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Emitter();
   #state = noPressure;
   #pressures: readonly Pressure[] = [];
   #failing = false;
@@ -62,8 +63,7 @@ export class PressureMonitor implements NodePressure {
   }
 
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 
   /** Looks every ten seconds until the signal aborts. Never rejects. Without thresholds nothing is looked at. */
@@ -109,7 +109,7 @@ export class PressureMonitor implements NodePressure {
         : `the node is under pressure: ${pressures.join(", ")}${why === "" ? "" : ` (${why})`}`;
     journal.record({ kind: "observation", what: "NodePressureChanged", message, data: { pressures: [...pressures] } });
     log.warn(message);
-    for (const listener of this.#listeners) listener();
+    this.#changes.emit();
   }
 }
 

@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -13,7 +14,7 @@ interface OutcomeDependencies {
 /** Whether the runtime can be listed, and who wants to know when it can again. */
 export class RelistOutcome {
   readonly #deps: OutcomeDependencies;
-  readonly #listeners = new Set<(cause: Cause) => void>();
+  readonly #returns = new Emitter<Cause>();
   #error: string | undefined;
   #lastMs: number | undefined;
   /** Somebody found the runtime away after this listing had begun. */
@@ -35,8 +36,7 @@ export class RelistOutcome {
 
   /** Tells when the runtime answers again that was away, until the result is disposed of. */
   onRecovered(listener: (cause: Cause) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    return this.#returns.on(listener);
   }
 
   /** The runtime was found away, and may be back before a listing fails: the next one that succeeds tells of it. */
@@ -60,7 +60,7 @@ export class RelistOutcome {
     const entry = this.#error === undefined ? undefined : this.#tellEnd(cause);
     this.#error = undefined;
     if (wasAwaited) this.#awaitedAfter = undefined;
-    for (const tell of this.#listeners) tell({ ...cause, ...(entry !== undefined && { entry }) });
+    this.#returns.emit({ ...cause, ...(entry !== undefined && { entry }) });
   }
 
   /** The log names the failure as a warning: whoever reads it there has to find its end there, too. */

@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { ProbeResult } from "./probe-judgement.ts";
@@ -32,7 +33,7 @@ export interface ProbeChange {
 export class ProbeResults {
   readonly #findings = new Map<ContainerId, Map<ProbeType, ProbeFinding>>();
   readonly #sightings = new Map<ContainerId, Map<ProbeType, ProbeSighting>>();
-  readonly #listeners = new Set<(change: ProbeChange) => void>();
+  readonly #changes = new Emitter<ProbeChange>();
 
   /** Undefined when nobody probes this instance for that. */
   get(id: ContainerId, type: ProbeType): ProbeFinding | undefined {
@@ -50,7 +51,7 @@ export class ProbeResults {
     const before = this.get(id, type)?.result;
     put(this.#findings, id, type, { result, cause });
     if (before === result) return;
-    for (const listener of this.#listeners) listener(change);
+    this.#changes.emit(change);
   }
 
   /** A probe has ended; it decides nothing by itself. */
@@ -73,8 +74,7 @@ export class ProbeResults {
 
   /** Calls `listener` with each changed verdict until disposed of. It must not throw. */
   onChange(listener: (change: ProbeChange) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 }
 

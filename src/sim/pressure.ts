@@ -1,9 +1,10 @@
+import { Emitter } from "../base/emitter.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 
 /** What the simulated machine runs short of, as somebody says it. */
 export class SimPressure implements NodePressure {
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Emitter();
   #pressures: readonly Pressure[] = [];
 
   get pressures(): readonly Pressure[] {
@@ -12,13 +13,12 @@ export class SimPressure implements NodePressure {
 
   set(...pressures: readonly Pressure[]): void {
     this.#pressures = pressures;
-    for (const listener of this.#listeners) listener();
+    this.#changes.emit();
   }
 
   async known(): Promise<void> {}
 
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 }

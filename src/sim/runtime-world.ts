@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import { dirname } from "node:path/posix";
 import { CriError } from "../ports/cri.ts";
 import type { ContainerConfig, LinuxContainerResources, PodSandboxConfig } from "../ports/gen/runtime/v1/api_pb.js";
@@ -26,9 +27,9 @@ export class RuntimeWorld {
   readonly ways: RuntimeWays;
   /** Where containers write their logs and messages; undefined: nowhere. */
   readonly #files: MemoryFiles | undefined;
-  readonly #listeners = new Set<(change: WorldChange) => void>();
-  readonly #onDown = new Set<() => void>();
-  readonly #onCut = new Set<() => void>();
+  readonly #changes = new Emitter<WorldChange>();
+  readonly #downs = new Emitter();
+  readonly #cuts = new Emitter();
   readonly #late: LateContainers;
   #nextId = 0;
   #down = false;
@@ -61,12 +62,12 @@ export class RuntimeWorld {
   goDown(): void {
     this.#down = true;
     this.cutStreams();
-    for (const listener of this.#onDown) listener();
+    this.#downs.emit();
   }
 
   /** Every event stream breaks; other calls go on. */
   cutStreams(): void {
-    for (const listener of this.#onCut) listener();
+    this.#cuts.emit();
   }
 
   /** It starts again. Of the containers for which `loses` says so it does not know any more how they are. */
@@ -84,20 +85,17 @@ export class RuntimeWorld {
 
   /** Tells every change until the result is disposed of. */
   onChange(listener: (change: WorldChange) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 
   /** Tells when the runtime ends, until the result is disposed of. */
   onDown(listener: () => void): Disposable {
-    this.#onDown.add(listener);
-    return { [Symbol.dispose]: () => this.#onDown.delete(listener) };
+    return this.#downs.on(listener);
   }
 
   /** Tells when event streams break, until the result is disposed of. */
   onCut(listener: () => void): Disposable {
-    this.#onCut.add(listener);
-    return { [Symbol.dispose]: () => this.#onCut.delete(listener) };
+    return this.#cuts.on(listener);
   }
 
   running(uid: string, name: string): SimContainer | undefined {
@@ -387,7 +385,7 @@ export class RuntimeWorld {
     more: Pick<WorldChange, "hook" | "probe" | "timeoutMs" | "before"> = {},
   ): void {
     const podUid = sandbox?.config.metadata?.uid ?? container?.config.labels["io.kubernetes.pod.uid"] ?? "";
-    for (const listener of this.#listeners) listener({ type, podUid, sandbox, container, ...more });
+    this.#changes.emit({ type, podUid, sandbox, container, ...more });
   }
 }
 

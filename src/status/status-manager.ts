@@ -1,3 +1,4 @@
+import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import type { Json } from "../base/json.ts";
@@ -28,8 +29,8 @@ export interface StatusChange extends VersionedStatus {
 export class StatusManager {
   readonly #journal: Recorder;
   readonly #statuses = new Map<string, VersionedStatus>();
-  readonly #listeners = new Set<(change: StatusChange) => void>();
-  readonly #removalListeners = new Set<(uid: string) => void>();
+  readonly #changes = new Emitter<StatusChange>();
+  readonly #removals = new Emitter<string>();
   #lastVersion = 0;
 
   constructor(journal: Recorder) {
@@ -90,26 +91,24 @@ export class StatusManager {
     const version = ++this.#lastVersion;
     this.#statuses.set(uid, { status, version });
     this.#record(ref, before?.status, status, cause);
-    for (const listener of this.#listeners) listener({ pod: ref, previous: before?.status, status, version, cause });
+    this.#changes.emit({ pod: ref, previous: before?.status, status, version, cause });
     return true;
   }
 
   /** Forgets the pod. */
   remove(uid: string): void {
     if (!this.#statuses.delete(uid)) return;
-    for (const listener of this.#removalListeners) listener(uid);
+    this.#removals.emit(uid);
   }
 
   /** Calls `listener` after each change, in the order of the changes, until disposed of. It must not throw. */
   onChange(listener: (change: StatusChange) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#changes.on(listener);
   }
 
   /** Calls `listener` with the UID of each pod that is forgotten, likewise. */
   onRemove(listener: (uid: string) => void): Disposable {
-    this.#removalListeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#removalListeners.delete(listener) };
+    return this.#removals.on(listener);
   }
 
   #record(pod: PodRef, before: PodStatus | undefined, after: PodStatus, cause: Cause): void {

@@ -1,3 +1,4 @@
+import { Emitter } from "../../base/emitter.ts";
 import type { SimClock } from "../clock.ts";
 import { keyOf, Registry } from "./registry.ts";
 import { type ApiCallParts, parseRequest } from "./request.ts";
@@ -55,8 +56,8 @@ export class SimApiServer {
   /** Its wall clock, ms. */
   readonly #now: () => number;
   readonly #watches = new Set<Watch>();
-  readonly #listeners = new Set<(served: Served) => void>();
-  readonly #hasteListeners = new Set<(what: string) => void>();
+  readonly #served = new Emitter<Served>();
+  readonly #haste = new Emitter<string>();
   readonly #connections = new Set<() => void>();
   #down: "refuses" | "silent" | undefined;
   #tokens = 0;
@@ -103,17 +104,17 @@ export class SimApiServer {
 
   /** Told of each request after it was served. */
   onServed(listener: (served: Served) => void): void {
-    this.#listeners.add(listener);
+    this.#served.on(listener);
   }
 
   /** Told of each request that comes again before the time that was asked for. */
   onHaste(listener: (what: string) => void): void {
-    this.#hasteListeners.add(listener);
+    this.#haste.on(listener);
   }
 
   /** A request has come again too soon. */
   hasty(what: string): void {
-    for (const listener of this.#hasteListeners) listener(what);
+    this.#haste.emit(what);
   }
 
   /**
@@ -137,7 +138,7 @@ export class SimApiServer {
       message = error.message;
     }
     if (call === undefined) throw new Error(`no API server has ${request.path}`);
-    for (const listener of this.#listeners) listener({ call, body, code: answer.code, message, before });
+    this.#served.emit({ call, body, code: answer.code, message, before });
     return answer;
   }
 

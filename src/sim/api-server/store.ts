@@ -1,3 +1,4 @@
+import { Emitter } from "../../base/emitter.ts";
 import { tooOld, type Value } from "./values.ts";
 
 /** An object at one version, with its text: most are sent more often than they are written. */
@@ -34,7 +35,7 @@ const unwatched: ReadonlySet<string> = new Set(["events", "leases"]);
 export class Store {
   readonly #objects = new Map<string, Map<string, Stored>>();
   readonly #changes = new Map<string, StoreChange[]>();
-  readonly #listeners = new Set<(change: StoreChange) => void>();
+  readonly #told = new Emitter<StoreChange>();
   #version = 1;
   #compacted = 0;
 
@@ -114,8 +115,7 @@ export class Store {
   }
 
   onChange(listener: (change: StoreChange) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#told.on(listener);
   }
 
   #stored(key: string, value: Value): Stored {
@@ -126,7 +126,7 @@ export class Store {
 
   #record(change: StoreChange): void {
     if (!unwatched.has(change.resource)) this.#remember(change);
-    for (const listener of this.#listeners) listener(change);
+    this.#told.emit(change);
   }
 
   #remember(change: StoreChange): void {

@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Emitter } from "./emitter.ts";
+
+test("listeners are told in their order, until they are disposed of", () => {
+  const emitter = new Emitter<number>();
+  const told: string[] = [];
+  emitter.on((value) => void told.push(`first ${value}`));
+  {
+    using _second = emitter.on((value) => void told.push(`second ${value}`));
+    emitter.emit(1);
+  }
+  emitter.emit(2);
+  assert.deepEqual(told, ["first 1", "second 1", "first 2"]);
+});
