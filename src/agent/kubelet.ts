@@ -29,6 +29,7 @@ import { type RuntimeLayout, runtimeLayout } from "../private-runtime/layout.ts"
 import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { Health } from "../server/engine.ts";
 import { healthzRoutes } from "../server/healthz.ts";
+import { keepServing } from "./keep-serving.ts";
 import { credentialPlugins } from "./credential-providers.ts";
 import type { Daemon } from "./kubelet-node.ts";
 import { nodeCredentials } from "./node-credentials.ts";
@@ -193,28 +194,16 @@ async function shareRoot({ ports, log }: Daemon, rootDirectory: string): Promise
   log.warn("what is mounted below the root directory is not shared: pods have mounts there", { rootDirectory });
 }
 
-const healthzRetryMs = 5000;
-
-/** Serves /healthz until it is disposed of, if need be later: a port that is taken keeps no pod from running. */
+/** Serves /healthz until it is disposed of. */
 function serveHealthz({ ports, log, configuration }: Daemon, checks: () => Health["checks"]): AsyncDisposable {
   const { healthzBindAddress: host, healthzPort: port } = configuration;
   const end = new AbortController();
-  const serve = async (): Promise<AsyncDisposable | undefined> => {
-    while (!end.signal.aborted) {
-      try {
-        return await serveTcp({ host, port }, healthzRoutes(checks));
-      } catch (error) {
-        log.error("failed to start healthz server", { error: errorMessage(error) });
-        await ports.clock.sleep("the healthz port", healthzRetryMs, end.signal).catch(() => {});
-      }
-    }
-    return undefined;
-  };
-  const server = port === 0 ? undefined : serve();
+  const serve = async (): Promise<AsyncDisposable> => await serveTcp({ host, port }, healthzRoutes(checks));
+  const serving = port === 0 ? undefined : keepServing({ clock: ports.clock, log }, "/healthz", end.signal, serve);
   return {
     [Symbol.asyncDispose]: async () => {
       end.abort();
-      await (await server)?.[Symbol.asyncDispose]();
+      await serving;
     },
   };
 }

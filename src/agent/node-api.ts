@@ -1,4 +1,3 @@
-import { onAbort } from "../base/abort.ts";
 import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
 import type { ServingSettings } from "../config/serving.ts";
 import type { Node } from "../engine/node.ts";
@@ -9,12 +8,11 @@ import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import { type NodeApiDependencies, nodeApi, readOnlyApi } from "../node-api/routes.ts";
 import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
 import { pageRoutes, withPage } from "../page/routes.ts";
-import type { ApiServer } from "../ports/api-server.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeHandler } from "../ports/node-server.ts";
-import type { Ports } from "../ports/ports.ts";
 import { apiDependencies, type ApiSubject } from "./api-dependencies.ts";
+import { keepServing } from "./keep-serving.ts";
 import { type AccessParts, guarded, openToEverybody } from "./node-access.ts";
 import { sameMaterial, type ServingParts, tlsMaterial, warnOfExpired, watchMaterial } from "./serving-certificates.ts";
 
@@ -30,8 +28,6 @@ export interface NodeApiParts extends ApiSubject, ServingParts, Omit<AccessParts
   readonly metrics: NodeMetrics;
 }
 
-/** A port that is taken, a certificate that is not there yet: tried again after this. */
-const retryMs = 5000;
 const maxFileBytes = 1024 * 1024;
 
 /**
@@ -61,7 +57,7 @@ async function serveReadOnly(
 ): Promise<void> {
   if (readOnlyPort === 0) return;
   const handler = metrics.http.measuredReadOnly(withFigures(figures, ports.compression, readOnlyApi(deps)));
-  await keepServing(ports, log, "the read-only API", signal, async () => {
+  await keepServing({ clock: ports.clock, log }, "the read-only API", signal, async () => {
     return await serveTcp({ host, port: readOnlyPort }, handler);
   });
 }
@@ -95,7 +91,7 @@ async function servePrivately(
     log.info("the kubelet's API serves with changed certificates");
   };
   using _watch = watchMaterial(parts, settings, () => void reload().catch((error: unknown) => complain(log, error)));
-  await keepServing(ports, log, "the kubelet's API", signal, async () => {
+  await keepServing({ clock: ports.clock, log }, "the kubelet's API", signal, async () => {
     material = await tlsMaterial(parts, settings);
     const options = { host, port, minVersion, ciphers, curves, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
     server = await serveHttps(handler, material, options);
@@ -108,27 +104,4 @@ async function servePrivately(
 
 function complain(log: Logger, error: unknown): void {
   log.error("changed certificates can't be used; the ones before stay", { error: errorMessage(error) });
-}
-
-/** Serves as soon as that can be done, until the signal aborts. */
-async function keepServing(
-  { clock }: Ports,
-  log: Logger,
-  what: string,
-  signal: AbortSignal,
-  serve: () => Promise<ApiServer>,
-): Promise<void> {
-  let server: ApiServer | undefined;
-  while (server === undefined && !signal.aborted) {
-    try {
-      server = await serve();
-    } catch (error) {
-      log.error(`failed to serve ${what}`, { error: errorMessage(error) });
-      await clock.sleep(`another try to serve ${what}`, retryMs, signal).catch(() => {});
-    }
-  }
-  const end = Promise.withResolvers<void>();
-  using _end = onAbort(signal, end.resolve);
-  await end.promise;
-  await server?.close();
 }

@@ -1,6 +1,4 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { onAbort } from "../base/abort.ts";
-import { errorMessage } from "../base/errors.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureGates } from "../config/feature-gates.ts";
 import { serveGrpc } from "../grpc/server.ts";
@@ -14,6 +12,7 @@ import { PodResourcesLister as PodResourcesListerAlpha } from "../ports/gen/podr
 import type { PodsApiMetrics } from "../metrics/pods-api-metrics.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import { keepServing } from "./keep-serving.ts";
 
 export interface PodsApisParts {
   readonly ports: Ports;
@@ -25,7 +24,6 @@ export interface PodsApisParts {
 
 /** Upstream's, for each of the sockets. */
 const limit = { perSecond: 100, burst: 10 };
-const retryMs = 5000;
 
 /**
  * Serves the gRPC APIs for programs of this machine that watch over pods, on sockets below the root directory, until the
@@ -54,12 +52,12 @@ export async function servePodsApis(parts: PodsApisParts, node: Node, signal: Ab
     router.service(Pods, podsService(source));
   };
   await Promise.all([
-    keepServing(parts, "pod-resources/kubelet.sock", resources, signal),
-    gates.enabled("PodsAPI") ? keepServing(parts, "pods-api/pods-api.sock", pods, signal) : undefined,
+    serve(parts, "pod-resources/kubelet.sock", resources, signal),
+    gates.enabled("PodsAPI") ? serve(parts, "pods-api/pods-api.sock", pods, signal) : undefined,
   ]);
 }
 
-async function keepServing(
+async function serve(
   { ports, log, rootDirectory }: PodsApisParts,
   name: string,
   routes: (router: ConnectRouter) => void,
@@ -67,19 +65,14 @@ async function keepServing(
 ): Promise<void> {
   const { clock, files } = ports;
   const path = `${rootDirectory}/${name}`;
-  let server: AsyncDisposable | undefined;
-  while (server === undefined && !signal.aborted) {
-    try {
-      await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o750);
-      server = await serveGrpc(routes, { clock, limit }, async (listening) => await listenPrivately(listening, path));
-      log.info("a gRPC API is served", { path });
-    } catch (error) {
-      log.error("a gRPC API can't be served", { path, error: errorMessage(error) });
-      await clock.sleep(`another try to serve ${name}`, retryMs, signal).catch(() => {});
-    }
-  }
-  const end = Promise.withResolvers<void>();
-  using _end = onAbort(signal, end.resolve);
-  await end.promise;
-  await server?.[Symbol.asyncDispose]();
+  await keepServing({ clock, log }, path, signal, async () => {
+    await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o750);
+    const server = await serveGrpc(
+      routes,
+      { clock, limit },
+      async (listening) => await listenPrivately(listening, path),
+    );
+    log.info("a gRPC API is served", { path });
+    return server;
+  });
 }

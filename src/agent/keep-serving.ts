@@ -1,0 +1,33 @@
+import { onAbort } from "../base/abort.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** A port that is taken, a certificate that is not there yet: tried again after this. */
+const retryMs = 5000;
+
+/**
+ * Serves as soon as that can be done, until the signal aborts. What keeps it from being served is logged and tried again:
+ * it keeps no pod from running.
+ * @param what names it, for the log
+ */
+export async function keepServing(
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  what: string,
+  signal: AbortSignal,
+  serve: () => Promise<AsyncDisposable>,
+): Promise<void> {
+  let server: AsyncDisposable | undefined;
+  while (server === undefined && !signal.aborted) {
+    try {
+      server = await serve();
+    } catch (error) {
+      log.error(`failed to serve ${what}`, { error: errorMessage(error) });
+      await clock.sleep(`another try to serve ${what}`, retryMs, signal).catch(() => {});
+    }
+  }
+  const end = Promise.withResolvers<void>();
+  using _end = onAbort(signal, end.resolve);
+  await end.promise;
+  await server?.[Symbol.asyncDispose]();
+}
