@@ -1,3 +1,4 @@
+import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { Annotation } from "../runtime/config/labels.ts";
@@ -25,17 +26,17 @@ export function mirrorActions(
   refused: ReadonlySet<string> = new Set(),
   leaving: ReadonlySet<string> = new Set(),
 ): MirrorAction[] {
-  const wanted = new Map(statics.map((pod) => [fullName(pod), pod]));
-  const found = new Set(mirrors.map(fullName));
+  const wanted = new Map(statics.map((pod) => [fullName(pod.metadata), pod]));
+  const found = new Set(mirrors.map(({ metadata }) => fullName(metadata)));
   const actions = mirrors.flatMap((mirror): MirrorAction[] => {
-    const cause = wrong(mirror, wanted.get(fullName(mirror)), refused);
+    const cause = wrong(mirror, wanted.get(fullName(mirror.metadata)), refused);
     const mayBeRight = !allKnown && (cause?.code === "MirrorPodOrphaned" || cause?.code === "MirrorPodOutdated");
     return cause === undefined || mayBeRight ? [] : [{ kind: "delete", mirror, cause }];
   });
   const cause: Cause = { code: "MirrorPodMissing", message: "the API server has no picture of this static pod" };
-  const missing = statics.filter((pod) => !found.has(fullName(pod)));
+  const missing = statics.filter((pod) => !found.has(fullName(pod.metadata)));
   const all = [...actions, ...missing.map((pod): MirrorAction => ({ kind: "create", pod, cause }))];
-  return all.filter((action) => !leaving.has(fullName(podOf(action))));
+  return all.filter((action) => !leaving.has(fullName(podOf(action).metadata)));
 }
 
 /** A static pod that the node has, whether or not it is wanted. */
@@ -46,10 +47,10 @@ export interface OwnStaticPod {
 
 /** Full names of static pods that are being stopped, or will be as soon as their workers hear of it. Pure. */
 export function leavingNames(own: readonly OwnStaticPod[], statics: readonly Pod[]): Set<string> {
-  const keyOfHash = (pod: Pod): string => `${fullName(pod)} ${hashOf(pod, Annotation.configHash)}`;
+  const keyOfHash = (pod: Pod): string => `${fullName(pod.metadata)} ${hashOf(pod, Annotation.configHash)}`;
   const wanted = new Set(statics.map(keyOfHash));
   return new Set(
-    own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod)),
+    own.filter((each) => each.isStopping || !wanted.has(keyOfHash(each.pod))).map(({ pod }) => fullName(pod.metadata)),
   );
 }
 
@@ -90,21 +91,17 @@ export function podOf(action: MirrorAction): Pod {
 }
 
 export function isMirrorOf(mirror: Pod, pod: Pod): boolean {
-  const isSame = fullName(mirror) === fullName(pod);
+  const isSame = fullName(mirror.metadata) === fullName(pod.metadata);
   return isSame && hashOf(mirror, Annotation.configMirror) === hashOf(pod, Annotation.configHash);
 }
 
 export function keyOf(action: MirrorAction): string {
-  return action.kind === "create" ? creationKey(action.pod) : `delete ${fullName(action.mirror)}`;
+  return action.kind === "create" ? creationKey(action.pod) : `delete ${fullName(action.mirror.metadata)}`;
 }
 
 /** {@link keyOf} the creation of a mirror pod of that name. */
 export function creationKey(pod: Pod): string {
-  return `create ${fullName(pod)}`;
-}
-
-export function fullName({ metadata: { namespace, name } }: Pod): string {
-  return `${namespace}/${name}`;
+  return `create ${fullName(pod.metadata)}`;
 }
 
 function hashOf(pod: Pod, annotation: string): string {

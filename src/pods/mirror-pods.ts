@@ -1,3 +1,4 @@
+import { fullName } from "../api/full-name.ts";
 import { ApiError, askedPauseMs, isApiError } from "../api-client/api-error.ts";
 import type { ApiClient } from "../api-client/client.ts";
 import type { Pod } from "../api/pod.ts";
@@ -14,7 +15,6 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { type ApiPod, apiPods } from "../sources/api-pod.ts";
 import {
   creationKey,
-  fullName,
   isMirrorOf,
   keyOf,
   leavingNames,
@@ -87,7 +87,7 @@ export class MirrorPods {
   podSeen(pod: ApiPod): void {
     if (!isMirrorPod(pod)) return;
     this.#mirrors.set(pod.metadata.uid, pod);
-    this.#expected.delete(fullName(pod));
+    this.#expected.delete(fullName(pod.metadata));
     this.wake();
   }
 
@@ -97,7 +97,7 @@ export class MirrorPods {
     if (this.#mirrors.delete(pod.metadata.uid)) this.wake();
     if (isMirrorPod(pod) || !this.#told.has(creationKey(pod))) return;
     // It had the name of a static pod.
-    this.#expected.delete(fullName(pod));
+    this.#expected.delete(fullName(pod.metadata));
     this.wake();
   }
 
@@ -176,7 +176,7 @@ export class MirrorPods {
   }
 
   #isExpected(pod: Pod): boolean {
-    return (this.#expected.get(fullName(pod)) ?? 0) > this.#deps.clock.monotonic();
+    return (this.#expected.get(fullName(pod.metadata)) ?? 0) > this.#deps.clock.monotonic();
   }
 
   async #act(action: MirrorAction, signal: AbortSignal): Promise<boolean> {
@@ -205,7 +205,7 @@ export class MirrorPods {
     const uid = this.#deps.nodeUid();
     if (uid === undefined) throw new Error("the node is not registered");
     // Expected before the watch tells: it must not be made twice.
-    this.#expected.set(fullName(pod), clock.monotonic() + expectedMs);
+    this.#expected.set(fullName(pod.metadata), clock.monotonic() + expectedMs);
     const place = { namespace: pod.metadata.namespace };
     const call = { lane: "status", resource: apiPods, place, signal } as const;
     await client.create(call, mirrorOf(pod, { name: nodeName, uid }));
@@ -230,7 +230,7 @@ export class MirrorPods {
     // The watch will tell.
     if (holder === "its mirror") return true;
     const forPeople = holder === "another pod" || isApiError(error, "NotFound");
-    if (!forPeople) this.#expected.delete(fullName(pod));
+    if (!forPeople) this.#expected.delete(fullName(pod.metadata));
     // Who had the name is gone, or could not be asked: the next try says more.
     if (!isTaken || holder === "another pod") this.#tell(action, error);
     return forPeople;

@@ -1,3 +1,4 @@
+import { fullName } from "../api/full-name.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -227,8 +228,4 @@ export class PodWorkers {
     for (const [other, removed] of this.#removed) if (cache.get(other).observed > removed) this.#removed.delete(other);
     this.#removed.set(uid, pleg.now());
   }
-}
-
-function fullName(ref: PodRef): string {
-  return `${ref.name}_${ref.namespace}`;
 }

@@ -1,3 +1,4 @@
+import { fullName } from "../api/full-name.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
@@ -78,8 +79,12 @@ export class StaticIdentity {
     const uid = this.#adopted.get(change.pod.metadata.uid);
     const pod = uid === undefined ? change.pod : { ...change.pod, metadata: { ...change.pod.metadata, uid } };
     if (change.op === "remove") this.#adopted.delete(change.pod.metadata.uid);
-    else this.#ownUids.set(fullName(pod), new Set([...(this.#ownUids.get(fullName(pod)) ?? []), pod.metadata.uid]));
+    else this.#own(fullName(pod.metadata), pod.metadata.uid);
     this.#next({ ...change, pod });
+  }
+
+  #own(name: string, uid: string): void {
+    this.#ownUids.set(name, new Set([...(this.#ownUids.get(name) ?? []), uid]));
   }
 
   /** Once a life: what was started and is gone need not be remembered. */
@@ -98,8 +103,9 @@ export class StaticIdentity {
     // What has ended under the computed UID need not be all: another kubelet may have started it anew since.
     const before = rivals.includes(podUid(pod.metadata.uid)) ? await this.#lookAt(podUid(pod.metadata.uid)) : noPod;
     if (before === undefined || isUp(before)) return;
-    const own = this.#ownUids.get(fullName(pod)) ?? new Set();
-    this.#ownUids.set(fullName(pod), own.intersection(new Set(rivals)));
+    const name = fullName(pod.metadata);
+    const own = this.#ownUids.get(name) ?? new Set();
+    this.#ownUids.set(name, own.intersection(new Set(rivals)));
     const found: PodUid[] = [];
     for (const uid of rivals.filter((rival) => rival !== pod.metadata.uid && !own.has(rival))) {
       // Podwright computes the same UID for the same manifest: another one means that the manifest has changed.
@@ -136,8 +142,4 @@ const noPod: Sandboxes = { sandboxes: [] };
 
 function isUp({ sandboxes }: Sandboxes): boolean {
   return sandboxes[0]?.ready === true;
-}
-
-function fullName(pod: Pod): string {
-  return `${pod.metadata.namespace}/${pod.metadata.name}`;
 }

@@ -1,6 +1,8 @@
+import { podRef } from "../runtime/pod-ref.ts";
+import { fullName } from "../api/full-name.ts";
 import type { Pod } from "../api/pod.ts";
 import { formatTime } from "../base/time.ts";
-import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Cause, Recorder } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { Logger } from "../ports/log.ts";
@@ -125,7 +127,7 @@ export class PodMux {
     // Removals first: a pod that takes over a name must find it free.
     for (const [uid, running] of [...this.#running]) {
       const candidate = wanted.get(uid);
-      if (candidate !== undefined && fullName(candidate.pod) === fullName(running.pod)) continue;
+      if (candidate !== undefined && fullName(candidate.pod.metadata) === fullName(running.pod.metadata)) continue;
       this.#running.delete(uid);
       this.#remove(running, state?.graceSeconds?.get(uid));
     }
@@ -150,7 +152,7 @@ export class PodMux {
     const ignored: { readonly candidate: Candidate; readonly winner: Candidate }[] = [];
     for (const candidate of this.#candidates()) {
       const { uid } = candidate.pod.metadata;
-      const name = fullName(candidate.pod);
+      const name = fullName(candidate.pod.metadata);
       const winner = names.get(name) ?? winners.get(uid);
       if (winner === undefined) {
         winners.set(uid, candidate);
@@ -177,14 +179,14 @@ export class PodMux {
     });
     const runs = ({ pod, source }: Candidate): boolean => {
       const running = this.#running.get(pod.metadata.uid);
-      return running?.source === source && fullName(running.pod) === fullName(pod);
+      return running?.source === source && fullName(running.pod.metadata) === fullName(pod.metadata);
     };
     // A changed manifest has another UID and still belongs to the source that holds the name.
-    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod), running]));
+    const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod.metadata), running]));
     const { isListed } = this.#deps;
-    const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod)));
+    const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
     const rank = (candidate: Candidate): number => {
-      const name = fullName(candidate.pod);
+      const name = fullName(candidate.pod.metadata);
       if (candidate.source === "file" && !isOriginal(candidate) && originals.has(name)) return 3;
       const holder = holders.get(name);
       const lost = holder?.source === "file" && holder.place !== candidate.place;
@@ -198,10 +200,10 @@ export class PodMux {
 
   /** A file that had a name first keeps its claim to it for as long as any file asks for it. */
   #rememberFiles(wanted: ReadonlyMap<string, Candidate>): void {
-    const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod)));
+    const files = new Set((this.#states.get("file")?.pods ?? []).map(({ pod }) => fullName(pod.metadata)));
     for (const name of this.#firstFiles.keys()) if (!files.has(name)) this.#firstFiles.delete(name);
     for (const { pod, source, place } of wanted.values()) {
-      const name = fullName(pod);
+      const name = fullName(pod.metadata);
       const first = this.#firstFiles.get(name);
       if (source === "file" && (first === undefined || isBackupName(first))) this.#firstFiles.set(name, place);
     }
@@ -213,7 +215,7 @@ export class PodMux {
     const tell = (what: string, { uid, ignored }: Contest): void => {
       const running = this.#running.get(uid);
       const message = `${ignored} asks for a pod of the same name, and is ignored`;
-      if (running) this.#deps.journal.record({ kind: "input", what, message, pod: refOf(running.pod) });
+      if (running) this.#deps.journal.record({ kind: "input", what, message, pod: podRef(running.pod) });
     };
     for (const [key, contest] of this.#reported) {
       const now = this.#contests.get(key);
@@ -237,7 +239,7 @@ export class PodMux {
       message: `the pod of ${loser.place} is ignored: ${winner.place} has the same ${what}`,
       // Where manifests lie is nobody's business who reads Events.
       data: { eventMessage: `The pod is ignored: ${origins[winner.source]} has the same ${what}` },
-      pod: refOf(loser.pod),
+      pod: podRef(loser.pod),
       cause: { code: "DuplicateManifest", message: `${winner.place} came first` },
     });
   }
@@ -269,9 +271,9 @@ export class PodMux {
     graceSeconds?: number,
   ): void {
     const data = { source, place, ...(graceSeconds !== undefined && { graceSeconds }) };
-    const entry = this.#deps.journal.record({ kind: "input", what, message, pod: refOf(pod), data });
+    const entry = this.#deps.journal.record({ kind: "input", what, message, pod: podRef(pod), data });
     for (const warning of op === "remove" ? [] : (warnings ?? [])) {
-      this.#deps.journal.record({ kind: "input", what: "ManifestWarning", message: warning, pod: refOf(pod) });
+      this.#deps.journal.record({ kind: "input", what: "ManifestWarning", message: warning, pod: podRef(pod) });
     }
     const cause: Cause = { code, message, entry };
     this.#deps.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
@@ -280,15 +282,6 @@ export class PodMux {
 
 function isOriginal({ source, place }: Candidate): boolean {
   return source === "file" && !isBackupName(place);
-}
-
-function fullName(pod: Pod): string {
-  return `${pod.metadata.namespace}/${pod.metadata.name}`;
-}
-
-function refOf(pod: Pod): PodRef {
-  const { namespace, name, uid } = pod.metadata;
-  return { namespace, name, uid };
 }
 
 function runningOf(candidate: Candidate, seen: string): Running {

@@ -1,3 +1,4 @@
+import { podRef } from "../runtime/pod-ref.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodRef } from "../journal/entry.ts";
 import { type CgroupDriver, cgroupPath, podCgroup } from "../resources/cgroup-names.ts";
@@ -43,13 +44,12 @@ export function statsPod(pod: Pod, observed: PodStatus, naming: StatsNaming): St
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
   const running = observed.containers.filter(({ state }) => state === "running");
   if (sandbox === undefined || running.length === 0) return undefined;
-  const { namespace, name, uid } = pod.metadata;
-  const ref = { namespace, name, uid };
+  const ref = podRef(pod);
   const { sandboxContainer, nameOf } = naming.runtime;
   return {
     ref,
     pod,
-    cgroup: cgroupPath(podCgroup(naming.cgroupRoot, qosClass(pod), uid), naming.cgroupDriver),
+    cgroup: cgroupPath(podCgroup(naming.cgroupRoot, qosClass(pod), ref.uid), naming.cgroupDriver),
     sandboxId: sandbox.id,
     sandboxAlias: nameOf(sandbox.id, sandboxContainer, ref, sandbox.attempt),
     sandboxContainer,

@@ -1,3 +1,4 @@
+import { fullName } from "../api/full-name.ts";
 import { ApiError, askedPauseMs, isApiError, isOtherUid } from "../api-client/api-error.ts";
 import { isNewer } from "../api-client/resource-version.ts";
 import type { ApiClient } from "../api-client/client.ts";
@@ -380,8 +381,4 @@ export class StatusSync {
     const place = { namespace, name, ...(subresource !== undefined && { subresource }) };
     return { lane: "status", resource: apiPods, place, signal } as const;
   }
-}
-
-function fullName({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}/${name}`;
 }
