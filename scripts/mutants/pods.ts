@@ -56,8 +56,8 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "leftovers-of-listed-pod-removed",
     file: "src/pods/sync-loop.ts",
-    from: "|| cache.uids().includes(pod) || pleg.isListed(pod);",
-    to: "|| cache.uids().includes(pod);",
+    from: "|| cache.has(pod) || pleg.isListed(pod);",
+    to: "|| cache.has(pod);",
   },
   {
     name: "busy-containers-decided-about",

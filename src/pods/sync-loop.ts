@@ -242,7 +242,7 @@ export class SyncLoop {
     const allReady = this.#deps.sourcesReady();
     await this.#endOrphans(allReady);
     if (!allReady) return;
-    if (!this.#knowsAll && pleg.listed.every((uid) => cache.uids().includes(uid))) {
+    if (!this.#knowsAll && pleg.listed.every((uid) => cache.has(uid))) {
       this.#knowsAll = true;
       this.#unheard.clear();
       this.#desk.retry();
@@ -286,7 +286,7 @@ export class SyncLoop {
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
       // One that the runtime lists and that could not be inspected yet may run, on the volumes that are here.
-      const known = workers.get(pod) !== undefined || cache.uids().includes(pod) || pleg.isListed(pod);
+      const known = workers.get(pod) !== undefined || cache.has(pod) || pleg.isListed(pod);
       if (known) continue;
       this.#endings.take(pod);
       found++;
