@@ -1,3 +1,4 @@
+import { containersOf } from "./all-containers.ts";
 import type { Container } from "./container.ts";
 import type { Pod } from "./pod.ts";
 
@@ -35,7 +36,7 @@ export function restartsWhenKilled(pod: Pod, container: Container): boolean {
 
 /** True when neither the pod's policy nor any container's own lets anything run a second time. */
 export function neverRestarts(pod: Pod): boolean {
-  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  const all = containersOf(pod.spec);
   return all.every((container) => (container.restartPolicy ?? pod.spec.restartPolicy ?? "Always") === "Never");
 }
 

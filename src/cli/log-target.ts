@@ -1,3 +1,4 @@
+import { allContainers, listedContainers } from "../api/all-containers.ts";
 import { dirname } from "node:path/posix";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
@@ -52,10 +53,10 @@ export async function findLog(
  * is to read under the name.
  */
 async function withLog(context: TargetContext, pod: PodView, asked: string | undefined): Promise<PodView> {
-  const begun = ({ containers, initContainers, ephemeralContainers }: PodView): boolean => {
-    const all = [...containers, ...initContainers, ...ephemeralContainers];
-    return all.some(({ name, startedAt }) => startedAt !== undefined && (asked === undefined || name === asked));
-  };
+  const begun = (view: PodView): boolean =>
+    allContainers(view).some(({ name, startedAt }) => {
+      return startedAt !== undefined && (asked === undefined || name === asked);
+    });
   if (begun(pod)) return pod;
   const isRival = ({ namespace, name, uid }: PodView): boolean =>
     namespace === pod.namespace && name === pod.name && uid !== pod.uid;
@@ -73,7 +74,7 @@ async function logOfView(
   container: string | undefined,
   previous: boolean,
 ): Promise<LogTarget> {
-  const all = [...pod.containers, ...pod.initContainers, ...pod.ephemeralContainers];
+  const all = listedContainers(pod);
   const names = all.map(({ name }) => name);
   const name = chooseContainer(context, names, container, pod.defaultContainer);
   const view = all.find((candidate) => candidate.name === name);

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { ContainerView, PodView } from "../server/engine.ts";
 import { podLabel } from "../server/pod-selector.ts";
 import { lastingContainers, neverStarts, podMood, podStatusWord } from "../server/pod-words.ts";
@@ -32,7 +33,7 @@ export function podTable(pods: readonly PodView[], wide: boolean, now: number, p
 }
 
 function restarts(pod: PodView, now: number): string {
-  const all = [...pod.initContainers, ...pod.containers];
+  const all = containersOf(pod);
   const count = all.reduce((sum, container) => sum + container.restartCount, 0);
   const restarted = all.filter((container) => container.restartCount > 0);
   const last = Math.max(...restarted.map((container) => container.startedAt ?? 0));

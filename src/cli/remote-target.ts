@@ -1,3 +1,4 @@
+import { listedContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
@@ -22,7 +23,7 @@ export async function remotePod({ engine }: TargetContext, selector: string): Pr
  * @throws PodwrightError (bad input) with the names that there are
  */
 export function remoteContainer({ terminal }: TargetContext, { metadata, spec }: Pod, asked?: string): Container {
-  const all = [...spec.containers, ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
+  const all = listedContainers(spec);
   const names = all.map((container) => container.name);
   const chosen =
     asked === undefined ? defaultContainer(names, metadata.annotations?.[defaultContainerAnnotation]) : undefined;

@@ -1,3 +1,4 @@
+import { lastingContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput } from "../journal/entry.ts";
@@ -63,8 +64,8 @@ export class ResizeMetrics {
     const before = this.#wanted.get(pod.metadata.uid);
     this.#wanted.set(pod.metadata.uid, pod);
     if (before === undefined) return;
-    const old = new Map(containersOf(before).map((container) => [container.name, container]));
-    for (const container of containersOf(pod)) {
+    const old = new Map(lastingContainers(before.spec).map((container) => [container.name, container]));
+    for (const container of lastingContainers(pod.spec)) {
       const own = old.get(container.name);
       if (own !== undefined) this.#compare(own, container);
     }
@@ -103,11 +104,6 @@ export class ResizeMetrics {
       }
     }
   }
-}
-
-/** Those that a resize may change: regular containers and sidecars. */
-function containersOf({ spec }: Pod): readonly Container[] {
-  return [...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always"), ...spec.containers];
 }
 
 function operationOf(before: string | number | undefined, after: string | number | undefined): string | undefined {

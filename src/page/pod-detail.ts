@@ -1,3 +1,4 @@
+import { allContainers, containersOf } from "../api/all-containers.ts";
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
@@ -37,7 +38,7 @@ const longestText = 600;
 export function podDetail({ view, pod, status, entries }: PagePod, probes: ProbeReports): PodDetail {
   const { spec } = pod;
   const lasting = lastingContainers(view);
-  const counted = [...view.initContainers, ...view.containers];
+  const counted = containersOf(view);
   const priority = spec.priorityClassName ?? (spec.priority === undefined ? undefined : String(spec.priority));
   const serviceAccount = spec.serviceAccountName;
   return {
@@ -86,11 +87,7 @@ function conditions(status: PodStatus | undefined): ConditionView[] {
 }
 
 function containers(view: PodView, { spec }: Pod, probes: ProbeReports): ContainerDetail[] {
-  const specs: readonly Container[] = [
-    ...(spec.initContainers ?? []),
-    ...spec.containers,
-    ...(spec.ephemeralContainers ?? []),
-  ];
+  const specs: readonly Container[] = allContainers(spec);
   const detail = (own: ContainerView, kind: ContainerDetail["kind"]): ContainerDetail => {
     const { id, name, image, state, reason, message, ready, restartCount, startedAt, finishedAt, exitCode } = own;
     const container = specs.find((candidate) => candidate.name === name);

@@ -1,3 +1,4 @@
+import { lastingContainers } from "../api/all-containers.ts";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Pod } from "../api/pod.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -75,9 +76,12 @@ export function podResourcesAlpha(
 
 /** Sidecars first, then the regular containers; other init containers and ephemeral ones are not among them. */
 function resourcesOf({ metadata, spec }: Pod): MessageInitShape<typeof PodResourcesSchema> {
-  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-  const containers: MessageInitShape<typeof ContainerResourcesSchema>[] = [...sidecars, ...spec.containers].map(
-    ({ name }) => ({ name, devices: [], cpuIds: [], memory: [], dynamicResources: [] }),
-  );
+  const containers: MessageInitShape<typeof ContainerResourcesSchema>[] = lastingContainers(spec).map(({ name }) => ({
+    name,
+    devices: [],
+    cpuIds: [],
+    memory: [],
+    dynamicResources: [],
+  }));
   return { name: metadata.name, namespace: metadata.namespace, containers };
 }

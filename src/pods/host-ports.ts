@@ -1,5 +1,5 @@
+import { lastingContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
-import { isSidecar } from "../resources/pod-totals.ts";
 
 /** Which port of the host that the pod wants another one has; undefined: none. Pure. */
 export function hostPortConflict(pod: Pod, others: readonly Pod[]): string | undefined {
@@ -20,7 +20,7 @@ interface HostPort {
 
 /** Of containers that run for as long as the pod does: ports of other init containers are free again soon. */
 function hostPorts(pod: Pod): HostPort[] {
-  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers]
+  return lastingContainers(pod.spec)
     .flatMap((container) => container.ports ?? [])
     .filter((port) => port.hostPort !== undefined && port.hostPort > 0)
     .map((port) => ({ protocol: port.protocol ?? "TCP", ip: port.hostIP ?? "0.0.0.0", port: port.hostPort ?? 0 }));

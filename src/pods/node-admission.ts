@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
@@ -64,8 +65,7 @@ export function admitByProfile(pod: Pod, node: NodeAdmission): Rejection | undef
     reason: "AppArmor",
     message: `Cannot enforce AppArmor: ${problem}`,
   });
-  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
-  for (const container of [...initContainers, ...containers, ...ephemeralContainers]) {
+  for (const container of allContainers(pod.spec)) {
     const profile = appArmorSpec(pod, container);
     if (profile === undefined || profile.type === "Unconfined") continue;
     if (!node.appArmor) return refuse("AppArmor is not enabled on the host");

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/status/pod-status.ts";
@@ -11,7 +12,7 @@ export function inPostStart(
   { containers }: PodStatus,
   isStarting: (instance: ContainerStatus) => boolean,
 ): ReadonlySet<ContainerId> {
-  const hooked = [...(spec.initContainers ?? []), ...spec.containers].filter(({ lifecycle }) => lifecycle?.postStart);
+  const hooked = containersOf(spec).filter(({ lifecycle }) => lifecycle?.postStart);
   const names = new Set(hooked.map(({ name }) => name));
   const starting = containers.filter((instance) => names.has(instance.name) && isStarting(instance));
   // One that has died by itself is told of at once, its hook may go on for long.

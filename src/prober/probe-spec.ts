@@ -1,6 +1,6 @@
+import { lastingContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { isSidecar } from "../resources/pod-totals.ts";
 
 /** In the order in which they matter to a container: nothing else is probed before it has started. */
 export const probeTypes = ["startup", "liveness", "readiness"] as const;
@@ -47,5 +47,5 @@ export function probeTimes(probe: Probe): ProbeTimes {
 
 /** Containers that may have probes: regular ones and sidecars. Other init containers and ephemeral ones are not probed. */
 export function probedContainers(pod: Pod): Container[] {
-  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers];
+  return lastingContainers(pod.spec);
 }

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
@@ -136,10 +137,8 @@ function memoryOf(container: Container, kind: "requests" | "limits"): Quantity {
 
 /** Whether a resize would change what swap a running container has: runtimes can't do that in place. */
 export function changesSwap(before: Pod, after: Pod, settings: SwapSettings): boolean {
-  return [...(after.spec.initContainers ?? []), ...after.spec.containers].some((container) => {
-    const old = [...(before.spec.initContainers ?? []), ...before.spec.containers].find(
-      ({ name }) => name === container.name,
-    );
+  return containersOf(after.spec).some((container) => {
+    const old = containersOf(before.spec).find(({ name }) => name === container.name);
     if (old === undefined) return false;
     const restarts = old.resizePolicy?.some(
       ({ resourceName, restartPolicy }) => resourceName === "memory" && restartPolicy === "RestartContainer",

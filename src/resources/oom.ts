@@ -1,7 +1,8 @@
+import { isSidecar } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isNodeCriticalPod } from "../api/pod-kind.ts";
-import { containerRequests, isSidecar, isSupportedPodResource, parseList } from "./pod-totals.ts";
+import { containerRequests, isSupportedPodResource, parseList } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 
 const guaranteedScore = -997n;

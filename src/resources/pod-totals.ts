@@ -1,4 +1,4 @@
-import type { Container } from "../api/container.ts";
+import { isSidecar } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import { parseQuantity, type Quantity } from "./quantity.ts";
 
@@ -14,11 +14,6 @@ export interface PodTotalOptions {
 /** Resources that a pod may ask for as a whole (KEP-2837). */
 export function isSupportedPodResource(name: string): boolean {
   return name === "cpu" || name === "memory" || name.startsWith("hugepages-");
-}
-
-/** Init containers that keep running beside the regular ones (KEP-753). */
-export function isSidecar(container: Container): boolean {
-  return container.restartPolicy === "Always";
 }
 
 const noQuantities: Quantities = new Map();

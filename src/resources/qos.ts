@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import { isSupportedPodResource, parseList, sumLists, type Quantities } from "./pod-totals.ts";
 
@@ -19,9 +20,7 @@ const classes = new WeakMap<Pod["spec"], QosClass>();
 
 function computeClass(spec: Pod["spec"]): QosClass {
   const parts =
-    spec.resources === undefined
-      ? [...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.resources)
-      : [spec.resources];
+    spec.resources === undefined ? containersOf(spec).map((container) => container.resources) : [spec.resources];
   const requests = sumLists(parts.map((part) => computeResources(part?.requests)));
   const limitLists = parts.map((part) => computeResources(part?.limits));
   const limits = sumLists(limitLists);

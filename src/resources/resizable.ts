@@ -1,6 +1,7 @@
+import { containersOf, isSidecar } from "../api/all-containers.ts";
 import type { Container, ResourceRequirements } from "../api/container.ts";
 import type { Pod, PodSpec } from "../api/pod.ts";
-import { isSidecar, parseList } from "./pod-totals.ts";
+import { parseList } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import type { PodResources } from "./resource-checkpoint.ts";
 
@@ -12,7 +13,7 @@ type List = ResourceRequirements["limits"];
 
 /** What a pod's manifest asks for, as it is recorded once it is granted. */
 export function resourcesOf(pod: Pick<Pod, "spec">): PodResources {
-  const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+  const containers = containersOf(pod.spec);
   return {
     containers: new Map(containers.map(({ name, resources }) => [name, resources ?? {}])),
     pod: pod.spec.resources,

@@ -4,6 +4,7 @@ import { manifestReturn } from "../journal/manifest-return.ts";
 import { printable } from "../journal/text.ts";
 import type { ContainerView, InitContainerView, PodView } from "./engine.ts";
 import { lastingContainers, neverStarts } from "./pod-words.ts";
+import { containersOf } from "../api/all-containers.ts";
 
 /** What a verdict is judged by. */
 export interface VerdictInputs {
@@ -38,7 +39,7 @@ function ready(inputs: VerdictInputs): string {
 }
 
 function restarts({ pod, entries, now }: VerdictInputs): string {
-  const restarted = all(pod).filter(({ restartCount }) => restartCount > 0);
+  const restarted = containersOf(pod).filter(({ restartCount }) => restartCount > 0);
   const count = restarted.reduce((sum, container) => sum + container.restartCount, 0);
   if (count === 0) return "no restarts";
   const last = Math.max(...restarted.map(({ startedAt = 0 }) => startedAt));
@@ -55,7 +56,7 @@ function terminating({ pod, entries, now }: VerdictInputs): string {
   if (names.length > 0) {
     return `Terminating: ${names.join(", ")} ${verb(names, "runs its", "run their")} preStop hook${kill}`;
   }
-  const alive = all(pod).filter(({ state }) => state === "running");
+  const alive = containersOf(pod).filter(({ state }) => state === "running");
   if (alive.length === 0) return "Terminating: its containers have ended, what it had is being removed";
   const who = alive.map(({ name }) => printable(name));
   return `Terminating: ${who.join(", ")} ${verb(who, "has", "have")} not ended yet${kill}`;
@@ -66,7 +67,7 @@ function failed({ pod, now }: VerdictInputs): string {
   if (pod.reason !== "") {
     return detailed(pod.reason === "Evicted" ? "Evicted" : `Failed: ${pod.reason}`, "", pod.message);
   }
-  const ended = all(pod).find(({ state, exitCode = 0 }) => state === "terminated" && exitCode !== 0);
+  const ended = containersOf(pod).find(({ state, exitCode = 0 }) => state === "terminated" && exitCode !== 0);
   if (ended === undefined) return detailed("Failed", "", pod.message);
   return `Failed: ${endText(ended)}${agoOf(ended.finishedAt, now)}`;
 }
@@ -203,10 +204,6 @@ function textOf({ data }: JournalEntry, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-function all(pod: PodView): readonly ContainerView[] {
-  return [...pod.initContainers, ...pod.containers];
-}
-
 /** Two figures say enough: `14 s`, `2 min`, `5 h`, `3 d`. */
 function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
@@ -216,7 +213,7 @@ function span(ms: number): string {
 }
 
 function lastEnd(pod: PodView): number | undefined {
-  const ends = all(pod).flatMap(({ finishedAt }) => finishedAt ?? []);
+  const ends = containersOf(pod).flatMap(({ finishedAt }) => finishedAt ?? []);
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod, PodManifest } from "../api/pod.ts";
 import { fnv128a } from "../base/fnv.ts";
@@ -70,7 +71,7 @@ export function matchesRunning(
   for (const container of status.containers) {
     if (!newest.has(container.name)) newest.set(container.name, container.hash);
   }
-  const wanted = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  const wanted = containersOf(pod.spec);
   const hashes = new Map(wanted.map((container) => [container.name, containerHash(container)]));
   const allKnown = [...newest].every(([name, hash]) => hashes.get(name) === hash);
   return newest.size > 0 && allKnown && pod.spec.containers.every((container) => newest.has(container.name));

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { EphemeralContainer } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
 import { forbidden, notFound, type FieldError } from "./field-errors.ts";
@@ -11,7 +12,7 @@ const notForEphemeral = ["ports", "resources", "resizePolicy", "restartPolicy", 
  * validateEphemeralContainers).
  */
 export function* validateEphemeralContainers(spec: PodSpec, path: FieldPath): Iterable<FieldError> {
-  const targets = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
+  const targets = new Set(containersOf(spec).map(({ name }) => name));
   for (const [index, container] of (spec.ephemeralContainers ?? []).entries()) {
     const here = [...path, index];
     const { targetContainerName: target, volumeMounts = [] } = container;

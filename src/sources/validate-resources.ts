@@ -1,12 +1,7 @@
+import { isSidecar } from "../api/all-containers.ts";
 import type { Container, ResourceRequirements } from "../api/container.ts";
 import type { PodSpec } from "../api/pod.ts";
-import {
-  containerLimits,
-  containerRequests,
-  isSidecar,
-  isSupportedPodResource,
-  parseList,
-} from "../resources/pod-totals.ts";
+import { containerLimits, containerRequests, isSupportedPodResource, parseList } from "../resources/pod-totals.ts";
 import { QuantityError } from "../resources/quantity.ts";
 import { resizableResources } from "../resources/resizable.ts";
 import { duplicate, type FieldError, forbidden, invalid, notSupported, required } from "./field-errors.ts";

@@ -1,8 +1,8 @@
+import { isSidecar, lastingContainers } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ConditionStatus, ContainerStatus, PodCondition, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
-import { isSidecar } from "../resources/pod-totals.ts";
 import { resizeConditions } from "./resources.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import { areAllRemoved, isRestartingAll, mayRestartAll, restartingCondition } from "./restarting.ts";
@@ -122,7 +122,7 @@ function findInitialized({ pod, phase, initStatuses, containerStatuses, previous
 }
 
 function findContainersReady({ pod, phase, initStatuses, containerStatuses }: ConditionInputs): Finding {
-  const counted = [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers];
+  const counted = lastingContainers(pod.spec);
   const { unknown, unmet } = judge(counted, [...initStatuses, ...containerStatuses], (_, status) => status.ready);
   if (phase === "Failed") return { status: "False", reason: "PodFailed" };
   if (phase === "Succeeded" && unknown.length === 0) return { status: "False", reason: "PodCompleted" };

@@ -1,3 +1,4 @@
+import { containersOf } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import { afterExit } from "../api/restart-policy.ts";
 import type { ContainerStateTerminated, PodStatus } from "../api/status.ts";
@@ -12,7 +13,7 @@ export const restartingCondition = "AllContainersRestarting";
 
 /** Whether some rule of the pod starts all its containers over: any of them may then run again after any end. */
 export function mayRestartAll({ spec }: Pod): boolean {
-  return [...(spec.initContainers ?? []), ...spec.containers].some(({ restartPolicyRules = [] }) =>
+  return containersOf(spec).some(({ restartPolicyRules = [] }) =>
     restartPolicyRules.some(({ action }) => action === "RestartAllContainers"),
   );
 }
@@ -20,7 +21,7 @@ export function mayRestartAll({ spec }: Pod): boolean {
 /** Whether the pod is being started over, or was when its status was made the last time. */
 export function isRestartingAll(pod: Pod, podStatus: RuntimePodStatus, previous: PodStatus | undefined): boolean {
   if (previous?.conditions?.some(({ type, status }) => type === restartingCondition && status === "True")) return true;
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
+  return containersOf(pod.spec).some((container) => {
     const newest = findContainer(podStatus, container.name);
     return newest?.state === "exited" && afterExit(pod, container, newest.exitCode) === "restartAllContainers";
   });
@@ -28,7 +29,7 @@ export function isRestartingAll(pod: Pod, podStatus: RuntimePodStatus, previous:
 
 /** Nothing is left of what has to go before the pod starts over. Ephemeral containers stay. */
 export function areAllRemoved({ spec }: Pod, podStatus: RuntimePodStatus): boolean {
-  return [...(spec.initContainers ?? []), ...spec.containers].every(({ name }) => !findContainer(podStatus, name));
+  return containersOf(spec).every(({ name }) => !findContainer(podStatus, name));
 }
 
 /** How a container ended that was removed so that its pod starts over. */

@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 
 /** Bytes of termination messages that a pod's status may hold; its containers share them equally. */
@@ -5,8 +6,7 @@ const maxPodMessageBytes = 12 * 1024;
 
 /** Cuts a container's termination message to its share of what the pod's status may hold, between two characters. */
 export function cutTerminationMessage(pod: Pod, message: string): string {
-  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
-  const count = Math.max(1, containers.length + initContainers.length + ephemeralContainers.length);
+  const count = Math.max(1, allContainers(pod.spec).length);
   const limit = Math.floor(maxPodMessageBytes / count);
   const bytes = new TextEncoder().encode(message);
   if (bytes.length <= limit) return message;

@@ -1,9 +1,9 @@
+import { containersOf, isSidecar } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import { neverRestarts, restartsAfter } from "../api/restart-policy.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
-import { isSidecar } from "../resources/pod-totals.ts";
 import { unknownEnd } from "./container-statuses.ts";
 import { getPhase, isTerminalPhase } from "./phase.ts";
 import { mayRestartAll } from "./restarting.ts";
@@ -47,7 +47,7 @@ function firstRevived(
  */
 export function showsEarlierLife(pod: Pod, shown: PodStatus | undefined, now: PodStatus): boolean {
   if (mayRestartAll(pod)) return false;
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].some((container) => {
+  return containersOf(pod.spec).some((container) => {
     const exitCode = stateOf(shown, container)?.terminated?.exitCode;
     const state = stateOf(now, container);
     if (exitCode === undefined || state === undefined || state.terminated !== undefined) return false;

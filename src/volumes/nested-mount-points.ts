@@ -1,3 +1,4 @@
+import { allContainers } from "../api/all-containers.ts";
 import type { Pod } from "../api/pod.ts";
 import { normalize } from "node:path/posix";
 
@@ -6,9 +7,8 @@ import { normalize } from "node:path/posix";
  * from the runtime. Paths relative to the volume. Pure.
  */
 export function nestedMountPoints(pod: Pod, volume: string): string[] {
-  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   const nested = new Set<string>();
-  for (const { volumeMounts = [] } of [...containers, ...initContainers, ...ephemeralContainers]) {
+  for (const { volumeMounts = [] } of allContainers(pod.spec)) {
     const paths = volumeMounts.map(({ mountPath }) => cleanPath(mountPath));
     const own = volumeMounts.filter(({ name }) => name === volume).map(({ mountPath }) => `${cleanPath(mountPath)}/`);
     for (const top of own) {

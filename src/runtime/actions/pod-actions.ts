@@ -1,3 +1,4 @@
+import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { afterExit, neverRestarts } from "../../api/restart-policy.ts";
@@ -207,7 +208,7 @@ function decideRestartAll(
   context: PodActionsContext,
 ): { readonly restartAll?: RestartAll; readonly waits: readonly ContainerWait[] } {
   const waits: ContainerWait[] = [];
-  for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+  for (const container of containersOf(pod.spec)) {
     const source = findContainer(status, container.name);
     if (source?.state !== "exited" || source.sandboxId !== sandbox || context.busy.has(container.name)) continue;
     if (afterExit(pod, container, source.exitCode) !== "restartAllContainers") continue;

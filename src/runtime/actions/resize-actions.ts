@@ -1,8 +1,9 @@
+import { containersOf, isSidecar } from "../../api/all-containers.ts";
 import type { Container, ResourceRequirements } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { milliCpuToShares } from "../../resources/cpu.ts";
-import { isSidecar, parseList } from "../../resources/pod-totals.ts";
+import { parseList } from "../../resources/pod-totals.ts";
 import { hasPodLevelResources } from "../../resources/qos.ts";
 import { milliQuantity, type Quantity, quantityOf, zeroQuantity } from "../../resources/quantity.ts";
 import { type ResizableResource, resizableResources } from "../../resources/resizable.ts";
@@ -61,7 +62,7 @@ export function amountsOf(container: Pick<Container, "resources">, podResources:
  * word counts, where it gives it.
  */
 function unequal(pod: Pod, status: PodStatus, actuated: PodResources | undefined): ContainerResize[] {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].flatMap((container) => {
+  return containersOf(pod.spec).flatMap((container) => {
     const running = findContainer(status, container.name);
     if (running?.state !== "running") return [];
     const given = actuated?.containers.get(container.name);
@@ -113,7 +114,7 @@ export function requirementsAsTold(
  * says (rounded to pages, adjusted by others, not known of requests for memory) changes nothing.
  */
 export function withCarriedOut(recorded: PodResources, status: PodStatus, granted: Pod): PodResources {
-  const all = [...(granted.spec.initContainers ?? []), ...granted.spec.containers];
+  const all = containersOf(granted.spec);
   const containers = [...recorded.containers].map(([name, given]) => {
     const running = findContainer(status, name);
     const container = all.find((each) => each.name === name);

@@ -1,5 +1,5 @@
+import { isSidecar } from "../../api/all-containers.ts";
 import type { Pod } from "../../api/pod.ts";
-import { isSidecar } from "../../resources/pod-totals.ts";
 
 /**
  * For each container that has to wait when its pod is stopped, the running containers that have to end before it: a

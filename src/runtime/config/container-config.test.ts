@@ -1,3 +1,4 @@
+import { containersOf } from "../../api/all-containers.ts";
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -93,9 +94,7 @@ for (const recorded of vectorJson<{ containers: RecordedContainer[] }>("cri.json
   const pod = recordedPod(recorded.labels["io.kubernetes.pod.uid"] ?? "");
   test(`container ${recorded.config.metadata.name} of ${pod.metadata.name} is configured as the Go kubelet did`, () => {
     const expected = recordedConfig(recorded);
-    const container = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(
-      ({ name }) => name === recorded.config.metadata.name,
-    );
+    const container = containersOf(pod.spec).find(({ name }) => name === recorded.config.metadata.name);
     assert.ok(container);
     const config = generateContainerConfig(pod, container, recordedInputs(pod, container, recorded), context);
     assert.deepEqual(create(ContainerConfigSchema, config), expected);

@@ -1,3 +1,4 @@
+import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { EnvVarSource } from "../../api/volume.ts";
@@ -130,7 +131,7 @@ function firstAddress(hostIPs: readonly string[]): string {
 }
 
 function containerNamed(pod: Pod, name: string): Container {
-  const found = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((other) => other.name === name);
+  const found = containersOf(pod.spec).find((other) => other.name === name);
   if (found === undefined) throw new ContainerConfigError(`container ${name} not found`);
   return found;
 }

@@ -3,6 +3,7 @@ import { mayBeKilled, mayTurnUnready } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { dataText, idOf } from "./entry-data.ts";
 import type { Break, Scene } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /**
  * Podwright is started again while all is well: no container that runs is disturbed, and readiness does not flip, except
@@ -23,7 +24,7 @@ export async function watchCalmRestart(scene: Scene, broken: Break, restart: () 
   }
   for (const { type, podUid: uid, container } of disturbed) {
     const pod = pods.get(uid);
-    const all = [...(pod?.spec.initContainers ?? []), ...(pod?.spec.containers ?? [])];
+    const all = specContainers(pods, uid);
     const mayEnd = pod?.spec.activeDeadlineSeconds !== undefined || all.some(mayBeKilled);
     const mayExit = container?.behaviour.exitAfterMs !== undefined;
     const hasHooks = all.some(({ lifecycle }) => lifecycle?.postStart !== undefined);
@@ -51,8 +52,7 @@ function madeRoom({ node }: Scene, uid: string, first: number): boolean {
 
 /** A pod with a container that ends by itself may come to its end at any moment. */
 function endedByItself({ pods }: Scene, uid: string): boolean {
-  const all = [...(pods.get(uid)?.spec.initContainers ?? []), ...(pods.get(uid)?.spec.containers ?? [])];
-  return all.some(({ command }) => command?.[1] === "exit");
+  return specContainers(pods, uid).some(({ command }) => command?.[1] === "exit");
 }
 
 function readyIds({ node }: Scene): Set<string> {

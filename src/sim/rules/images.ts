@@ -3,6 +3,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 interface Failed {
   readonly atMs: number;
@@ -21,10 +22,8 @@ export const images: RuleMaker = ({ clock, node, pods, world }, broken): Rule =>
   /** Containers whose image was pulled since they were last created. */
   const pulled = new Set<string>();
 
-  const specOf = ({ pod, container }: SimEntry): Container | undefined => {
-    const spec = pods.get(pod?.uid ?? "")?.spec;
-    return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find(({ name }) => name === container);
-  };
+  const specOf = ({ pod, container }: SimEntry): Container | undefined =>
+    specContainers(pods, pod?.uid).find(({ name }) => name === container);
 
   function pulling(entry: SimEntry): void {
     const spec = specOf(entry);

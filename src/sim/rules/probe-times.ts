@@ -3,6 +3,7 @@ import { probeOf, probeTimes } from "../../prober/probe-spec.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { idOf } from "./entry-data.ts";
 import { isUnseen, type Rule, type RuleMaker, recoveredMs } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /** A command that was on its way is asked a moment later. */
 const callMs = 500;
@@ -29,8 +30,7 @@ export const probeTimeRules: RuleMaker = (scene, broken): Rule => {
     if (probe.type !== "readiness" && isLate) {
       broken("only readiness at the end", `${where} was probed for ${probe.type} while its pod ended`);
     }
-    const { initContainers = [], containers = [] } = pods.get(uid)?.spec ?? {};
-    const own = [...initContainers, ...containers].find(({ name }) => name === nameOf(container));
+    const own = specContainers(pods, uid).find(({ name }) => name === nameOf(container));
     const spec = own && probeOf(own, probe.type);
     const knownMs = (toldMs.get(container.id) ?? Number.POSITIVE_INFINITY) + callMs * node.slowness;
     if (spec === undefined || clock.nowMs <= knownMs || offsets.get(container.id) !== wallOffsetMs()) return;

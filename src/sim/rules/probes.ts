@@ -5,6 +5,7 @@ import { mayFail } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { idOf, whereOf } from "./entry-data.ts";
 import { type Break, isUnseen, type Rule, type Scene } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /** One probe that was sent to a container, and what it was told. */
 interface Sent {
@@ -63,8 +64,7 @@ export class ProbeRules implements Rule {
   }
 
   #containerOf(uid: string, name: string | undefined): Container | undefined {
-    const spec = this.#scene.pods.get(uid)?.spec;
-    return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((container) => container.name === name);
+    return specContainers(this.#scene.pods, uid).find((container) => container.name === name);
   }
 
   /** Nothing but the start is probed before it was seen, and nothing more often than its period. */

@@ -2,6 +2,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import { mayTurnUnready } from "../life/pod-probes.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /** Within so long it is on the disk that a container is ready, also after the disk was full. */
 const writtenMs = 20_000;
@@ -18,8 +19,7 @@ export const readiness: RuleMaker = ({ node, pods }, broken): Rule => {
   let lifeMs = 0;
 
   function mayFlip(uid: string, name: string | undefined): boolean {
-    const spec = pods.get(uid)?.spec;
-    const container = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((each) => each.name === name);
+    const container = specContainers(pods, uid).find((each) => each.name === name);
     if (container === undefined || node.isEnding(uid) || !node.desired.has(uid)) return true;
     return mayTurnUnready(container);
   }

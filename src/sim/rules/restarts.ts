@@ -1,3 +1,4 @@
+import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
@@ -104,7 +105,7 @@ export class Restarts implements Rule {
 
   changed(before: Pod | undefined, after: Pod): void {
     if (before === undefined) return;
-    for (const { name } of allOf(after)) {
+    for (const { name } of containersOf(after.spec)) {
       const key = `${after.metadata.uid}/${name}`;
       if (resourcesOf(before, name) !== resourcesOf(after, name)) this.#resized.add(key);
       // Each image has its own back-off.
@@ -282,12 +283,8 @@ function mayAlwaysRestart(pod: Pod, name: string): boolean {
   return !hasEnded && !needsOthers && !needsPort && !isLate && spec.image === "busybox";
 }
 
-function allOf(pod: Pod): Container[] {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-}
-
 function specOf(pod: Pod, name: string): Container | undefined {
-  return allOf(pod).find((container) => container.name === name);
+  return containersOf(pod.spec).find((container) => container.name === name);
 }
 
 function resourcesOf(pod: Pod, name: string): string {

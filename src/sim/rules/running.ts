@@ -3,6 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
 import { nameOf, type SimContainer } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
+import { lastingContainers } from "../../api/all-containers.ts";
 
 /** How long pods that have nothing to change are watched. */
 const quietMs = 120_000;
@@ -33,8 +34,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
   function isSteady({ metadata: { uid }, spec }: Pod): boolean {
     if (spec.activeDeadlineSeconds !== undefined) return false;
     const instances = instancesOf(uid);
-    const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-    return [...spec.containers, ...sidecars].every((container) => {
+    return lastingContainers(spec).every((container) => {
       const instance = instances.find((one) => nameOf(one) === container.name);
       const isOld = instance !== undefined && instance.startedMs + quietMs + 60_000 < clock.nowMs;
       return isOld && instance.behaviour.exitAfterMs === undefined && !mayBeKilled(container);

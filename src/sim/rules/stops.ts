@@ -3,6 +3,7 @@ import { lifeStarted } from "../../journal/entry.ts";
 import type { SimEntry } from "../life/node.ts";
 import { dataText, idOf, whereOf } from "./entry-data.ts";
 import type { Break, Rule, Scene } from "./rule.ts";
+import { specContainers } from "./spec-containers.ts";
 
 /** What StopContainer is given at least. */
 const leastSeconds = 2;
@@ -133,8 +134,7 @@ export class Stops implements Rule {
   }
 
   #specOf({ pod, container }: SimEntry): Container | undefined {
-    const { initContainers = [], containers = [] } = this.#scene.pods.get(pod?.uid ?? "")?.spec ?? {};
-    return [...initContainers, ...containers].find(({ name }) => name === container);
+    return specContainers(this.#scene.pods, pod?.uid).find(({ name }) => name === container);
   }
 
   #isKept(uid: string): boolean {
