@@ -6,6 +6,7 @@ import { kubeletSettings } from "../config/settings.ts";
 import { connectCri } from "../cri/client.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
 import { defaultImageLimits } from "../images/image-manager.ts";
+import { NodeMetrics } from "../metrics/node-metrics.ts";
 import { systemDaemons } from "../linux/processes/daemons.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
 import { systemLocks } from "../linux/files/lock.ts";
@@ -24,6 +25,7 @@ import { stopPrivateRuntime } from "../private-runtime/stop.ts";
 import { watchPrivateRuntime } from "../private-runtime/watch.ts";
 import { defaultPodIds } from "../runtime/config/id-ranges.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
+import { withDeadlines } from "../runtime-service/deadlines.ts";
 import { discoverRuntime } from "../runtime-service/features.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { machineInfo } from "./machine-info.ts";
@@ -138,11 +140,15 @@ async function serve(
   const node = { nodeName: hostname(), rootDirectory, hostIPs: network.addresses(), podIds, ...credentials };
   const isPrivate = endpoint === layout.containerd.endpoint;
   const config = kubeletConfig(node, settings, await machineInfo(ports, rootDirectory), runtime);
+  const services =
+    machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) });
+  const metrics = new NodeMetrics(clock);
   const ended = await runNode({
     ports,
     layout,
     log,
-    cri: machine === undefined ? cri : removingAbandonedTasks(cri, { ...ports, log, ...ownClient(layout, machine) }),
+    cri: withDeadlines(services, clock, settings.runtimeRequestTimeoutMs, metrics.runtime),
+    metrics,
     runtime,
     runtimeEndpoint: endpoint,
     config,

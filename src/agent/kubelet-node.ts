@@ -8,11 +8,11 @@ import type { Node, NodeSources } from "../engine/node.ts";
 import { subordinateIds } from "../engine/subordinate-ids.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { HostAddresses } from "../node/host-addresses.ts";
-import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
+import type { TrackedCri } from "../runtime-service/deadlines.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { withCertificates } from "./certificate-figures.ts";
 import { credentialFiles } from "./credential-files.ts";
@@ -50,7 +50,8 @@ export interface StartedKubelet extends Daemon {
   /** Undefined: it stands alone. */
   readonly credentials: NodeCredentials | undefined;
   readonly endpoint: string;
-  readonly cri: Cri;
+  /** With deadlines. */
+  readonly cri: TrackedCri;
   readonly runtime: RuntimeInfo;
   readonly metrics: NodeMetrics;
   readonly recorder: FlightRecorder | undefined;

@@ -84,14 +84,14 @@ async function operate(daemon: Daemon): Promise<void> {
   await shareRoot(daemon, rootDirectory);
   using runtimeConnection = connectCri(endpoint);
   using imageConnection = connectImages(configuration);
-  const cri = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
-  const asking = withDeadlines(cri, ports.clock, settings.runtimeRequestTimeoutMs);
-  const runtime = await waitForRuntime(asking, ports.clock, log, endpoint, lockFile.told).catch((error: unknown) => {
+  const services = { runtime: runtimeConnection.runtime, images: (imageConnection ?? runtimeConnection).images };
+  const cri = withDeadlines(services, ports.clock, settings.runtimeRequestTimeoutMs, metrics.runtime);
+  const runtime = await waitForRuntime(cri, ports.clock, log, endpoint, lockFile.told).catch((error: unknown) => {
     if (error === lockFile.told.reason) return undefined;
     throw error;
   });
   if (runtime === undefined) return;
-  if (credentials === undefined) await tellPodCidr(asking, log, configuration.podCIDR ?? "");
+  if (credentials === undefined) await tellPodCidr(cri, log, configuration.podCIDR ?? "");
   let node: Node | undefined;
   await using _healthz = serveHealthz(daemon, () => node?.health() ?? []);
   // What makes up a node is most of this program, and nothing so far needed it.

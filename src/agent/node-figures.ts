@@ -8,7 +8,7 @@ import { nodeGauges } from "../engine/node-gauges.ts";
 import { NodeStats, type StatsSettings } from "../engine/node-stats.ts";
 import type { Node } from "../engine/node.ts";
 import { countImageRecords } from "../images/image-records.ts";
-import type { KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { ImageRecordCounts } from "../metrics/image-metrics.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";

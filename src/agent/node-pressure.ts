@@ -1,7 +1,7 @@
 import { MachineObservations } from "../engine/machine-observations.ts";
 import { PressureMonitor, type PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
 import type { Recorder } from "../journal/entry.ts";
-import type { KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
 import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";

@@ -7,7 +7,7 @@ import { Node, type NodeSources } from "../engine/node.ts";
 import type { PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
 import type { JournalInput, Recorder } from "../journal/entry.ts";
 import { Journal } from "../journal/journal.ts";
-import type { KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
 import { streamingIdleMs } from "../config/serving.ts";
 import { nodeApi, type NodeApiDependencies, registeredRoutes } from "../node-api/routes.ts";
 import type { ApiHandler } from "../ports/api-server.ts";
@@ -16,13 +16,13 @@ import { keepLean, systemHeap } from "../linux/processes/heap.ts";
 import { pageAssets } from "../linux/http/page-assets.ts";
 import { serveUnix } from "../linux/servers/unix-server.ts";
 import { measuredCgroups } from "../metrics/cgroup-metrics.ts";
-import { NodeMetrics } from "../metrics/node-metrics.ts";
+import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import { type NodeFigures, withFigures } from "../node-api/stats-routes.ts";
-import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import type { FlightRecorder } from "../replay/flight-recorder.ts";
+import type { TrackedCri } from "../runtime-service/deadlines.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { pageRoutes, withPage } from "../page/routes.ts";
 import type { Health } from "../server/engine.ts";
@@ -36,7 +36,8 @@ export interface NodeProcess {
   readonly ports: Ports;
   readonly layout: RuntimeLayout;
   readonly log: Logger;
-  readonly cri: Cri;
+  /** With deadlines. */
+  readonly cri: TrackedCri;
   readonly runtime: RuntimeInfo;
   readonly runtimeEndpoint: string;
   readonly config: KubeletConfig;
@@ -53,8 +54,7 @@ export interface NodeProcess {
   readonly endsWhenIdle: boolean;
   readonly recorder: FlightRecorder | undefined;
   readonly subject: ApiSubject;
-  /** Made when it is not given. */
-  readonly metrics?: NodeMetrics;
+  readonly metrics: NodeMetrics;
   /** When the node is under pressure; undefined: never. */
   readonly pressure?: PressureMonitorConfig;
   /** What else runs while the node does, until the signal aborts. */
@@ -66,11 +66,10 @@ export interface NodeProcess {
  * then. Rejects when the node can't be served, or for a defect: better no node than half of one.
  */
 export async function runNode(parts: NodeProcess): Promise<"idle" | "told"> {
-  const { ports, layout, log, runtime, runtimeEndpoint, endsWhenIdle } = parts;
+  const { ports, layout, log, runtime, runtimeEndpoint, endsWhenIdle, metrics } = parts;
   const { clock, files } = ports;
   const ended = Promise.withResolvers<"idle" | "told">();
   using _told = onAbort(parts.told, () => ended.resolve("told"));
-  const { metrics = new NodeMetrics(clock) } = parts;
   const observe = (entry: JournalInput): void => metrics.recorded(entry);
   const journal = await Journal.open({ files, clock, directory: layout.journal, observe });
   const idle = new IdleExit(

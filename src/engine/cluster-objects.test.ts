@@ -20,8 +20,6 @@ test("what a pod refers to is asked for with the pod, and not again when it is c
   const objects = new ClusterObjects({
     ...{ clock, client: kube.client(), random: systemRandom, journal: new MemoryRecorder(), log: silentLog },
     ...{ news: new WatchNews(clock, silentLog), files: systemFiles, servicesFile: "/nowhere/services.json" },
-    objectsChanged: () => {},
-    wake: () => {},
   });
   const want = (op: PodUpdate["op"], hadEnded = false): void =>
     objects.wanted({ op, source: "api", pod, cause }, hadEnded);

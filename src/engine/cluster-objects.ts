@@ -4,7 +4,7 @@ import type { WatchNews } from "../api-client/watch-news.ts";
 import { onAbort } from "../base/abort.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PullAccount } from "../images/credential-provider.ts";
-import type { Cause, Recorder } from "../journal/entry.ts";
+import type { Recorder } from "../journal/entry.ts";
 import { ApiObjects, type Watcher } from "../objects/api-objects.ts";
 import { PodObjects } from "../objects/pod-objects.ts";
 import { ServiceAccountTokens } from "../objects/service-account-tokens.ts";
@@ -13,12 +13,12 @@ import { pullAccount } from "../objects/service-accounts.ts";
 import { ServiceMemory } from "../objects/service-memory.ts";
 import { type Service, services as serviceResource } from "../objects/service-variables.ts";
 import { Collection } from "../objects/collection.ts";
+import type { PodWorkers } from "../pods/pod-workers.ts";
 import type { Files } from "../ports/files.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { PodUpdate } from "../sources/source.ts";
-import type { ChangedObject } from "../api/referenced-objects.ts";
 
 export interface ClusterObjectsDependencies {
   readonly client: ApiClient;
@@ -31,9 +31,6 @@ export interface ClusterObjectsDependencies {
   readonly files: Files;
   /** Where services are remembered. */
   readonly servicesFile: string;
-  readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
-  /** Something else of what the pod refers to has come. */
-  readonly wake: (uid: string, cause: Cause) => void;
 }
 
 /** What the pods of a cluster's node refer to: ConfigMaps, Secrets, tokens, services and runtime classes. */
@@ -43,21 +40,31 @@ export class ClusterObjects {
   readonly #objects: ApiObjects;
   readonly #tokens: ServiceAccountTokens;
   readonly #memory: ServiceMemory;
+  #workers: Pick<PodWorkers, "objectsChanged" | "wake"> | undefined;
 
   constructor(deps: ClusterObjectsDependencies) {
     this.#deps = deps;
-    const { journal, objectsChanged } = deps;
+    const { journal } = deps;
     const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
-    this.#objects = new ApiObjects({ journal, watch, objectsChanged });
+    this.#objects = new ApiObjects({
+      journal,
+      watch,
+      objectsChanged: (changed, cause) => this.#workers?.objectsChanged(changed, cause),
+    });
     this.#tokens = new ServiceAccountTokens({
       ...deps,
-      renewed: ({ metadata: { uid } }, cause) => deps.wake(uid, cause),
+      renewed: ({ metadata: { uid } }, cause) => this.#workers?.wake(uid, cause),
     });
     const account = (pod: Pod): PullAccount | undefined =>
       pullAccount({ client: deps.client, tokens: this.#tokens }, pod);
     const services = new Collection<Service>();
     this.#memory = new ServiceMemory(deps, deps.servicesFile, services);
     this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account, { services, memory: this.#memory });
+  }
+
+  /** Tells whom changes are told to. To be called once, before the first pod is wanted. */
+  connect(workers: Pick<PodWorkers, "objectsChanged" | "wake">): void {
+    this.#workers = workers;
   }
 
   /**

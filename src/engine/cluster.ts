@@ -69,10 +69,7 @@ export interface ClusterDependencies {
   /** Of all watches of the API server. */
   readonly news: WatchNews;
   readonly cri: Cri;
-  readonly kubelet: Pick<
-    Kubelet,
-    "statuses" | "health" | "pod" | "has" | "staticPods" | "knowsAllPods" | "wake" | "networkUp"
-  >;
+  readonly kubelet: Pick<Kubelet, "statuses" | "health" | "pods" | "workers" | "knowsAllPods">;
   readonly mux: Pick<PodMux, "pods" | "ignored" | "allSourcesSeen">;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: NodePressure | undefined;
@@ -109,12 +106,12 @@ export class Cluster implements ClusterHooks {
     this.#setup = setup;
     this.#statuses = new StatusSync({
       ...{ client, clock, journal, log, statuses: kubelet.statuses },
-      conditionsChanged: (uid, cause) => kubelet.wake(uid, cause),
+      conditionsChanged: (uid, cause) => kubelet.workers.wake(uid, cause),
       mirrorRefused: (uid) => this.#mirrors.refused(uid),
-      manifestHash: (uid) => manifestHash(kubelet.pod(uid)),
+      manifestHash: (uid) => manifestHash(kubelet.pods.get(uid)),
     });
     this.#images = new NodeImages({ clock, images: cri.images, log }, setup.maxImages, () => this.#node.wake());
-    this.#events = new EventRecorder({ client, clock, random, log, nodeName, pod: (uid) => kubelet.pod(uid) });
+    this.#events = new EventRecorder({ client, clock, random, log, nodeName, pod: (uid) => kubelet.pods.get(uid) });
     const nodeUid = (): string | undefined => this.#node.uid;
     this.#mirrors = new MirrorPods({
       client,
@@ -124,7 +121,7 @@ export class Cluster implements ClusterHooks {
       nodeName,
       nodeUid,
       statics: () => mux.pods().flatMap(({ pod, source }) => (source === "file" || source === "http" ? [pod] : [])),
-      own: () => kubelet.staticPods(),
+      own: () => kubelet.pods.statics(),
       allKnown: () => mux.allSourcesSeen() && kubelet.knowsAllPods(),
     });
     this.#ignored = new IgnoredPods({ clock, statuses: kubelet.statuses, ...this.#ignoredPods() });
@@ -133,7 +130,8 @@ export class Cluster implements ClusterHooks {
       podGone: (pod) => this.#podGone(pod),
       podsKnown: () => this.#mirrors.podsKnown(),
     });
-    const networkUp = (): void => kubelet.networkUp({ code: "NetworkReady", message: "the runtime's network is up" });
+    const networkUp = (): void =>
+      kubelet.workers.networkUp({ code: "NetworkReady", message: "the runtime's network is up" });
     const asking = { clock, runtime: cri.runtime, log };
     this.#runtime = new RuntimeState(asking, setup.runtime, () => this.#node.wake(), networkUp);
     this.#node = new NodeSync(
@@ -265,7 +263,7 @@ export class Cluster implements ClusterHooks {
           const known = source === "api" && holder !== "api" ? this.#source.get(pod.metadata.uid) : undefined;
           return known === undefined ? [] : [known];
         }),
-      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.has(uid),
+      mayHave: (uid) => !kubelet.knowsAllPods() || kubelet.pods.has(uid),
       released: (uid) => this.#statuses.released(uid),
     };
   }

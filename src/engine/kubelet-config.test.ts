@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { withDefaults } from "../config/defaults.ts";
 import type { PartialConfiguration } from "../config/schema.ts";
 import { kubeletSettings } from "../config/settings.ts";
-import type { KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
 import { defaultPodIds } from "../runtime/config/id-ranges.ts";
 import { kubeletConfig } from "./kubelet-config.ts";
 import type { MachineInfo } from "./machine.ts";
@@ -64,8 +64,7 @@ test("processes of a container are killed one by one on cgroup v1, together on v
 
 test("a worker waits for a fresh look longer than a call of the runtime may take", () => {
   const config = configOf({ runtimeRequestTimeout: "10m" });
-  assert.ok(config.worker.observeLimitMs > config.runtimeRequestTimeoutMs);
-  assert.equal(config.runtimeRequestTimeoutMs, 600_000);
+  assert.ok(config.worker.observeLimitMs > 600_000);
 });
 
 test("pods may ask for what is neither reserved nor kept free by hard eviction thresholds", () => {

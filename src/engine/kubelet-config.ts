@@ -1,6 +1,6 @@
 import type { KubeletSettings } from "../config/settings.ts";
 import type { CredentialPlugins } from "../images/make-image-manager.ts";
-import type { KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import {
@@ -114,7 +114,6 @@ export function kubeletConfig(
     // docs/performance.md: so many finish as early as all at once, and half of them much sooner.
     parallelStarts: processors + 4,
     housekeepingPeriodMs: 2000,
-    runtimeRequestTimeoutMs: settings.runtimeRequestTimeoutMs,
     runtimeName: runtime.name,
     admission: {
       sysctls: sysctlAllowlist(machine.kernelRelease, settings.allowedUnsafeSysctls),

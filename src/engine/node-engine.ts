@@ -91,7 +91,7 @@ export class NodeEngine implements Engine {
     const preview = request === undefined ? { pods: [], objects: [] } : this.#runSource().preview(request);
     const wanted = mux.pods();
     return {
-      pods: planPods(await kubelet.plans(), preview, wanted, clock.now() - clock.monotonic()),
+      pods: planPods(await kubelet.workers.plans(), preview, wanted, clock.now() - clock.monotonic()),
       objects: preview.objects,
     };
   }
@@ -107,8 +107,8 @@ export class NodeEngine implements Engine {
     const { clock, kubelet } = this.#deps;
     const ignored = Map.groupBy(this.#deps.mux.contests(), ({ uid }) => uid);
     const context = { ...this.#identity, wallOffsetMs: clock.now() - clock.monotonic(), ignored };
-    return kubelet
-      .pods()
+    return kubelet.pods
+      .list()
       .map((pod) => podView(pod, context))
       .filter((view) => view !== undefined)
       .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name) || a.createdAt - b.createdAt);
@@ -140,7 +140,7 @@ export class NodeEngine implements Engine {
       pod: { namespace: view.namespace, name: view.name, uid: view.uid },
     });
     const removed = await run.remove(view.namespace, view.name, graceSeconds);
-    const pod = kubelet.pod(view.uid);
+    const pod = kubelet.pods.get(view.uid);
     if (!removed && graceSeconds !== undefined && pod !== undefined) {
       const cause = { code: "StopRequested", message: `asked to stop within ${graceSeconds} s`, entry };
       kubelet.handle({ op: "remove", pod, cause, graceSeconds });

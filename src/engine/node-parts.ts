@@ -1,15 +1,14 @@
 import { WatchNews } from "../api-client/watch-news.ts";
 import { podUid } from "../base/ids.ts";
-import type { Cause } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../kubelet/kubelet.ts";
-import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
+import type { KubeletDependencies } from "../kubelet/dependencies.ts";
+import { Kubelet } from "../kubelet/kubelet.ts";
 import { lastKnownPods } from "../pods/last-known-pods.ts";
-import { withDeadlines } from "../runtime-service/deadlines.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
 import { PodMux } from "../sources/mux.ts";
 import type { PodUpdate, SourceName, SourceState } from "../sources/source.ts";
-import type { ChangedObject } from "../api/referenced-objects.ts";
+import { ClusterLink } from "./cluster-link.ts";
 import { ClusterObjects } from "./cluster-objects.ts";
 import { Cluster, type ClusterSetup } from "./cluster.ts";
 
@@ -41,89 +40,98 @@ export interface NodeParts {
   readonly cluster: Cluster | undefined;
   /** Takes what a source wants. */
   readonly deliver: (source: SourceName, state: SourceState) => void;
-  readonly objectsChanged: (objects: readonly ChangedObject[], cause: Cause) => void;
   /** Runs pods, and keeps the node's place in its cluster, until the signal aborts. Rejects only for a defect. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Puts a kubelet, the merged stream of what is wanted and the node's place in a cluster together. */
 export function buildNode(deps: NodePartsDependencies, setup: NodePartsSetup): NodeParts {
-  const { ports, journal, log } = deps;
-  const { clock, random } = ports;
-  const objectsChanged = (changed: readonly ChangedObject[], cause: Cause): void =>
-    kubelet.objectsChanged(changed, cause);
+  const { ports, cri, journal, log, owns, features, pressure, recorder, observer } = deps;
+  const { clock, random, files } = ports;
+  const { config, cluster: place, sources } = setup;
   const news = new WatchNews(clock, log);
-  const watching = { clock, random, journal, log, news };
-  const servicesFile = `${setup.config.node.rootDirectory}/podwright/services.json`;
-  const remembering = { files: ports.files, servicesFile };
-  const telling = { objectsChanged, wake: (uid: string, cause: Cause) => kubelet.wake(uid, cause) };
+  const mux = new PodMux({ clock, journal, log }, place === undefined ? sources : [...sources, "api"]);
+  const servicesFile = `${config.node.rootDirectory}/podwright/services.json`;
   const objects =
-    setup.cluster && new ClusterObjects({ ...watching, ...remembering, ...telling, client: setup.cluster.client });
-  const onUpdate = (update: PodUpdate): void => {
-    objects?.wanted(update, kubelet.statuses.hadEnded(update.pod.metadata.uid));
-    kubelet.handle(update);
-    deps.onUpdate?.(update);
-  };
-  const names: SourceName[] = setup.cluster === undefined ? [...setup.sources] : [...setup.sources, "api"];
-  const mux = new PodMux(
-    { clock, journal, log: deps.log, onUpdate, isListed: (uid) => kubelet.listing.isListed(podUid(uid)) },
-    names,
-  );
+    place && new ClusterObjects({ client: place.client, clock, random, journal, log, news, files, servicesFile });
+  const link = objects && new ClusterLink(objects);
   const deliver = (source: SourceName, state: SourceState): void => {
     mux.set(source, state);
-    cluster?.wantedChanged();
+    link?.wantedChanged();
   };
+  const sourcesReady = (source?: string): boolean => (source === undefined ? mux.allSourcesSeen() : mux.isSeen(source));
   const kubelet = new Kubelet(
     {
-      ...deps,
+      ports,
+      cri,
+      journal,
+      log,
       objects: objects?.lookup ?? setup.objects,
-      sourcesReady: (source) => (source === undefined ? mux.allSourcesSeen() : mux.isSeen(source)),
-      ...(setup.cluster && { cluster: hooksOf(() => cluster, objects) }),
+      sourcesReady,
+      owns,
+      features,
+      cluster: link,
+      pressure,
+      recorder,
+      observer,
     },
-    setup.config,
-    (uid) => {
-      objects?.released(uid);
-      cluster?.wantedChanged();
-      deps.onPodGone(uid);
-    },
+    config,
   );
-  void kubelet.listing.firstListing.then(() => mux.runtimeListed());
-  // A call that hangs must not keep the node from saying how it is.
-  const cri = withDeadlines(deps.cri, clock, setup.config.runtimeRequestTimeoutMs);
+  const lastKnown = async (running: readonly string[]) => await lastKnownPods(files, config.node, running);
   const cluster =
-    setup.cluster &&
+    place &&
     new Cluster(
       {
-        ...watching,
-        ...{ cri, kubelet, mux, pressure: deps.pressure },
-        lastKnown: (running) => lastKnownPods(ports.files, setup.config.node, running),
+        clock,
+        random,
+        journal,
+        log,
+        news,
+        cri,
+        kubelet,
+        mux,
+        pressure,
+        lastKnown,
         deliver: (state) => deliver("api", state),
       },
-      setup.cluster,
+      place,
     );
+  if (cluster !== undefined) link?.connect(cluster);
+  objects?.connect(kubelet.workers);
+  connect({ mux, kubelet, objects, link }, deps);
   return {
     kubelet,
     mux,
     cluster,
     deliver,
-    objectsChanged,
     run: async (signal) => {
       await Promise.all([kubelet.run(signal), cluster?.run(signal), objects?.run(signal)]);
     },
   };
 }
 
-/** What the kubelet asks of its cluster, and tells it. */
-function hooksOf(cluster: () => Cluster | undefined, objects: ClusterObjects | undefined): ClusterHooks {
-  return {
-    unsupported: (pod) => cluster()?.unsupported(pod) ?? "",
-    place: () => cluster()?.place(),
-    refreshPlace: async () => cluster()?.refreshPlace(),
-    runtime: () => cluster()?.runtime(),
-    networkProblem: () => cluster()?.networkProblem(),
-    podReleased: (uid) => {
-      objects?.released(uid);
-      cluster()?.podReleased(uid);
+interface Connected {
+  readonly mux: PodMux;
+  readonly kubelet: Kubelet;
+  readonly objects: ClusterObjects | undefined;
+  readonly link: ClusterLink | undefined;
+}
+
+function connect(
+  { mux, kubelet, objects, link }: Connected,
+  { onUpdate, onPodGone }: Pick<NodePartsDependencies, "onUpdate" | "onPodGone">,
+): void {
+  mux.connect({
+    onUpdate: (update) => {
+      objects?.wanted(update, kubelet.statuses.hadEnded(update.pod.metadata.uid));
+      kubelet.handle(update);
+      onUpdate?.(update);
     },
-  };
+    isListed: (uid) => kubelet.listing.isListed(podUid(uid)),
+  });
+  kubelet.workers.onRemoved((uid) => {
+    link?.podRemoved(uid);
+    onPodGone(uid);
+  });
+  void kubelet.listing.firstListing.then(() => mux.runtimeListed());
 }

@@ -7,11 +7,12 @@ import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
 import { Annotation } from "../runtime/config/labels.ts";
-import type { Kubelet, KubeletConfig } from "../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
+import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
-import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import type { TrackedCri } from "../runtime-service/deadlines.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import type { NodePod } from "../node-api/node-pods.ts";
 import { NodePage } from "../page/node-page.ts";
@@ -37,7 +38,8 @@ export interface NodeSources {
 
 export interface NodeDependencies {
   readonly ports: Ports;
-  readonly cri: Cri;
+  /** With deadlines. */
+  readonly cri: TrackedCri;
   readonly journal: Journal;
   readonly log: Logger;
   /** Which pods of the runtime may be removed when no source wants them. */
@@ -94,7 +96,7 @@ export class Node {
       return { clock, journal, log, nodeName, deliver: (state) => this.#parts.deliver(name, state) };
     };
     const objectsChanged = (objects: readonly ChangedObject[], cause: Cause): void =>
-      this.#parts.objectsChanged(objects, cause);
+      this.#kubelet.workers.objectsChanged(objects, cause);
     this.#run = sources.run && new RunSource({ ...toMux("run"), files, random, objectsChanged }, sources.run);
     this.#watched = staticSources(sources, toMux, ports);
     // Runtimes that don't list their handlers can't do what came after that.
@@ -143,12 +145,12 @@ export class Node {
 
   /** True when no pod is wanted and none is left. */
   get isEmpty(): boolean {
-    return this.#parts.mux.pods().length === 0 && this.#kubelet.pods().length === 0;
+    return this.#parts.mux.pods().length === 0 && this.#kubelet.pods.list().length === 0;
   }
 
   /** Pods with what the kubelet's API shows of them. */
   nodePods(): NodePod[] {
-    return this.#kubelet.pods().flatMap(({ view, status }) => {
+    return this.#kubelet.pods.list().flatMap(({ view, status }) => {
       if (view.pod === undefined) return [];
       const over = status?.phase === "Succeeded" || status?.phase === "Failed";
       const ended = view.state.kind === "terminated" || view.state.kind === "finished" || over;
@@ -159,14 +161,14 @@ export class Node {
   /** Calls back when a pod has a new status or is gone, until disposed of. It must not throw. */
   watchPods(listener: (news: PodNews) => void): Disposable {
     const refs = this.nodePods().map(({ pod: { metadata } }) => metadata);
-    const pod = (uid: string): Pod | undefined => this.#kubelet.pod(uid);
+    const pod = (uid: string): Pod | undefined => this.#kubelet.pods.get(uid);
     return watchPods({ statuses: this.#kubelet.statuses, pod, refs, gone: this.#gone }, listener);
   }
 
   /** Pods as metrics count them. */
   counts(): PodCounts {
     const wanted = new Set(this.#parts.mux.pods().map(({ pod }) => pod.metadata.uid));
-    const pods = this.#kubelet.pods().map(({ view }): CountedPod => {
+    const pods = this.#kubelet.pods.list().map(({ view }): CountedPod => {
       const source = view.pod?.metadata.annotations?.[Annotation.configSource] ?? "api";
       return {
         pod: view.pod,
@@ -183,7 +185,7 @@ export class Node {
 
   /** A pod that the node has. */
   pod(uid: string): Pod | undefined {
-    return this.#kubelet.pod(uid);
+    return this.#kubelet.pods.get(uid);
   }
 
   /** What each subsystem last managed to do and what it waits for. */

@@ -1,7 +1,7 @@
 import type { Container, ContainerPort } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerState, ContainerStatus } from "../api/status.ts";
-import type { KnownPod } from "../kubelet/kubelet.ts";
+import type { KnownPod } from "../kubelet/known-pods.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { containerLogPath, podLogDirectory } from "../runtime/layout/log-paths.ts";

@@ -24,7 +24,7 @@ interface RuntimeParts {
   readonly log: Logger;
   readonly objects: ObjectLookup;
   readonly features: UsedFeatures;
-  readonly cluster?: ClusterHooks;
+  readonly cluster?: ClusterHooks | undefined;
   readonly observer?: Observer | undefined;
 }
 

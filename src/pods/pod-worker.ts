@@ -28,6 +28,7 @@ import { StartFailures } from "./start-failures.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
+import { WorkerViews } from "./worker-views.ts";
 import { assertTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
@@ -66,6 +67,7 @@ export class PodWorker {
   readonly #outage: RuntimeOutage;
   readonly #operations: PodOperations;
   readonly #resizing: PodResizing;
+  readonly #views: WorkerViews;
   #life: AbortSignal | undefined;
   /** Aborts what the current step does, because it is not wanted any more. */
   #step = new AbortController();
@@ -91,6 +93,8 @@ export class PodWorker {
       wake: (reason) => this.wake(reason),
     });
     this.#operations = new PodOperations(clock, log.child({ ...ref }), events);
+    const shown = { operations: this.#operations, activeDeadline: this.#activeDeadline };
+    this.#views = new WorkerViews(deps, { ...learners, ...shown, resizing: this.#resizing, sight: this.#sight });
   }
 
   get state(): WorkerState {
@@ -99,6 +103,11 @@ export class PodWorker {
 
   get pod(): Pod | undefined {
     return this.#pod;
+  }
+
+  /** What is known of the pod at this moment, also by changes that came after the latest step. */
+  get view(): WorkerView {
+    return this.#views.current(this);
   }
 
   /** True when nobody wants the pod any more: it will be removed from the node. */
@@ -224,7 +233,7 @@ export class PodWorker {
     else if (state.kind === "terminated") await this.#terminated(state, status, signal);
     // Of a stop that came meanwhile the next step tells: what it called off may have started something after this look.
     signal.throwIfAborted();
-    if (this.#state.kind !== "finished") this.#deps.publish(this.#view(status), cause);
+    if (this.#state.kind !== "finished") this.#views.publish(this, status, this.#actions, cause);
   }
 
   async #sync(pod: Pod, status: PodStatus, cause: Cause, signal: AbortSignal): Promise<void> {
@@ -330,7 +339,7 @@ export class PodWorker {
       this.#enter({ ...state, kind: "terminated", released: false });
       return this.#schedule.by(0, state.cause);
     }
-    this.#deps.publish(this.#view(status), state.cause);
+    this.#views.publish(this, status, this.#actions, state.cause);
     await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
     try {
       using _ending = this.#sight.ending();
@@ -383,15 +392,6 @@ export class PodWorker {
     this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: message });
     this.#deps.pleg.requestInspect(this.uid);
     this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `another try after: ${message}` });
-  }
-
-  #view(status: PodStatus): WorkerView {
-    const waiting = this.#failures.waiting(this.#pod, this.#actions, this.#restarts);
-    const [pod, resize] = [this.#resizing.granted(this.#pod), this.#resizing.view()];
-    const [{ messages }, { startedAt }] = [this.#sight, this.#activeDeadline];
-    const starting = this.#operations.inPostStart(this.#pod, status);
-    const seen = { ref: this.ref, state: this.#state, status, starting, tried: this.#failures.tried };
-    return { ...seen, pod, waiting, terminationMessages: messages, startedAt, resize };
   }
 
   #after(delayMs: typeof retryDelayMs): number {

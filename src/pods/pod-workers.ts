@@ -7,9 +7,10 @@ import type { Cause, PodRef } from "../journal/entry.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
+import { type ChangedObject, usesObject } from "../api/referenced-objects.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { PodWorker } from "./pod-worker.ts";
-import type { WorkerDependencies } from "./worker-dependencies.ts";
+import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 
 /** Pods that only the runtime knows get this long: upstream kills them with a grace of 1 s. */
@@ -25,6 +26,16 @@ export interface ReturningPod {
   readonly end?: { readonly cause: Cause; readonly graceSeconds: number };
 }
 
+/** Who works with what pods leave. */
+export interface WorkersListener {
+  /** The pod has stopped: others may have room. Also called again and again. */
+  stopped(): void;
+  /** The pod has stopped and holds nothing any more. Also called again and again. */
+  released(uid: PodUid): void;
+  /** Nothing of the pod is left on the node. */
+  removed(uid: PodUid): void;
+}
+
 /**
  * One worker for each pod UID. Two pods of one full name never run at the same time: the later waits until the earlier
  * is finished, so that a replaced manifest ends the old pod before the new one starts.
@@ -37,12 +48,22 @@ export class PodWorkers {
   readonly #returning = new Map<PodUid, ReturningPod>();
   /** Pods that were removed, with the last look that may still show what they had. */
   readonly #removed = new Map<PodUid, Observation>();
-  readonly #onFinished: (worker: PodWorker) => void;
+  #listener: WorkersListener | undefined;
+  readonly #onRemoved: ((uid: PodUid) => void)[] = [];
   #signal: AbortSignal | undefined;
 
-  constructor(deps: WorkerDependencies, onFinished: (worker: PodWorker) => void) {
+  constructor(deps: WorkerDependencies) {
     this.#deps = deps;
-    this.#onFinished = onFinished;
+  }
+
+  /** To be called once, before the first pod is wanted. */
+  connect(listener: WorkersListener): void {
+    this.#listener = listener;
+  }
+
+  /** Calls back with each pod of which nothing is left on the node, after all else has been told of it. */
+  onRemoved(listener: (uid: PodUid) => void): void {
+    this.#onRemoved.push(listener);
   }
 
   /** Lets workers work until the signal aborts; pods then stay as they are. */
@@ -138,6 +159,27 @@ export class PodWorkers {
     this.#run(worker);
   }
 
+  /** Something about the pod has changed elsewhere: it is looked at. */
+  wake(uid: string, cause: Cause): void {
+    this.#workers.get(podUid(uid))?.wake(cause);
+  }
+
+  /** ConfigMaps or Secrets were added, changed or removed: the pods that refer to them are looked at. */
+  objectsChanged(objects: readonly ChangedObject[], cause: Cause): void {
+    for (const worker of this.#workers.values()) {
+      const { pod } = worker;
+      if (pod !== undefined && objects.some((object) => usesObject(pod, object))) worker.objectsChanged(cause);
+    }
+  }
+
+  /** Pods that have no sandbox for want of a network can have one now. */
+  networkUp(cause: Cause): void {
+    for (const worker of this.#workers.values()) {
+      const { sandboxes } = this.#deps.cache.get(worker.uid).status;
+      if (!sandboxes.some(({ ready }) => ready)) worker.objectsChanged(cause);
+    }
+  }
+
   /** Passes an event on to the pod's worker; false when the pod has none. */
   observed(event: DeliveredEvent): boolean {
     const worker = this.#workers.get(event.uid);
@@ -167,7 +209,7 @@ export class PodWorkers {
     this.#workers.delete(worker.uid);
     const message = "the pod is wanted no longer; it never started";
     this.#deps.runtime.journal.record({ kind: "decision", what: "PodFinished", message, pod: worker.ref, cause });
-    this.#onFinished(worker);
+    this.#tellRemoved(worker.uid);
   }
 
   #run(worker: PodWorker | undefined): void {
@@ -195,7 +237,7 @@ export class PodWorkers {
     this.#noteRemoved(worker.uid);
     if (rest.length === 0) this.#queues.delete(name);
     else this.#queues.set(name, rest);
-    this.#onFinished(worker);
+    this.#tellRemoved(worker.uid);
     if (wasFirst) this.#run(rest[0]);
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
@@ -220,7 +262,21 @@ export class PodWorkers {
 
   #newWorker(ref: PodRef, pod: Pod | undefined, cause: Cause, after?: Observation): PodWorker {
     const comesBack = (uid: PodUid): boolean => this.#returning.has(uid);
-    return new PodWorker({ ...this.#deps, comesBack }, ref, pod, cause, after);
+    const publish = (view: WorkerView, why: Cause): void => this.#publish(view, why);
+    return new PodWorker({ ...this.#deps, comesBack, publish }, ref, pod, cause, after);
+  }
+
+  #publish(view: WorkerView, cause: Cause): void {
+    this.#deps.publish(view, cause);
+    const { ref, state } = view;
+    if (state.kind !== "terminated") return;
+    this.#listener?.stopped();
+    if (state.released) this.#listener?.released(podUid(ref.uid));
+  }
+
+  #tellRemoved(uid: PodUid): void {
+    this.#listener?.removed(uid);
+    for (const listener of this.#onRemoved) listener(uid);
   }
 
   #noteRemoved(uid: PodUid): void {

@@ -31,24 +31,22 @@ function setUp(
 } {
   const passed: PodChange[] = [];
   const listing = Promise.withResolvers<void>();
-  const identity = new StaticIdentity(
-    {
-      pleg: {
-        firstListing: listing.promise,
-        podsNamed: () => [...runtime.keys()],
-        isListed: (uid) => runtime.has(uid),
-      },
-      started: new StartedStaticPods(files, silentLog, "/var/lib/kubelet/podwright/static-pods"),
-      cache: {
-        getNewerThan: async (uid) => runtime.get(uid) ?? Promise.reject(new Error("the runtime hangs")),
-      },
-      journal: { record: () => 1 },
-      log: silentLog,
-      matchesRunning,
-      observeLimitMs: 1000,
+  const identity = new StaticIdentity({
+    pleg: {
+      firstListing: listing.promise,
+      podsNamed: () => [...runtime.keys()],
+      isListed: (uid) => runtime.has(uid),
     },
-    (change) => passed.push(change),
-  );
+    started: new StartedStaticPods(files, silentLog, "/var/lib/kubelet/podwright/static-pods"),
+    cache: {
+      getNewerThan: async (uid) => runtime.get(uid) ?? Promise.reject(new Error("the runtime hangs")),
+    },
+    journal: { record: () => 1 },
+    log: silentLog,
+    matchesRunning,
+    observeLimitMs: 1000,
+  });
+  identity.connect((change) => passed.push(change));
   return { identity, passed, listed: () => listing.resolve() };
 }
 

@@ -37,7 +37,7 @@ const computedUid = /^[0-9a-f]{32}$/u;
  */
 export class StaticIdentity {
   readonly #deps: StaticIdentityDependencies;
-  readonly #next: (change: PodChange) => void;
+  #next: (change: PodChange) => void = () => {};
   /** Adopted UIDs by the computed ones. */
   readonly #adopted = new Map<string, string>();
   /** UIDs that were wanted in this life, while the runtime has them, by full name. */
@@ -47,8 +47,12 @@ export class StaticIdentity {
   /** Changes that wait for their turn: while there are none, a change passes at once. */
   #queued = 0;
 
-  constructor(deps: StaticIdentityDependencies, next: (change: PodChange) => void) {
+  constructor(deps: StaticIdentityDependencies) {
     this.#deps = deps;
+  }
+
+  /** @param next takes changes, with the UIDs that their pods get. To be called once, before the first change. */
+  connect(next: (change: PodChange) => void): void {
     this.#next = next;
   }
 

@@ -96,7 +96,7 @@ export class SyncLoop {
           pressures,
         });
       },
-      refreshPlace: deps.cluster?.refreshPlace,
+      refreshPlace: deps.cluster && (async () => await deps.cluster?.refreshPlace()),
       next: (change, rejection) => this.#pass(change, rejection),
     });
   }

@@ -34,18 +34,21 @@ class TestNode {
   make(): AllocationManager {
     const clock = this.world.incarnation();
     const record = (name: string): ResourceRecord => new ResourceRecord(this.files, silentLog, `/root/${name}`);
-    return new AllocationManager({
+    const manager = new AllocationManager({
       clock,
       journal: { record: (entry) => this.entries.push(entry) },
       allocated: record("allocated_pods_state"),
       actuated: record("actuated_pods_state"),
       node: { allocatable: { cpu: 4, memory: "1Gi" }, swapAccounting: false, cgroupVersion: 2 },
+    });
+    manager.connect({
       activePods: () => [...this.pods.values()].map((wanted) => this.manager.allocatedPod(wanted)),
       known: (uid) => this.pods.has(uid),
       isOver: (uid) => this.over.has(uid),
       ready: () => this.ready,
       changed: (uid) => this.changed.push(uid),
     });
+    return manager;
   }
 
   async start(): Promise<void> {

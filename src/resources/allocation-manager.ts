@@ -19,6 +19,10 @@ export interface AllocationDependencies {
   /** What each pod's running containers have by now (`actuated_pods_state`); its writer is who starts and resizes them. */
   readonly actuated: ResourceRecord;
   readonly node: ResizeNode;
+}
+
+/** What the node's pods are to whoever shares out its resources. */
+export interface PodsToAllocate {
   /** Pods that hold resources of the node, or get them next, with what they were granted or let in with. */
   readonly activePods: () => readonly Pod[];
   /** False for a pod that neither a source nor the runtime has. */
@@ -30,6 +34,14 @@ export interface AllocationDependencies {
   /** The pod was granted other resources, or waits for another reason than before. */
   readonly changed: (uid: string, cause: Cause) => void;
 }
+
+const unconnected: PodsToAllocate = {
+  activePods: () => [],
+  known: () => true,
+  isOver: () => false,
+  ready: () => false,
+  changed: () => {},
+};
 
 /** A resize that was granted and has to be carried out. */
 export interface GrantedResize {
@@ -52,6 +64,7 @@ interface Waiting {
  */
 export class AllocationManager {
   readonly #deps: AllocationDependencies;
+  #pods: PodsToAllocate = unconnected;
   readonly #waiting = new Map<string, Waiting>();
   readonly #granted = new Map<string, GrantedResize>();
   /** Until the record is read, what is wanted waits. */
@@ -63,6 +76,11 @@ export class AllocationManager {
   constructor(deps: AllocationDependencies) {
     this.#deps = deps;
     this.#retryAtMs = deps.clock.monotonic() + initialRetryMs;
+  }
+
+  /** To be called once, before anything else. */
+  connect(pods: PodsToAllocate): void {
+    this.#pods = pods;
   }
 
   /** Reads what earlier lives recorded. To be called once, before any pod is worked on. */
@@ -83,7 +101,7 @@ export class AllocationManager {
     const { uid } = pod.metadata;
     if (allocated.get(uid) === undefined) {
       // One that was refused holds nothing, whatever it asks for by now.
-      if (this.#deps.isOver(uid)) return;
+      if (this.#pods.isOver(uid)) return;
       allocated.set(uid, resourcesOf(pod));
       void allocated.saved();
       return;
@@ -92,7 +110,7 @@ export class AllocationManager {
     if (sameResources(this.allocatedPod(pod), pod)) {
       if (waiting === undefined) return;
       this.#waiting.delete(uid);
-      this.#deps.changed(uid, cause);
+      this.#pods.changed(uid, cause);
       return;
     }
     if (waiting !== undefined && sameResources(waiting.pod, pod)) waiting.pod = pod;
@@ -138,7 +156,7 @@ export class AllocationManager {
 
   /** Judges every resize that waits. */
   retry(cause: Cause): void {
-    if (this.#waiting.size === 0 || !this.#deps.ready()) return;
+    if (this.#waiting.size === 0 || !this.#pods.ready()) return;
     this.#retryAtMs = this.#deps.clock.monotonic() + retryMs;
     const waiting = [...this.#waiting].map(([uid, entry]) => {
       return { uid, entry, wanted: entry.pod, granted: this.allocatedPod(entry.pod), sinceMs: entry.sinceMs };
@@ -148,21 +166,21 @@ export class AllocationManager {
 
   /** Judges again what waits, now and then, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, ready } = this.#deps;
+    const { clock } = this.#deps;
     while (!signal.aborted) {
       const delayMs = Math.max(1000, this.#retryAtMs - clock.monotonic());
       await clock.sleep("resizes that wait", delayMs, signal).catch(() => {});
       if (signal.aborted || clock.monotonic() < this.#retryAtMs) continue;
-      this.#retryAtMs = clock.monotonic() + (ready() ? retryMs : initialRetryMs);
-      if (ready()) this.#forgetOrphans();
+      this.#retryAtMs = clock.monotonic() + (this.#pods.ready() ? retryMs : initialRetryMs);
+      if (this.#pods.ready()) this.#forgetOrphans();
       this.retry({ code: "ResizeRetry", message: "time for another look at the resizes that wait" });
     }
   }
 
   /** Pods that left while podwright was not there. */
   #forgetOrphans(): void {
-    const { allocated, actuated, known } = this.#deps;
-    for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!known(uid)) this.#forget(uid);
+    const { allocated, actuated } = this.#deps;
+    for (const uid of [...allocated.uids(), ...actuated.uids()]) if (!this.#pods.known(uid)) this.#forget(uid);
   }
 
   #forget(uid: string): void {
@@ -171,7 +189,8 @@ export class AllocationManager {
   }
 
   #judge(uid: string, entry: Waiting, granted: Pod, trigger: Cause): void {
-    const { clock, allocated, activePods, isOver, node, changed } = this.#deps;
+    const { clock, allocated, node } = this.#deps;
+    const { activePods, isOver, changed } = this.#pods;
     if (isOver(uid)) {
       this.#waiting.delete(uid);
       return;

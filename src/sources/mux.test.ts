@@ -16,10 +16,13 @@ class Fixture {
       clock: this.clock,
       journal: this.journal,
       log: { warn: (message, fields) => this.logged.push(`${message} ${JSON.stringify(fields)}`) },
-      onUpdate: (update) => this.updates.push(update),
     },
     ["file", "http", "run"],
   );
+
+  constructor() {
+    this.mux.connect({ onUpdate: (update) => this.updates.push(update), isListed: () => false });
+  }
 
   set(source: SourceName, ...pods: SourcedPod[]): string[] {
     this.updates.length = 0;
@@ -89,11 +92,13 @@ test("at a start the pod that runs keeps its name, whichever source speaks first
         clock: new ManualClock(0),
         journal: new MemoryRecorder(),
         log: { warn: () => {} },
-        onUpdate: ({ op, pod }) => updates.push(`${op} ${pod.metadata.uid}`),
-        isListed: (uid) => running.has(uid),
       },
       ["file", "api"],
     );
+    mux.connect({
+      onUpdate: ({ op, pod }) => updates.push(`${op} ${pod.metadata.uid}`),
+      isListed: (uid) => running.has(uid),
+    });
     const list = (now: typeof when): void => {
       if (now !== when) return;
       running.add("bound");

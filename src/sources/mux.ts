@@ -14,10 +14,14 @@ export interface MuxDependencies {
   readonly clock: Clock;
   readonly journal: Recorder;
   readonly log: Pick<Logger, "warn">;
+}
+
+/** Whom the mux serves. */
+export interface MuxPeer {
   /** Called for one change after the other, in order; must not throw. */
   readonly onUpdate: (update: PodUpdate) => void;
-  /** Whether the runtime has something of the pod of that UID. Undefined: nobody looks. */
-  readonly isListed?: (uid: string) => boolean;
+  /** Whether the runtime has something of the pod of that UID. */
+  readonly isListed: (uid: string) => boolean;
 }
 
 interface Candidate extends SourcedPod {
@@ -63,6 +67,7 @@ const origins: Readonly<Record<SourceName, string>> = {
  */
 export class PodMux {
   readonly #deps: MuxDependencies;
+  #peer: MuxPeer = { onUpdate: () => {}, isListed: () => false };
   readonly #sources: readonly SourceName[];
   readonly #states = new Map<SourceName, SourceState>();
   /** The pods that are passed on, by UID. */
@@ -82,6 +87,11 @@ export class PodMux {
   constructor(deps: MuxDependencies, sources: readonly SourceName[]) {
     this.#deps = deps;
     this.#sources = sources;
+  }
+
+  /** To be called once, before any source says anything. */
+  connect(peer: MuxPeer): void {
+    this.#peer = peer;
   }
 
   /** True once every source has said all that it wants: before, nothing is known to be unwanted. */
@@ -183,7 +193,7 @@ export class PodMux {
     };
     // A changed manifest has another UID and still belongs to the source that holds the name.
     const holders = new Map([...this.#running.values()].map((running) => [fullName(running.pod.metadata), running]));
-    const { isListed } = this.#deps;
+    const { isListed } = this.#peer;
     const originals = new Set(all.filter(isOriginal).map(({ pod }) => fullName(pod.metadata)));
     const rank = (candidate: Candidate): number => {
       const name = fullName(candidate.pod.metadata);
@@ -191,7 +201,7 @@ export class PodMux {
       const holder = holders.get(name);
       const lost = holder?.source === "file" && holder.place !== candidate.place;
       if (lost && candidate.source === "file" && this.#firstFiles.get(name) === candidate.place) return -2;
-      if (this.#takesUp && isListed?.(candidate.pod.metadata.uid) === true) return -1;
+      if (this.#takesUp && isListed(candidate.pod.metadata.uid)) return -1;
       if (runs(candidate)) return 0;
       return holder?.source === candidate.source ? 1 : 2;
     };
@@ -276,7 +286,7 @@ export class PodMux {
       this.#deps.journal.record({ kind: "input", what: "ManifestWarning", message: warning, pod: podRef(pod) });
     }
     const cause: Cause = { code, message, entry };
-    this.#deps.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
+    this.#peer.onUpdate({ op, source, pod, cause, ...(graceSeconds !== undefined && { graceSeconds }) });
   }
 }
 

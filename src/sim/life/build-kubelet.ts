@@ -1,6 +1,10 @@
 import { buildNode } from "../../engine/node-parts.ts";
 import type { Recorder } from "../../journal/entry.ts";
-import { Kubelet, type KubeletConfig, type KubeletDependencies } from "../../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../../kubelet/config.ts";
+import type { KubeletDependencies } from "../../kubelet/dependencies.ts";
+import { Kubelet } from "../../kubelet/kubelet.ts";
+import type { Cri } from "../../ports/cri.ts";
+import { type TrackedCri, withDeadlines } from "../../runtime-service/deadlines.ts";
 import type { ObjectLookup } from "../../runtime/config/environment.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { SimKubeConnection } from "../api-server/connection.ts";
@@ -9,7 +13,8 @@ import type { SimCluster } from "./cluster.ts";
 import { SimFollowers } from "./sim-journal.ts";
 
 /** What one life of podwright reaches the simulated machine by. */
-export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sourcesReady"> {
+export interface Surroundings extends Omit<KubeletDependencies, "journal" | "sourcesReady" | "cri"> {
+  readonly cri: Cri;
   readonly record: Recorder["record"];
   readonly config: KubeletConfig;
   readonly objects: ObjectLookup;
@@ -25,9 +30,16 @@ export interface Built {
   readonly followers?: SimFollowers;
 }
 
+/** runtimeRequestTimeout. */
+const requestTimeoutMs = 120_000;
+
+function tracked({ cri, ports, observer }: Pick<Surroundings, "cri" | "ports" | "observer">): TrackedCri {
+  return withDeadlines(cri, ports.clock, requestTimeoutMs, observer);
+}
+
 /** @param sourcesReady whether all manifests have been read */
 export function buildAlone({ record, config, ...deps }: Surroundings, sourcesReady: () => boolean): Built {
-  const kubelet = new Kubelet({ ...deps, journal: { record }, sourcesReady }, config, () => {});
+  const kubelet = new Kubelet({ ...deps, cri: tracked(deps), journal: { record }, sourcesReady }, config);
   return { kubelet, run: (signal) => kubelet.run(signal) };
 }
 
@@ -44,7 +56,7 @@ export function buildInCluster(
   const followers = new SimFollowers();
   const journal = { record, follow: (_filter: unknown, signal: AbortSignal) => followers.follow(signal) };
   const { kubelet, run, deliver } = buildNode(
-    { ...deps, journal, onPodGone: () => {}, onUpdate },
+    { ...deps, cri: tracked(deps), journal, onPodGone: () => {}, onUpdate },
     { config, sources: ["file"], objects, cluster: simClusterSetup(api, deps.ports.clock) },
   );
   const deliverStatics = (): void => {

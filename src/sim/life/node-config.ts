@@ -1,5 +1,5 @@
 import { defaultImageLimits } from "../../images/image-manager.ts";
-import type { KubeletConfig } from "../../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../../kubelet/config.ts";
 import { sysctlAllowlist } from "../../pods/sysctl-allowlist.ts";
 import { defaultGarbagePolicy } from "../../runtime/actions/garbage.ts";
 import { defaultPodIds } from "../../runtime/config/id-ranges.ts";
@@ -64,7 +64,6 @@ export const usualConfig: KubeletConfig = {
   housekeepingPeriodMs: 2000,
   logRotation: { maxSizeBytes: 10_000, maxFiles: 5, maxWorkers: 1, monitorIntervalMs: 10_000 },
   garbage: { ...defaultGarbagePolicy, periodMs: 60_000 },
-  runtimeRequestTimeoutMs: 120_000,
   runtimeName: "sim",
   admission: { sysctls: sysctlAllowlist("6.8.0", []), appArmor: false, supplementalGroupsPolicy: false },
 };

@@ -2,7 +2,8 @@ import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import type { Observer } from "../../journal/observer.ts";
-import type { KnownPod, KubeletConfig } from "../../kubelet/kubelet.ts";
+import type { KubeletConfig } from "../../kubelet/config.ts";
+import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
@@ -253,7 +254,7 @@ export class SimNode {
       { kind: "Secret", namespace: "default", name: "credentials" },
     ] as const;
     const cause = { code: "ObjectsChanged", message: `${name} changed` };
-    this.#incarnation?.kubelet.objectsChanged(changed, cause);
+    this.#incarnation?.kubelet.workers.objectsChanged(changed, cause);
   }
 
   /** True when the pod is being stopped already, whatever for. */
@@ -262,7 +263,7 @@ export class SimNode {
   }
 
   pods(): KnownPod[] {
-    return this.#incarnation?.kubelet.pods() ?? [];
+    return this.#incarnation?.kubelet.pods.list() ?? [];
   }
 
   /** What the living incarnation knows of its pods. */
@@ -316,8 +317,7 @@ export class SimNode {
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },
       owns: async () => true,
-      pressure: this.pressure,
-      ...{ recorder: this.#settings.recorder, observer: this.#settings.observer },
+      ...{ pressure: this.pressure, recorder: this.#settings.recorder, observer: this.#settings.observer },
     };
     const built: Built =
       cluster === undefined

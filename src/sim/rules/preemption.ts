@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import type { KnownPod } from "../../kubelet/kubelet.ts";
+import type { KnownPod } from "../../kubelet/known-pods.ts";
 import { isRejection } from "../../pods/admission.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import { parseQuantity } from "../../resources/quantity.ts";

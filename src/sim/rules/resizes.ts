@@ -1,6 +1,6 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import type { KnownPod } from "../../kubelet/kubelet.ts";
+import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { CgroupResources } from "../../ports/cgroups.ts";
 import { podCgroupResources } from "../../resources/pod-resources.ts";
 import { podRequests } from "../../resources/pod-totals.ts";

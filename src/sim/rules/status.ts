@@ -1,5 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
-import type { KnownPod } from "../../kubelet/kubelet.ts";
+import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { Beginnings } from "./beginnings.ts";

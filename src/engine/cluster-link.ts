@@ -1,0 +1,55 @@
+import type { Pod } from "../api/pod.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { ClusterObjects } from "./cluster-objects.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** A kubelet's side of its cluster, which is built after the kubelet. */
+export class ClusterLink implements ClusterHooks {
+  readonly #objects: ClusterObjects;
+  #cluster: Cluster | undefined;
+
+  constructor(objects: ClusterObjects) {
+    this.#objects = objects;
+  }
+
+  /** To be called once, before the first pod is wanted. */
+  connect(cluster: Cluster): void {
+    this.#cluster = cluster;
+  }
+
+  unsupported(pod: Pod): string {
+    return this.#cluster?.unsupported(pod) ?? "";
+  }
+
+  place(): ReturnType<Cluster["place"]> | undefined {
+    return this.#cluster?.place();
+  }
+
+  async refreshPlace(): Promise<void> {
+    await this.#cluster?.refreshPlace();
+  }
+
+  runtime(): ReturnType<Cluster["runtime"]> | undefined {
+    return this.#cluster?.runtime();
+  }
+
+  networkProblem(): string | undefined {
+    return this.#cluster?.networkProblem();
+  }
+
+  podReleased(uid: string): void {
+    this.#objects.released(uid);
+    this.#cluster?.podReleased(uid);
+  }
+
+  /** What is wanted of the node has changed. */
+  wantedChanged(): void {
+    this.#cluster?.wantedChanged();
+  }
+
+  /** Nothing of the pod is left on the node. */
+  podRemoved(uid: string): void {
+    this.#objects.released(uid);
+    this.#cluster?.wantedChanged();
+  }
+}

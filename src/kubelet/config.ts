@@ -1,0 +1,27 @@
+import type { ImageConfig } from "../images/make-image-manager.ts";
+import type { LogRotationConfig } from "../logs/rotation.ts";
+import type { PlegConfig } from "../pleg/pleg.ts";
+import type { NodeAdmission } from "../pods/node-admission.ts";
+import type { WorkerConfig } from "../pods/worker-dependencies.ts";
+import type { PodCgroupsConfig } from "../resources/pod-cgroups.ts";
+import type { PodIds } from "../runtime/config/id-ranges.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import type { NodeGarbageConfig } from "../runtime/operations/node-garbage.ts";
+
+export interface KubeletConfig {
+  readonly node: NodeContext;
+  readonly cgroups: Omit<PodCgroupsConfig, "hugePageSizes">;
+  readonly pleg: PlegConfig;
+  readonly worker: WorkerConfig;
+  readonly images: ImageConfig;
+  /** For pods with user namespaces of their own. */
+  readonly podIds: PodIds;
+  /** Pods started at a time, and taken down. More finish no sooner; fewer leave processors idle. */
+  readonly parallelStarts: number;
+  readonly housekeepingPeriodMs: number;
+  readonly logRotation: LogRotationConfig;
+  readonly garbage: NodeGarbageConfig;
+  /** `containerd`: prefix of container ids in statuses. */
+  readonly runtimeName: string;
+  readonly admission: NodeAdmission;
+}

@@ -1,0 +1,28 @@
+import { podUid } from "../base/ids.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { Manager } from "./manager.ts";
+import type { Managers } from "./managers.ts";
+
+/** The second phase: tells each manager of those that were built after it. */
+export function connect(managers: Managers, rows: readonly Manager[], cluster: ClusterHooks | undefined): void {
+  const { allocations, identity, pods, probes, sourcesReady, syncLoop, workers } = managers;
+  identity.connect((change) => syncLoop.handle(change));
+  probes.results.onChange(({ pod, result, cause }) => {
+    workers.get(podUid(pod.uid))?.probed(cause, result === "failure");
+  });
+  workers.connect({
+    stopped: () => syncLoop.roomMade(),
+    released: (uid) => cluster?.podReleased(uid),
+    removed: (uid) => {
+      for (const row of rows) row.remove?.(uid);
+    },
+  });
+  allocations.connect({
+    // Whoever waits for room was promised it.
+    activePods: () => [...workers.holding(), ...syncLoop.waiting().map((pod) => allocations.allocatedPod(pod))],
+    known: (uid) => pods.isKnown(podUid(uid)),
+    isOver: (uid) => (workers.get(podUid(uid))?.state.kind ?? "syncing") !== "syncing",
+    ready: () => sourcesReady() && !syncLoop.isTakingUp,
+    changed: (uid, cause) => workers.wake(uid, cause),
+  });
+}

@@ -1,0 +1,32 @@
+import type { PodUid } from "../base/ids.ts";
+import type { NodePressure } from "../eviction/pressure-monitor.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Observer } from "../journal/observer.ts";
+import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { DecisionRecorder } from "../pods/decision-recorder.ts";
+import type { Logger } from "../ports/log.ts";
+import type { Ports } from "../ports/ports.ts";
+import type { TrackedCri } from "../runtime-service/deadlines.ts";
+import type { UsedFeatures } from "../runtime-service/features.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+
+export interface KubeletDependencies {
+  readonly ports: Omit<Ports, "network">;
+  /** With deadlines. */
+  readonly cri: TrackedCri;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  /** ConfigMaps and Secrets. */
+  readonly objects: ObjectLookup;
+  readonly sourcesReady: (source?: string) => boolean;
+  /** Which pods of the runtime may be removed when no source wants them. */
+  readonly owns: (uid: PodUid) => Promise<boolean>;
+  /** What the runtime can do beyond what every runtime can. */
+  readonly features: UsedFeatures;
+  /** Undefined on a node that is in no cluster. */
+  readonly cluster?: ClusterHooks | undefined;
+  /** Undefined: nobody looks at the machine. */
+  readonly pressure?: NodePressure | undefined;
+  readonly recorder?: DecisionRecorder | undefined;
+  readonly observer?: Observer | undefined;
+}

@@ -1,0 +1,69 @@
+import type { Pod } from "../api/pod.ts";
+import type { PodStatus as ApiPodStatus } from "../api/status.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
+import type { PodCache } from "../pleg/pod-cache.ts";
+import type { Pleg } from "../pleg/pleg.ts";
+import type { OwnStaticPod } from "../pods/mirror-actions.ts";
+import { ownStaticPods } from "../pods/own-static-pods.ts";
+import type { PodWorkers } from "../pods/pod-workers.ts";
+import type { SyncLoop } from "../pods/sync-loop.ts";
+import { waitingView } from "../pods/waiting-pod.ts";
+import type { WorkerView } from "../pods/worker-dependencies.ts";
+import type { PodStatus } from "../runtime/status/pod-status.ts";
+import type { StatusManager } from "../status/status-manager.ts";
+
+/** One pod with everything that is known of it. */
+export interface KnownPod {
+  readonly view: WorkerView;
+  /** Undefined before the first look at the pod. */
+  readonly status: ApiPodStatus | undefined;
+}
+
+export interface KnownPodsDependencies {
+  readonly workers: PodWorkers;
+  readonly syncLoop: Pick<SyncLoop, "waiting">;
+  readonly statuses: Pick<StatusManager, "get">;
+  readonly cache: Pick<PodCache, "get" | "has">;
+  readonly pleg: Pick<Pleg, "isListed">;
+}
+
+/** The pods of a node that are wanted or not yet gone. */
+export class KnownPods {
+  readonly #deps: KnownPodsDependencies;
+
+  constructor(deps: KnownPodsDependencies) {
+    this.#deps = deps;
+  }
+
+  list(): KnownPod[] {
+    const { workers, syncLoop, statuses } = this.#deps;
+    const known = workers.list().map(({ uid, view }) => ({ view, status: statuses.get(uid) }));
+    const waiting = syncLoop.waiting().map((pod) => ({ view: waitingView(pod), status: undefined }));
+    return [...known, ...waiting];
+  }
+
+  /** The pod as it is wanted; undefined also for one that waits to be admitted. */
+  get(uid: string): Pod | undefined {
+    return this.#deps.workers.get(podUid(uid))?.pod;
+  }
+
+  has(uid: string): boolean {
+    const { workers, syncLoop } = this.#deps;
+    return workers.get(podUid(uid)) !== undefined || syncLoop.waiting().some(({ metadata }) => metadata.uid === uid);
+  }
+
+  statics(): OwnStaticPod[] {
+    return ownStaticPods(this.#deps.workers.list(), this.#deps.syncLoop.waiting());
+  }
+
+  /** Their containers and sandboxes, as last observed. */
+  observed(): PodStatus[] {
+    return this.#deps.workers.list().map(({ uid }) => this.#deps.cache.get(uid).status);
+  }
+
+  /** Whether a source or the runtime has the pod. */
+  isKnown(uid: PodUid): boolean {
+    const { workers, cache, pleg } = this.#deps;
+    return workers.get(uid) !== undefined || cache.has(uid) || pleg.isListed(uid);
+  }
+}

@@ -1,0 +1,147 @@
+import type { PodUid } from "../base/ids.ts";
+import type { PodRef } from "../journal/entry.ts";
+import { measureStep } from "../journal/observer.ts";
+import { PodCache } from "../pleg/pod-cache.ts";
+import { Pleg } from "../pleg/pleg.ts";
+import { PodLeftovers } from "../pods/leftovers.ts";
+import { PodWorkers } from "../pods/pod-workers.ts";
+import { StartedStaticPods } from "../pods/started-static-pods.ts";
+import { StaticIdentity } from "../pods/static-identity.ts";
+import { SyncLoop } from "../pods/sync-loop.ts";
+import type { WorkerDependencies } from "../pods/worker-dependencies.ts";
+import { ProbeManager } from "../prober/probe-manager.ts";
+import { AllocationManager } from "../resources/allocation-manager.ts";
+import { PodCgroups } from "../resources/pod-cgroups.ts";
+import { ResourceRecord } from "../resources/resource-record.ts";
+import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
+import { matchesRunning } from "../sources/static-pod.ts";
+import { publishStatus } from "../status/publish.ts";
+import { StatusManager } from "../status/status-manager.ts";
+import type { KubeletConfig } from "./config.ts";
+import type { KubeletDependencies } from "./dependencies.ts";
+import { KnownPods } from "./known-pods.ts";
+import { runtimeDependencies } from "./runtime.ts";
+
+/** The managers of a kubelet that others work with. */
+export interface Managers {
+  readonly cache: PodCache;
+  readonly pleg: Pleg;
+  readonly statuses: StatusManager;
+  readonly allocations: AllocationManager;
+  readonly preStops: PreStopHooks;
+  readonly runtime: RuntimeDependencies;
+  readonly probes: ProbeManager;
+  readonly identity: StaticIdentity;
+  readonly workers: PodWorkers;
+  readonly syncLoop: SyncLoop;
+  readonly pods: KnownPods;
+  /** Every source, or the named one, has said what it wants, and the sync loop knows all of it. */
+  readonly sourcesReady: (source?: string) => boolean;
+}
+
+/** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
+export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
+  const { ports, cri, journal, log, observer, objects } = deps;
+  const { clock, random, files, processes, cgroups, networkProbes } = ports;
+  const { node } = config;
+  const cache = new PodCache(clock);
+  const pleg = new Pleg({ clock, cri, cache, journal, log: log.child({ room: "pleg" }), observer }, config.pleg);
+  const podCgroups = new PodCgroups(
+    { cgroups, processes, clock, journal, log: log.child({ room: "resources" }) },
+    { ...config.cgroups, hugePageSizes: node.resources.hugePageSizes },
+  );
+  const statuses = new StatusManager(journal);
+  const allocated = new ResourceRecord(files, log, `${node.rootDirectory}/allocated_pods_state`);
+  const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
+  const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
+  const preStops = new PreStopHooks();
+  const runtime = runtimeDependencies(deps, config, { cri, podCgroups, actuated, preStops });
+  const probes = new ProbeManager({
+    clock,
+    random,
+    files,
+    commands: cri.runtime,
+    networkProbes,
+    journal,
+    log: log.child({ room: "prober" }),
+    node,
+    objects,
+    said: (uid) => statuses.get(uid),
+    observer,
+  });
+  const identity = buildIdentity(deps, config, { pleg, cache });
+  const sourcesReady = (source?: string): boolean => deps.sourcesReady(source) && identity.settled;
+  const workers = new PodWorkers({
+    runtime,
+    pleg,
+    cache,
+    probes,
+    allocations,
+    config: config.worker,
+    rivals: rivalsAmong(pleg, deps.owns),
+    publish: publisher(deps, config, { statuses, probes }),
+    measured: (pod, kind, step) => measureStep(observer, clock, pod, kind, step),
+    recorder: deps.recorder,
+  });
+  const syncLoop = new SyncLoop({
+    runtime,
+    pleg,
+    cache,
+    workers,
+    allocations,
+    sourcesReady,
+    moreToCome: () => !identity.settled,
+    owns: deps.owns,
+    leftovers: new PodLeftovers(runtime),
+    housekeepingPeriodMs: config.housekeepingPeriodMs,
+    admission: config.admission,
+    cluster: deps.cluster,
+    pressure: deps.pressure,
+    hadEnded: (uid) => statuses.hadEnded(uid),
+  });
+  const pods = new KnownPods({ workers, syncLoop, statuses, cache, pleg });
+  const first = { cache, pleg, statuses, allocations, preStops, runtime, probes };
+  return { ...first, identity, workers, syncLoop, pods, sourcesReady };
+}
+
+function buildIdentity(
+  { ports, journal, log }: KubeletDependencies,
+  { node, worker }: KubeletConfig,
+  { pleg, cache }: Pick<Managers, "pleg" | "cache">,
+): StaticIdentity {
+  return new StaticIdentity({
+    pleg,
+    cache,
+    started: new StartedStaticPods(ports.files, log, `${node.rootDirectory}/podwright/static-pods`),
+    journal,
+    log: log.child({ room: "pods" }),
+    matchesRunning,
+    observeLimitMs: worker.observeLimitMs,
+  });
+}
+
+function publisher(
+  { ports, journal, features, cluster }: KubeletDependencies,
+  { node, runtimeName }: KubeletConfig,
+  { statuses, probes }: Pick<Managers, "statuses" | "probes">,
+): WorkerDependencies["publish"] {
+  const facts = {
+    clock: ports.clock,
+    journal,
+    runtimeName,
+    probes: probes.states.bind(probes),
+    recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
+    hostIPs: cluster === undefined ? [] : node.hostIPs,
+  };
+  return (view, cause) => publishStatus(statuses, view, cause, facts);
+}
+
+/** Of pods that the runtime still has, those of the same full name that are this node's. */
+function rivalsAmong(pleg: Pleg, owns: KubeletDependencies["owns"]): (ref: PodRef) => Promise<readonly PodUid[]> {
+  return async ({ namespace, name, uid }) => {
+    const others = pleg.podsNamed(namespace, name).filter((other) => other !== uid);
+    const owned = await Promise.all(others.map((other) => owns(other)));
+    return others.filter((_, index) => owned[index]);
+  };
+}

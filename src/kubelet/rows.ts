@@ -1,0 +1,52 @@
+import { podUid } from "../base/ids.ts";
+import { LogRotation } from "../logs/rotation.ts";
+import { watchOom } from "../oom/oom-watcher.ts";
+import { runEvented } from "../pleg/evented.ts";
+import { NodeGarbage } from "../runtime/operations/node-garbage.ts";
+import { runningLogs } from "../runtime/status/running-logs.ts";
+import type { KubeletConfig } from "./config.ts";
+import type { KubeletDependencies } from "./dependencies.ts";
+import type { Manager } from "./manager.ts";
+import type { Managers } from "./managers.ts";
+
+/**
+ * All that a kubelet loads, runs, closes and tells of pods that are gone, in the order in which that is begun. A manager with which
+ * no other works is built here.
+ */
+export function managerRows(
+  { ports, cri, journal, log }: KubeletDependencies,
+  { node, logRotation, garbage }: KubeletConfig,
+  { allocations, pleg, pods, probes, runtime, sourcesReady, statuses, syncLoop }: Managers,
+): Manager[] {
+  const { clock, files, compression, kernelLog } = ports;
+  return [
+    statuses,
+    probes,
+    allocations,
+    pleg,
+    { run: (signal) => runEvented(cri, pleg, clock, log.child({ room: "pleg" }), signal) },
+    syncLoop,
+    new LogRotation(
+      {
+        clock,
+        files,
+        compression,
+        runtime: cri.runtime,
+        journal,
+        log: log.child({ room: "logs" }),
+        running: () => pods.observed().flatMap((status) => runningLogs(status, node.podLogsRoot)),
+      },
+      logRotation,
+    ),
+    new NodeGarbage(
+      {
+        runtime,
+        ready: () => sourcesReady() && pleg.lastRelistMs !== undefined,
+        pods: () => pods.observed(),
+        known: (uid) => pods.isKnown(podUid(uid)),
+      },
+      garbage,
+    ),
+    { run: (signal) => watchOom({ kernelLog, journal, log, pods: () => pods.observed() }, signal) },
+  ];
+}
