@@ -79,7 +79,7 @@ function probedPod(index: number, [live, ready]: readonly [Probe, Probe]): Pod {
   const often = { periodSeconds: 1, timeoutSeconds: 1 };
   const container = { name: "c", livenessProbe: { ...live, ...often }, readinessProbe: { ...ready, ...often } };
   return {
-    metadata: { name: `pod-${index}`, namespace: "bench", uid: `uid-${index}` },
+    metadata: { name: `pod-${index}`, namespace: "bench", uid: podUid(`uid-${index}`) },
     spec: { hostNetwork: true, containers: [container] },
   };
 }

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Pod } from "../src/api/pod.ts";
-import { containerId, sandboxId } from "../src/base/ids.ts";
+import { containerId, sandboxId, podUid } from "../src/base/ids.ts";
 import { nodeFigures } from "../src/engine/node-figures.ts";
 import { NodeStats } from "../src/engine/node-stats.ts";
 import { systemClock } from "../src/linux/processes/clock.ts";
@@ -100,7 +100,7 @@ function podOf(index: number): NodePod & { readonly ids: readonly string[] } {
   const hex = String(index).padStart(8, "0");
   const [sandbox, container] = [`${"a".repeat(56)}${hex}`, `${"b".repeat(56)}${hex}`];
   const pod: Pod = {
-    metadata: { name: `pod-${index}`, namespace: "bench", uid },
+    metadata: { name: `pod-${index}`, namespace: "bench", uid: podUid(uid) },
     spec: { containers: [{ name: "c", image: "busybox" }] },
   };
   const status = testStatus([testSandbox({ id: sandboxId(sandbox) })], [testContainer({ id: containerId(container) })]);

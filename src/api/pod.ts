@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { PodUid } from "../base/ids.ts";
 import {
   Container,
   EphemeralContainer,
@@ -127,7 +128,7 @@ export interface Pod {
   readonly metadata: z.infer<typeof ObjectMeta> & {
     readonly name: string;
     readonly namespace: string;
-    readonly uid: string;
+    readonly uid: PodUid;
   };
   readonly spec: PodSpec;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { containerView, podView } from "../../test/support/pod-views.ts";
 import { systemHashing } from "../linux/files/hashing.ts";
@@ -71,7 +72,7 @@ test("without an engine the kept specification tells the order of containers and
     await files.write(`${directory}/0.log`, "", 0o600);
   }
   assert.equal((await found([], "web", undefined, files)).container, "app");
-  const metadata = { name: "web", namespace: "default", uid: "uid-web" };
+  const metadata = { name: "web", namespace: "default", uid: podUid("uid-web") };
   const spec = { containers: [{ name: "b-first" }, { name: "app" }] };
   // A kubelet's root directory: its state directory lies in it.
   await files.makeDirectory("/var/lib/pods/uid-web", 0o755);

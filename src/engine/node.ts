@@ -1,6 +1,6 @@
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
-import type { PodUid } from "../base/ids.ts";
+import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -173,7 +173,7 @@ export class Node {
       return {
         pod: view.pod,
         isStatic: view.pod !== undefined && source !== "api",
-        wanted: wanted.has(view.ref.uid),
+        wanted: wanted.has(podUid(view.ref.uid)),
         state: view.state.kind,
         observed: view.status,
         pendingResize: view.resize?.pending?.reason,

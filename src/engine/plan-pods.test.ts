@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { testContainer, testPod } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
@@ -44,7 +45,7 @@ function only(plan: Partial<WorkerPlan>): PodPlan {
   return plans[0] as PodPlan;
 }
 
-const another = (uid: string): Pod => ({ ...pod, metadata: { ...pod.metadata, uid } });
+const another = (uid: string): Pod => ({ ...pod, metadata: { ...pod.metadata, uid: podUid(uid) } });
 
 test("a pod that runs as it should has nothing to do", () => {
   const none = { change: undefined, steps: [], waits: [], underWay: [], note: "" };

@@ -20,7 +20,7 @@ function withTokens(refusals: number) {
     refresh: async () => void asked.push(clock.monotonic()),
     has: () => asked.length > refusals,
   } as unknown as ServiceAccountTokens;
-  const pods = new Set([pod.metadata.uid]);
+  const pods = new Set<string>([pod.metadata.uid]);
   const objects = { has: (uid: string) => pods.has(uid), known: async () => {} } as unknown as ApiObjects;
   const services = new Collection<Service>();
   services.replaced([]);

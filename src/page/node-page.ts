@@ -1,3 +1,4 @@
+import { podUid } from "../base/ids.ts";
 import { onAbort } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import { WakeableWait } from "../base/wakeable-wait.ts";
@@ -154,7 +155,7 @@ export class NodePage {
     const { engine, known, probes } = this.#deps;
     const byUid = new Map(known().map((each) => [each.pod.metadata.uid, each]));
     return engine.pods().flatMap((view) => {
-      const own = byUid.get(view.uid);
+      const own = byUid.get(podUid(view.uid));
       if (own === undefined) return [];
       return [podDetail({ view, ...own, entries: entryCounts.get(view.uid) ?? 0 }, probes)];
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { podWith } from "../../test/support/pods.ts";
+import { type MetadataParts, podWith } from "../../test/support/pods.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
@@ -13,7 +13,7 @@ import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 const cause = { code: "ManifestAdded", message: "it came" };
 const security = { sysctls: sysctlAllowlist("6.8.0", []), appArmor: true, supplementalGroupsPolicy: true };
 
-function asking(name: string, cpu: string, more: Partial<Pod["metadata"]> = {}, priority = 0): Pod {
+function asking(name: string, cpu: string, more: MetadataParts = {}, priority = 0): Pod {
   const containers = [{ name: "c", resources: { requests: { cpu } } }];
   return podWith({ containers, priority }, { name, uid: name, ...more });
 }

@@ -71,7 +71,7 @@ test("a pod that is deleted or gone while the runtime can't be listed is not wan
     const metadata = {
       name: "web",
       namespace: "default",
-      uid: "uid-1",
+      uid: podUid("uid-1"),
       annotations: apiPod("any").metadata.annotations,
     };
     const pod: Pod = { metadata, spec: { containers: [runs("c")] } };

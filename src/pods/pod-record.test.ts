@@ -105,7 +105,7 @@ test("a pod of the API server that stops while the disk is full is no longer kno
   const pod = testPod();
   const ofApi = {
     ...pod,
-    metadata: { ...pod.metadata, uid: "uid-1", annotations: { [Annotation.configSource]: "api" } },
+    metadata: { ...pod.metadata, uid: podUid("uid-1"), annotations: { [Annotation.configSource]: "api" } },
   };
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await record.save(ofApi);

@@ -39,7 +39,7 @@ export class StaticIdentity {
   readonly #deps: StaticIdentityDependencies;
   #next: (change: PodChange) => void = () => {};
   /** Adopted UIDs by the computed ones. */
-  readonly #adopted = new Map<string, string>();
+  readonly #adopted = new Map<string, PodUid>();
   /** UIDs that were wanted in this life, while the runtime has them, by full name. */
   readonly #ownUids = new Map<string, ReadonlySet<string>>();
   #pruned = false;

@@ -8,7 +8,7 @@ import type { RecordedContext, RecordedInputs, RecordedInstance, RecordedSandbox
 /** What `computePodActions` is given to decide once more. What was not recorded has no say in it, and is empty. */
 export function restoredInputs({ pod, status, context }: RecordedInputs): Omit<Decision, "actions"> {
   const { namespace, name, uid, spec } = pod;
-  const restored: Pod = { metadata: { namespace, name, uid }, spec };
+  const restored: Pod = { metadata: { namespace, name, uid: podUid(uid) }, spec };
   const observed: PodStatus = {
     uid: podUid(uid),
     name,

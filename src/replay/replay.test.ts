@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { sandboxId } from "../base/ids.ts";
+import { sandboxId, podUid } from "../base/ids.ts";
 import { plainPaint } from "../journal/text.ts";
 import type { PodActionsContext } from "../runtime/actions/pod-actions-context.ts";
 import { computePodActions } from "../runtime/actions/pod-actions.ts";
@@ -64,7 +64,7 @@ const pods: fc.Arbitrary<Pod> = fc
     metadata: {
       name: "pod",
       namespace: "default",
-      uid: "uid",
+      uid: podUid("uid"),
       annotations: { "kubectl.kubernetes.io/last-applied-configuration": secret },
       labels: { key: secret },
     },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput, Recorder } from "../journal/entry.ts";
 import type { CgroupResources } from "../ports/cgroups.ts";
@@ -101,7 +102,7 @@ test("the class of burstable pods gets the sum of all, however many come at once
   const cgroups = life(machine);
   const burstable = (uid: string): Pod => {
     const { metadata, spec } = pod("200m", "1Gi");
-    return { metadata: { ...metadata, uid }, spec };
+    return { metadata: { ...metadata, uid: podUid(uid) }, spec };
   };
   const first = cgroups.ensure(burstable("a"));
   await turns();

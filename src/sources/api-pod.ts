@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { podUid } from "../base/ids.ts";
 import { ApiDecodeError } from "../api-client/api-error.ts";
 import { versionOf } from "../api-client/collected.ts";
 import { isRecord, type Resource, withoutManagedFields } from "../api-client/resource.ts";
@@ -71,7 +72,7 @@ function decodeApiPod(value: unknown, before?: ApiPod): ApiPod {
     ...findUnsupported(manifest, "api").map(({ path, detail }) => `${path.join(".")}: ${detail}`),
   ];
   return {
-    metadata: { ...manifest.metadata, name, namespace, uid },
+    metadata: { ...manifest.metadata, name, namespace, uid: podUid(uid) },
     spec: withDefaults(manifest).spec,
     status,
     unsupported: unsupported.join("; "),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
@@ -33,7 +34,7 @@ class Fixture {
 
 const sourced = (name: string, uid: string, image = "i", place = "place"): SourcedPod => ({
   place,
-  pod: { metadata: { name, namespace: "default", uid }, spec: { containers: [{ name: "c", image }] } },
+  pod: { metadata: { name, namespace: "default", uid: podUid(uid) }, spec: { containers: [{ name: "c", image }] } },
 });
 
 test("changes come as additions, updates of the same UID and removals, with removals first", () => {

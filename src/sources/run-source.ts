@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { podUid } from "../base/ids.ts";
 import type { ConfigMapManifest, Pod, PodManifest } from "../api/pod.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { Semaphore } from "../base/semaphore.ts";
@@ -285,7 +286,7 @@ export class RunSource {
     const namespace = manifest.metadata.namespace || "default";
     const { spec } = withDefaults(manifest);
     const pod: Pod = {
-      metadata: { ...manifest.metadata, name, namespace, uid },
+      metadata: { ...manifest.metadata, name, namespace, uid: podUid(uid) },
       spec: { ...spec, nodeName: this.#deps.nodeName },
     };
     const warnings = podWarnings(manifest).map(({ path, detail }) => `${formatPath(path)}: ${detail}`);

@@ -1,3 +1,4 @@
+import { podUid } from "../base/ids.ts";
 import { containersOf } from "../api/all-containers.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod, PodManifest } from "../api/pod.ts";
@@ -26,7 +27,7 @@ export function staticPod(manifest: PodManifest, nodeName: string, source: Stati
       ...manifest.metadata,
       name: `${manifest.metadata.name ?? ""}-${nodeName.toLowerCase()}`,
       namespace: manifest.metadata.namespace || "default",
-      uid,
+      uid: podUid(uid),
       annotations: { ...manifest.metadata.annotations, [Annotation.configHash]: uid },
     },
     spec: {

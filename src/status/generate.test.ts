@@ -11,7 +11,7 @@ import {
 import { recordedPods, vectorText } from "../../test/support/vectors.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PodCondition, PodStatus } from "../api/status.ts";
-import { containerId, sandboxId } from "../base/ids.ts";
+import { containerId, sandboxId, podUid } from "../base/ids.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
@@ -66,7 +66,7 @@ function clusterPod({ name, generation, status }: StreamEntry): Pod {
       };
     });
   return {
-    metadata: { ...pod.metadata, uid, generation },
+    metadata: { ...pod.metadata, uid: podUid(uid), generation },
     spec: {
       ...pod.spec,
       containers: withMounts("containerStatuses", pod.spec.containers),
@@ -108,7 +108,7 @@ for (const name of ["crash", "done", "noimage", "badconfig", "oom", "full", "liv
 }
 
 const pod: Pod = {
-  metadata: { name: "p", namespace: "ns", uid: "u" },
+  metadata: { name: "p", namespace: "ns", uid: podUid("u") },
   spec: { containers: [{ name: "c", image: "image" }], restartPolicy: "OnFailure" },
 };
 

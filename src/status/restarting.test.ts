@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
@@ -9,7 +10,7 @@ import { illegalTransition } from "./transitions.ts";
 
 /** Nothing of it is restarted by policy: only the rule starts it over. */
 const pod: Pod = {
-  metadata: { name: "p", namespace: "ns", uid: "u" },
+  metadata: { name: "p", namespace: "ns", uid: podUid("u") },
   spec: {
     restartPolicy: "Never",
     initContainers: [{ name: "init", image: "image" }],

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { runtimeContainer, runtimeStatus, statusInputs } from "../../test/support/runtime-status.ts";
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput } from "../journal/entry.ts";
@@ -7,7 +8,7 @@ import { generateAPIPodStatus } from "./generate.ts";
 import { type StatusChange, StatusManager } from "./status-manager.ts";
 
 const pod: Pod = {
-  metadata: { name: "p", namespace: "ns", uid: "u" },
+  metadata: { name: "p", namespace: "ns", uid: podUid("u") },
   spec: { containers: [{ name: "c" }], restartPolicy: "Never" },
 };
 const cause = { code: "Test", message: "the test says so" };

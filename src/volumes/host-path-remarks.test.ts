@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import type { Pod } from "../api/pod.ts";
 import type { PathKind } from "../ports/volume-files.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
 import { HostPathRemarks } from "./host-path-remarks.ts";
 
 const podWith = (path: string, type?: string): Pod => ({
-  metadata: { name: "a", namespace: "default", uid: "u" },
+  metadata: { name: "a", namespace: "default", uid: podUid("u") },
   spec: { containers: [], volumes: [{ name: "v", hostPath: { path, ...(type !== undefined && { type }) } }] },
 });
 

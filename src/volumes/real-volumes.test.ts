@@ -18,6 +18,7 @@ import {
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
+import { podUid } from "../base/ids.ts";
 import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { systemClock } from "../linux/processes/clock.ts";
 import { systemFiles } from "../linux/files/files.ts";
@@ -247,7 +248,7 @@ test("a token's file belongs to the user of its pod's containers, and to its gro
     const source = { name: "account", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } };
     const owner = async (uid: string, securityContext: object): Promise<string> => {
       const { spec, metadata } = podOfVolumes([source], { securityContext });
-      const mounted = await manager.mount({ spec, metadata: { ...metadata, uid } }, needs, cause, signal);
+      const mounted = await manager.mount({ spec, metadata: { ...metadata, uid: podUid(uid) } }, needs, cause, signal);
       const { mode, uid: user, gid } = statSync(`${mounted.get("account")?.hostPath}/token`);
       return `${(mode & 0o777).toString(8)} ${user}:${gid}`;
     };

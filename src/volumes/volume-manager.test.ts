@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../base/ids.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { cause, needs, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
@@ -376,7 +377,7 @@ test("after a start without an API server volumes hold what an earlier life wrot
   const later = fixture.restart({ objects: { configMap: unknown, secret: unknown } });
   assert.equal((await later.mount(pod, needs, cause, signal)).size, 3);
   assert.equal(await fixture.text("kubernetes.io~secret/token/token"), "hunter2");
-  const other = { ...pod, metadata: { ...pod.metadata, uid: "v" } };
+  const other = { ...pod, metadata: { ...pod.metadata, uid: podUid("v") } };
   await assert.rejects(later.mount(other, needs, cause, signal), /not known yet/);
   const known = fixture.restart({
     objects: { configMap: () => undefined, secret: () => undefined },

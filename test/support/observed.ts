@@ -7,7 +7,7 @@ import type { ContainerStatus, PodStatus, SandboxStatus } from "../../src/runtim
 /** A pod for tests: one container `c` unless said otherwise. */
 export function testPod(spec: Partial<PodSpec> = {}, uid = "uid-1", name = "pod"): Pod {
   const containers: Container[] = [{ name: "c", image: "busybox" }];
-  return { metadata: { name, namespace: "default", uid }, spec: { containers, ...spec } };
+  return { metadata: { name, namespace: "default", uid: podUid(uid) }, spec: { containers, ...spec } };
 }
 
 export function testSandbox(sandbox: Partial<SandboxStatus> = {}): SandboxStatus {

@@ -1,3 +1,4 @@
+import { podUid } from "../../src/base/ids.ts";
 import type { Container } from "../../src/api/container.ts";
 import type { Pod } from "../../src/api/pod.ts";
 
@@ -14,7 +15,13 @@ export function containerWith(
   return { name, resources, ...changed };
 }
 
+/** What a test says of a pod's metadata. */
+export type MetadataParts = Omit<Partial<Pod["metadata"]>, "uid"> & { readonly uid?: string };
+
 /** A pod with nothing but this spec. */
-export function podWith(spec: Partial<Pod["spec"]>, metadata: Partial<Pod["metadata"]> = {}): Pod {
-  return { metadata: { name: "p", namespace: "ns", uid: "u", ...metadata }, spec: { containers: [], ...spec } };
+export function podWith(spec: Partial<Pod["spec"]>, { uid = "u", ...metadata }: MetadataParts = {}): Pod {
+  return {
+    metadata: { name: "p", namespace: "ns", uid: podUid(uid), ...metadata },
+    spec: { containers: [], ...spec },
+  };
 }

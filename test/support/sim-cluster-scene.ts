@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { podUid } from "../../src/base/ids.ts";
 import type { Pod } from "../../src/api/pod.ts";
 import { type Fields, fieldsAt, listAt } from "../../src/sim/api-server/values.ts";
 import { behaviourCommand } from "../../src/sim/behaviour.ts";
@@ -94,7 +95,9 @@ export class ClusterScene {
   /** What was stopped by somebody since then. */
   stopped(since: number): string[] {
     const stops = this.changes.slice(since).filter(({ type }) => type === "stopping" || type === "sandboxStopped");
-    return stops.map(({ podUid, container }) => `${podUid}/${container === undefined ? "sandbox" : nameOf(container)}`);
+    return stops.map(
+      ({ podUid: uid, container }) => `${uid}/${container === undefined ? "sandbox" : nameOf(container)}`,
+    );
   }
 }
 
@@ -106,5 +109,5 @@ export function clusterPod(name: string): Pod {
     metadata: { name, namespace: "default" },
     spec: { containers: [{ name: "main", image: "busybox", command }] },
   });
-  return { metadata: { name, namespace: "default", uid: `uid-${name}` }, spec: manifest.spec };
+  return { metadata: { name, namespace: "default", uid: podUid(`uid-${name}`) }, spec: manifest.spec };
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { podUid } from "../../src/base/ids.ts";
 import type { Container } from "../../src/api/container.ts";
 import type { Pod, PodSpec } from "../../src/api/pod.ts";
 import type { PodStatus } from "../../src/api/status.ts";
@@ -37,7 +38,7 @@ export function deaf(name: string, more: Partial<Container> = {}): Container {
 }
 
 export function podOf(spec: PodSpec, uid = "uid-1", name = "web"): Pod {
-  return { metadata: { name, namespace: "default", uid }, spec };
+  return { metadata: { name, namespace: "default", uid: podUid(uid) }, spec };
 }
 
 /** A node whose runtime works; what happens to its containers is written down as `what name`. */
@@ -71,8 +72,8 @@ export class Scene {
       for (const rule of this.#rules) rule.entry?.(entry);
     };
     this.node = new SimNode({ ...machine, config, faults: this.faults, random: new SimRandom(1), observer, onEntry });
-    this.world.onChange(({ type, container, podUid }) => {
-      const name = container?.config.metadata?.name ?? podUid;
+    this.world.onChange(({ type, container, podUid: uid }) => {
+      const name = container?.config.metadata?.name ?? uid;
       this.seen.push({ atMs: this.clock.nowMs, what: `${type} ${name}` });
     });
     this.node.start();

@@ -3,6 +3,7 @@
  * So nothing happens near that moment: containers end at once, after three seconds or never. A loaded machine is later
  * than the simulator and never earlier, so moments are chosen shortly before the next thing would happen.
  */
+import { podUid } from "../../src/base/ids.ts";
 import type { Container } from "../../src/api/container.ts";
 import type { Pod, PodManifest } from "../../src/api/pod.ts";
 import { DEMO_IMAGE } from "../../src/private-runtime/built-in-images.ts";
@@ -60,7 +61,7 @@ function drawPod(name: string, uid: string, random: SimRandom): Pod {
       ...deadline,
     },
   });
-  return { spec: pod.spec, metadata: { name, namespace: "default", uid } };
+  return { spec: pod.spec, metadata: { name, namespace: "default", uid: podUid(uid) } };
 }
 
 function drawInit(name: string, random: SimRandom, mayLoop: boolean): Container {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { recordedNode, recordedPod, vectorJson } from "../../../test/support/vectors.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import { containerId } from "../../base/ids.ts";
+import { containerId, podUid } from "../../base/ids.ts";
 import { ContainerConfigSchema, NamespaceMode, Signal } from "../../ports/gen/runtime/v1/api_pb.js";
 import { type ContainerContext, type ContainerInputs, generateContainerConfig } from "./container-config.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
@@ -40,7 +40,10 @@ function generate(
   changed: Partial<ContainerInputs> = {},
 ) {
   const whole = { name: "c", image: "i", ...container };
-  const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: "u" }, spec: { containers: [whole], ...spec } };
+  const pod: Pod = {
+    metadata: { name: "p", namespace: "ns", uid: podUid("u") },
+    spec: { containers: [whole], ...spec },
+  };
   return create(ContainerConfigSchema, generateContainerConfig(pod, whole, { ...inputs, ...changed }, context));
 }
 
@@ -128,7 +131,7 @@ test("the preStop hook is written as Go's JSON", () => {
 test("grace periods are recorded for the kubelet that stops the container after a restart", () => {
   const container = { name: "c" };
   const pod: Pod = {
-    metadata: { name: "p", namespace: "ns", uid: "u", deletionGracePeriodSeconds: 0 },
+    metadata: { name: "p", namespace: "ns", uid: podUid("u"), deletionGracePeriodSeconds: 0 },
     spec: { containers: [container], terminationGracePeriodSeconds: 30 },
   };
   const { annotations } = generateContainerConfig(pod, container, inputs, context);
@@ -155,7 +158,7 @@ test("in a user namespace every mount has its ids mapped, podwright's own files 
   const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
   const userNamespace = { mode: NamespaceMode.POD, uids: ids, gids: ids };
   const pod: Pod = {
-    metadata: { name: "p", namespace: "ns", uid: "u" },
+    metadata: { name: "p", namespace: "ns", uid: podUid("u") },
     spec: { hostUsers: false, containers: [{ name: "c", image: "i", terminationMessagePath: "/dev/termination-log" }] },
   };
   const [container] = pod.spec.containers;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import type { Pod } from "../../api/pod.ts";
 import { type DnsSettings, parseResolvConf, podDns, resolvConfProblem } from "./dns.ts";
 
@@ -11,7 +12,7 @@ const settings: DnsSettings = {
 };
 
 function dns(spec: Partial<Pod["spec"]>, changed: Partial<DnsSettings> = {}) {
-  const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: "u" }, spec: { containers: [], ...spec } };
+  const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: podUid("u") }, spec: { containers: [], ...spec } };
   return podDns(pod, { ...settings, ...changed });
 }
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import { recordedPod, vectorText } from "../../../test/support/vectors.ts";
 import type { Pod } from "../../api/pod.ts";
 import { hostsFile, mountsHostsFile } from "./hosts-file.ts";
 
-const pod: Pod = { metadata: { name: "web", namespace: "ns", uid: "u" }, spec: { containers: [] } };
+const pod: Pod = { metadata: { name: "web", namespace: "ns", uid: podUid("u") }, spec: { containers: [] } };
 const nodeHosts = "127.0.0.1 localhost\n127.0.0.1 runsc\n127.0.0.1 vm\n";
 
 /** Each recorded file follows a line with its path. */

@@ -1,6 +1,7 @@
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import { recordedNode, recordedPod, vectorJson } from "../../../test/support/vectors.ts";
 import type { Pod } from "../../api/pod.ts";
 import {
@@ -33,7 +34,7 @@ function pod(spec: Partial<Pod["spec"]>): Pod {
     metadata: {
       name: "web",
       namespace: "ns",
-      uid: "1234-5678",
+      uid: podUid("1234-5678"),
       labels: { app: "web", "io.kubernetes.pod.name": "liar" },
     },
     spec: { containers: [{ name: "c" }], ...spec },

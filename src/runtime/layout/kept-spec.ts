@@ -1,3 +1,4 @@
+import { podUid } from "../../base/ids.ts";
 import { PodManifest, type Pod } from "../../api/pod.ts";
 import type { Files } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
@@ -36,7 +37,7 @@ export async function keptSpec(
     const { metadata, spec } = PodManifest.parse(JSON.parse(new TextDecoder().decode(bytes)));
     const { name, namespace } = metadata;
     if (name === undefined || namespace === undefined || metadata.uid !== uid) return undefined;
-    return { metadata: { ...metadata, name, namespace, uid }, spec };
+    return { metadata: { ...metadata, name, namespace, uid: podUid(uid) }, spec };
   } catch {
     return undefined;
   }

@@ -70,7 +70,7 @@ class Scene {
     };
     const containers = scripts.map(containerOf);
     this.pod = {
-      metadata: { ...ref },
+      metadata: { ...ref, uid: podUid(ref.uid) },
       spec: {
         initContainers: containers.filter((_, index) => scripts[index]?.sidecar),
         containers: containers.filter((_, index) => !scripts[index]?.sidecar),
@@ -278,9 +278,9 @@ test("killContainer runs the hook before the stop signal, within the grace that 
 test("hooks of a pod on the node's network go to the node's address, those of others to the pod's", () => {
   const { deps } = new Scene([plain]);
   const node = { node: { ...deps.node, hostIPs: ["192.0.2.1"] } };
-  const pod: Pod = { metadata: ref, spec: { containers: [], hostNetwork: true } };
+  const pod: Pod = { metadata: { ...ref, uid: podUid(ref.uid) }, spec: { containers: [], hostNetwork: true } };
   assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod }, []), ["192.0.2.1"]);
-  const own: Pod = { metadata: ref, spec: { containers: [] } };
+  const own: Pod = { metadata: { ...ref, uid: podUid(ref.uid) }, spec: { containers: [] } };
   assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod: own }, [testSandbox({ ips: ["10.0.0.2"] })]), ["10.0.0.2"]);
 });
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import type { Pod } from "../../api/pod.ts";
 import { podDifferences, podText } from "./pod-text.ts";
 
 const pod: Pod = {
-  metadata: { name: "web", namespace: "default", uid: "uid-1" },
+  metadata: { name: "web", namespace: "default", uid: podUid("uid-1") },
   spec: {
     restartPolicy: "Never",
     dnsPolicy: "ClusterFirst",

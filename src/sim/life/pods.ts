@@ -1,3 +1,4 @@
+import { podUid } from "../../base/ids.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { withDefaults } from "../../sources/defaults.ts";
@@ -56,7 +57,7 @@ export function drawPod(name: string, uid: string, random: SimRandom, wishes: Po
   const { without, always, seed } = wishes;
   const own = random.fork();
   let pod: Pod = {
-    metadata: { name, namespace: "default", uid },
+    metadata: { name, namespace: "default", uid: podUid(uid) },
     spec: {
       restartPolicy: drawPolicy(own, always),
       terminationGracePeriodSeconds: own.integer(0, 40),
@@ -82,7 +83,10 @@ export function drawPod(name: string, uid: string, random: SimRandom, wishes: Po
     apiVersion: "v1",
     kind: "Pod",
   });
-  return { ...complete, metadata: { ...complete.metadata, name, namespace: "default", uid, generation: 1 } };
+  return {
+    ...complete,
+    metadata: { ...complete.metadata, name, namespace: "default", uid: podUid(uid), generation: 1 },
+  };
 }
 
 function drawPolicy(random: SimRandom, always: ReadonlySet<string>): "Always" | "OnFailure" | "Never" {

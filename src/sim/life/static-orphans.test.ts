@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import { ClusterScene, clusterPod } from "../../../test/support/sim-cluster-scene.ts";
 import type { Pod } from "../../api/pod.ts";
 import { fieldsAt } from "../api-server/values.ts";
@@ -11,7 +12,7 @@ const minuteMs = 60_000;
 /** The same pod by another manifest has another UID. */
 function version(name: string, uid: string): Pod {
   const pod = clusterPod(name);
-  return asStatic({ ...pod, metadata: { ...pod.metadata, uid } });
+  return asStatic({ ...pod, metadata: { ...pod.metadata, uid: podUid(uid) } });
 }
 
 /** Podwright is started anew without the API server, and manifests have changed meanwhile. */

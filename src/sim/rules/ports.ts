@@ -1,10 +1,11 @@
+import { podUid } from "../../base/ids.ts";
 import { isStaticPod } from "../../api/pod-kind.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
 import { mayRun } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
-const noPod: Pod = { metadata: { namespace: "", name: "", uid: "" }, spec: { containers: [] } };
+const noPod: Pod = { metadata: { namespace: "", name: "", uid: podUid("") }, spec: { containers: [] } };
 
 interface Begun {
   /** The node's life in which the pod got its first sandbox. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { podUid } from "../../base/ids.ts";
 import type { Pod } from "../../api/pod.ts";
 import { preemptionProblems } from "./preemption.ts";
 
@@ -9,7 +10,7 @@ function pod(name: string, cpu: string, priority?: number, isGuaranteed = false)
   const requests = { cpu, memory: "64Mi" };
   const resources = isGuaranteed ? { requests, limits: requests } : { requests };
   const spec = { containers: [{ name: "c", resources }], ...(priority !== undefined && { priority }) };
-  return { metadata: { namespace: "default", name, uid: name }, spec };
+  return { metadata: { namespace: "default", name, uid: podUid(name) }, spec };
 }
 
 function problems(critical: Pod, there: readonly Pod[], ...victims: readonly Pod[]): string[] {

@@ -54,7 +54,7 @@ export const running: RuleMaker = ({ clock, world, node }, broken): Rule => {
         if (what === "ResizeStarted" && atMs > clock.nowMs - quietMs - 60_000) resized.add(pod?.uid);
         if (what === "RequestToken" && atMs > clock.nowMs - quietMs - 60_000) renewed.add(pod?.uid);
       }
-      const steady = new Set([...node.desired.values()].filter(isSteady).map(({ metadata }) => metadata.uid));
+      const steady = new Set<string>([...node.desired.values()].filter(isSteady).map(({ metadata }) => metadata.uid));
       for (const { kind, what, pod, message, atMs } of node.entries.toReversed()) {
         if (atMs < clock.nowMs - quietMs) break;
         const isAbout = pod !== undefined && steady.has(pod.uid) && !resized.has(pod.uid);
