@@ -1,18 +1,13 @@
-import { onAbort } from "../base/abort.ts";
 import { TokenBucket } from "../base/token-bucket.ts";
+import { type Turn, WaitingLine } from "../base/waiting-line.ts";
 import type { Clock } from "../ports/clock.ts";
-
-interface Waiter {
-  readonly grant: () => void;
-  readonly turn: "first" | "later";
-}
 
 /** At most `perSecond` requests a second and `burst` at once, in the order in which they come. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #name: string;
   readonly #bucket: TokenBucket;
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting = new WaitingLine();
   #timer: Disposable | undefined;
 
   /** @param perSecond 0 and less: no limit */
@@ -28,19 +23,11 @@ export class RateLimiter {
   }
 
   /** Waits for its turn; `first` comes before all that are not. Rejects with the signal's reason when it aborts first. */
-  async acquire(signal: AbortSignal, turn: "first" | "later" = "later"): Promise<void> {
+  async acquire(signal: AbortSignal, turn: Turn = "later"): Promise<void> {
     signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { grant: resolve, turn };
-    const before = turn === "first" ? this.#waiting.findIndex((other) => other.turn === "later") : -1;
-    this.#waiting.splice(before < 0 ? this.#waiting.length : before, 0, waiter);
-    using _abort = onAbort(signal, () => {
-      const index = this.#waiting.indexOf(waiter);
-      if (index >= 0) this.#waiting.splice(index, 1);
-      reject(signal.reason);
-    });
+    using waiter = this.#waiting.join(signal, turn);
     this.#serve();
-    await promise;
+    await waiter.granted;
   }
 
   #serve(): void {
@@ -54,7 +41,7 @@ export class RateLimiter {
         return;
       }
       this.#bucket.tryTake(nowMs);
-      this.#waiting.shift()?.grant();
+      this.#waiting.grantNext();
     }
   }
 }

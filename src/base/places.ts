@@ -1,4 +1,5 @@
-import { Semaphore, type Turn } from "./semaphore.ts";
+import { Semaphore } from "./semaphore.ts";
+import type { Turn } from "./waiting-line.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PressureStall } from "../ports/pressure-stall.ts";
 

@@ -1,18 +1,10 @@
-import { onAbort } from "./abort.ts";
-
-/** `first` is served before `later`; within each, in the order in which they came. */
-export type Turn = "first" | "later";
-
-interface Waiter {
-  readonly grant: () => void;
-  readonly turn: Turn;
-}
+import { type Turn, WaitingLine } from "./waiting-line.ts";
 
 /** At most `limit` holders at a time. */
 export class Semaphore {
   readonly #limit: number;
   #held = 0;
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting = new WaitingLine();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -32,17 +24,8 @@ export class Semaphore {
   }
 
   async #queue(signal: AbortSignal | undefined, turn: Turn): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { grant: resolve, turn };
-    const before = turn === "first" ? this.#waiting.findIndex((other) => other.turn === "later") : -1;
-    this.#waiting.splice(before < 0 ? this.#waiting.length : before, 0, waiter);
-    using _abort = onAbort(signal, () => {
-      const index = this.#waiting.indexOf(waiter);
-      if (index < 0) return;
-      this.#waiting.splice(index, 1);
-      reject(signal?.reason);
-    });
-    await promise;
+    using waiter = this.#waiting.join(signal, turn);
+    await waiter.granted;
   }
 
   #place(): Disposable {
@@ -51,9 +34,7 @@ export class Semaphore {
       [Symbol.dispose]: () => {
         if (given) return;
         given = true;
-        const next = this.#waiting.shift();
-        if (next === undefined) this.#held--;
-        else next.grant();
+        if (!this.#waiting.grantNext()) this.#held--;
       },
     };
   }

@@ -5,6 +5,7 @@ import { containerBounds, defaultBounds, pullBounds, statusBounds, storageBounds
 import { imageSizeRange } from "./image-size.ts";
 import { PodStartMetrics } from "./pod-start-metrics.ts";
 import type { Registry } from "./registry.ts";
+import { volumePlugins } from "./volume-plugins.ts";
 
 export interface EntryMetricsDependencies {
   /** A pod that the node has; undefined: it is gone, or was never wanted. */
@@ -12,15 +13,6 @@ export interface EntryMetricsDependencies {
   /** Wall clock ms. */
   readonly now: () => number;
 }
-
-const plugins: Readonly<Record<string, string>> = {
-  emptyDir: "kubernetes.io/empty-dir",
-  configMap: "kubernetes.io/configmap",
-  secret: "kubernetes.io/secret",
-  downwardAPI: "kubernetes.io/downward-api",
-  projected: "kubernetes.io/projected",
-  hostPath: "kubernetes.io/host-path",
-};
 
 /** Reasons of upstream's event recorder that say which of a container's start failed. */
 const startFailures: Readonly<Record<string, string>> = {
@@ -151,8 +143,8 @@ export class EntryMetrics {
 
   /** The outcome says what its action did: only the message names the volume's type. */
   #volume({ message }: JournalInput, seconds: number, failed: boolean): void {
-    const type = Object.keys(plugins).find((each) => message.includes(`${each} volume`));
-    const plugin = type === undefined ? "" : (plugins[type] ?? "");
+    const type = Object.keys(volumePlugins).find((each) => message.includes(`${each} volume`));
+    const plugin = type === undefined ? "" : (volumePlugins[type] ?? "");
     this.#others.storageSeconds.observe(
       [plugin, "volume_mount", failed ? "fail-unknown" : "success", "false"],
       seconds,

@@ -2,6 +2,7 @@ import type { Pod } from "../api/pod.ts";
 import type { WorkerState } from "../pods/worker-state.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { Family, Sample, Stability } from "./family.ts";
+import { volumePlugins } from "./volume-plugins.ts";
 
 /** A pod as gauges count it. */
 export interface CountedPod {
@@ -86,19 +87,10 @@ function containers(pods: readonly CountedPod[]): Sample[] {
   return count(all, ({ state }) => [state]);
 }
 
-const plugins: Readonly<Record<string, string>> = {
-  emptyDir: "kubernetes.io/empty-dir",
-  configMap: "kubernetes.io/configmap",
-  secret: "kubernetes.io/secret",
-  downwardAPI: "kubernetes.io/downward-api",
-  projected: "kubernetes.io/projected",
-  hostPath: "kubernetes.io/host-path",
-};
-
 function volumes(wanted: readonly CountedPod[], running: readonly CountedPod[]): Sample[] {
   const of = (pods: readonly CountedPod[], state: string): Sample[] => {
     const all = pods.flatMap(({ pod }) => pod?.spec.volumes ?? []);
-    const named = all.flatMap((volume) => Object.keys(volume).flatMap((type) => plugins[type] ?? []));
+    const named = all.flatMap((volume) => Object.keys(volume).flatMap((type) => volumePlugins[type] ?? []));
     return count(named, (plugin) => [plugin, state]);
   };
   return [...of(wanted, "desired_state_of_world"), ...of(running, "actual_state_of_world")];

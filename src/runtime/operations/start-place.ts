@@ -1,4 +1,4 @@
-import type { Turn } from "../../base/semaphore.ts";
+import type { Turn } from "../../base/waiting-line.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Place, Places } from "../../base/places.ts";
 

@@ -1,4 +1,4 @@
-import type { Turn } from "../../base/semaphore.ts";
+import type { Turn } from "../../base/waiting-line.ts";
 import { DeadlineError, withDeadline } from "../../base/deadline.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 
