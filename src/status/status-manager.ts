@@ -3,6 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
 import type { Json } from "../base/json.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import { podRef } from "../runtime/pod-ref.ts";
 import { mergedConditions } from "./merged-conditions.ts";
 import { isTerminalPhase } from "./phase.ts";
 import { illegalTransition } from "./transitions.ts";
@@ -79,10 +80,10 @@ export class StatusManager {
    * that is noted in the journal and the status dropped.
    */
   set(pod: Pod, status: PodStatus, cause: Cause): boolean {
-    const { name, namespace, uid } = pod.metadata;
+    const ref = podRef(pod);
+    const { uid } = ref;
     const before = this.#statuses.get(uid);
     if (before !== undefined && isSame(before.status, status)) return false;
-    const ref: PodRef = { namespace, name, uid };
     const problem = illegalTransition(pod, before?.status, status);
     if (problem !== undefined) {
       this.#journal.record({ kind: "note", what: "StatusRefused", message: problem, pod: ref, cause });

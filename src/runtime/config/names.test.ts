@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podWith } from "../../../test/support/pods.ts";
 import type { Pod } from "../../api/pod.ts";
-import { kernelHostname, podFullName, podHostname } from "./names.ts";
+import { kernelHostname, podHostname } from "./names.ts";
 
 const domain = "cluster.local";
 const cases: [string, Partial<Pod["spec"]>, string, { hostname: string; domain: string }][] = [
@@ -46,8 +46,4 @@ test("the kernel's name is the full one only when asked for, and at most 64 char
   const long = { hostname: "h", domain: "d".repeat(62) };
   assert.equal(kernelHostname(podWith({ setHostnameAsFQDN: true }), long).length, 64);
   assert.throws(() => kernelHostname(podWith({ setHostnameAsFQDN: true }), { ...long, hostname: "hh" }), /too long/);
-});
-
-test("a full name tells pods of one node apart", () => {
-  assert.equal(podFullName(podWith({})), "p_ns");
 });

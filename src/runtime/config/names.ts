@@ -9,11 +9,6 @@ const maxSubdomain = 253;
 /** The kernel's nodename without the closing zero. */
 const maxKernelHostname = 64;
 
-/** `<name>_<namespace>`: how kubelets name a pod among those of one node. */
-export function podFullName(pod: Pod): string {
-  return `${pod.metadata.name}_${pod.metadata.namespace}`;
-}
-
 export interface PodHostname {
   /** At most 63 characters, no dot unless hostnameOverride has one. */
   readonly hostname: string;
