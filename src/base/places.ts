@@ -14,6 +14,9 @@ export interface PlacesDependencies {
   readonly stalls?: PressureStall;
 }
 
+/** Why nobody's patience is needed any more; a reason made for each would cost more than the wait. */
+const over = new Error("the work goes on, or is done");
+
 /** While the machine is busy patience begins anew so many times at most: others may keep it busy, and the work hang. */
 const maxRenewals = 4;
 
@@ -68,11 +71,11 @@ export class Places {
     return {
       renew: () => {
         if (isOverdue) return;
-        patience.abort();
+        patience.abort(over);
         patience = this.#patience(giveUp);
       },
       [Symbol.dispose]: () => {
-        patience.abort();
+        patience.abort(over);
         place[Symbol.dispose]();
         if (isOverdue) this.#overdue--;
         isOverdue = false;

@@ -238,7 +238,7 @@ test("a start that a wrong kubeconfig keeps from anything leaves no mount behind
     const { kubeletRoot } = node.podwright.layout;
     const { exitCode, stderr } = await node.startKubelet("--kubeconfig", node.podwright.path("missing")).ended;
     assert.equal(exitCode, 2, stderr);
-    const mounts = await readMountInfo();
+    const mounts = readMountInfo();
     assert.deepEqual(
       mounts.filter(({ target }) => target.startsWith(kubeletRoot)),
       [],

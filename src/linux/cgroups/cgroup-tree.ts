@@ -1,13 +1,20 @@
-import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyRemoval } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { FileError } from "../../ports/files.ts";
 import { errnoOf, fileError } from "../file-error.ts";
+import { mkdir, rmdir, stat, writeAll } from "../files/calls.ts";
 
 /** How long removal waits for processes that have been killed to leave: the kernel answers EBUSY until they have. */
 const removalLimitMs = 1_000;
 const removalRetryMs = 20;
+
+/*
+ * Files of cgroups are the kernel's memory: they are opened and read at once, as waiting for another thread costs ten times
+ * as much. What takes the kernel's locks (making and removing a cgroup, writing a value) is left to another thread.
+ */
 
 /** Errors that mean: the cgroup has been removed (meanwhile). */
 const goneCodes: readonly string[] = ["ENOENT", "ENODEV"];
@@ -34,7 +41,13 @@ export function changeableParts(path: string): string[] {
 /** Writes one value into a cgroup file. */
 export async function writeValue(file: string, value: string): Promise<void> {
   try {
-    await writeFile(file, value);
+    const opened = openSync(file, "w");
+    try {
+      // A lower limit may have to take memory away first.
+      await writeAll(opened, value);
+    } finally {
+      closeSync(opened);
+    }
   } catch (error) {
     throw fileError(error, file);
   }
@@ -43,7 +56,7 @@ export async function writeValue(file: string, value: string): Promise<void> {
 /** Reads a cgroup file without the final newline. */
 export async function readValue(file: string): Promise<string> {
   try {
-    return (await readFile(file, "latin1")).trim();
+    return readFileSync(file, "latin1").trim();
   } catch (error) {
     throw fileError(error, file);
   }
@@ -97,7 +110,7 @@ export async function addPids(directory: string, pids: Set<number>): Promise<voi
 
 async function ownPids(directory: string): Promise<number[]> {
   try {
-    const text = await readFile(join(directory, "cgroup.procs"), "latin1");
+    const text = readFileSync(join(directory, "cgroup.procs"), "latin1");
     // Processes of other PID namespaces appear as 0.
     return text
       .split("\n")

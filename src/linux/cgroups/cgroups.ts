@@ -14,7 +14,7 @@ const cgroupRoot = "/sys/fs/cgroup";
  * hierarchies are mounted below it. Slices are systemd's. Rejects when there are none.
  */
 export async function openCgroups(clock: Clock): Promise<Cgroups> {
-  return new SystemdSlices(cgroupsOf(clock, await readMountInfo()), systemProcesses);
+  return new SystemdSlices(cgroupsOf(clock, readMountInfo()), systemProcesses);
 }
 
 /** {@link openCgroups} for a given mount table. */

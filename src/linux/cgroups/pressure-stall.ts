@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import type { PressureStall } from "../../ports/pressure-stall.ts";
 
 const paths = ["/proc/pressure/cpu", "/proc/pressure/io"];
@@ -6,8 +6,16 @@ const paths = ["/proc/pressure/cpu", "/proc/pressure/io"];
 /** By the kernel's pressure stall information (Documentation/accounting/psi.rst), which not every kernel has. */
 export const systemPressureStall: PressureStall = {
   stalledMs: async () => {
-    const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => undefined)));
-    const totals = texts.flatMap((text) => /^some .*total=(\d+)$/m.exec(text ?? "")?.[1] ?? []);
+    const totals = paths.flatMap((path) => /^some .*total=(\d+)$/m.exec(pressure(path))?.[1] ?? []);
     return totals.length === 0 ? undefined : totals.reduce((sum, total) => sum + Number(total), 0) / 1000;
   },
 };
+
+/** Out of the kernel's memory: another thread would take ten times as long to be asked for it. */
+function pressure(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}

@@ -1,25 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { constants, readFileSync } from "node:fs";
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readlink,
-  realpath,
-  rename,
-  rmdir,
-  stat,
-  symlink,
-  unlink,
-  type FileHandle,
-} from "node:fs/promises";
+import { constants, fstatSync, readFileSync } from "node:fs";
+import { chown } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unfinishedName } from "../../base/unfinished-files.ts";
 import { FileError, type DirectoryEntry, type FileInfo, type Files, type ReadOptions } from "../../ports/files.ts";
 import { errnoOf, onPath } from "../file-error.ts";
+import * as calls from "./calls.ts";
 import { removeTree } from "./remove-tree.ts";
 import { watchDirectory, watchEntries } from "./watch.ts";
 
@@ -58,49 +44,59 @@ export const systemFiles: Files = {
   stat: (path) => onPath(path, () => fileInfo(path)),
   remove: (path) => onPath(path, () => remove(path)),
   removeTree: (path) => onPath(path, () => removeTree(path)),
-  rename: (from, to) => onPath(from, () => rename(from, to)),
-  symlink: (target, path) => onPath(path, () => symlink(target, path)),
-  readLink: (path) => onPath(path, () => readlink(path)),
-  realPath: (path) => onPath(path, () => realpath(path)),
-  chmod: (path, mode) => onPath(path, () => chmod(path, mode)),
+  rename: (from, to) => onPath(from, () => calls.rename(from, to)),
+  symlink: (target, path) => onPath(path, () => calls.symlink(target, path)),
+  readLink: (path) => onPath(path, () => calls.readLink(path)),
+  realPath: (path) => onPath(path, () => calls.realpath(path)),
+  chmod: (path, mode) => onPath(path, () => calls.chmod(path, mode)),
   chown: (path, uid, gid) => onPath(path, () => chown(path, uid, gid)),
   watch: watchDirectory,
   watchEntries,
 };
 
-/** Opens an existing regular file for reading. */
-async function openForReading(path: string, options: ReadOptions = {}): Promise<FileHandle> {
-  const file = await open(path, O_RDONLY | O_NONBLOCK | (options.noFollow === true ? O_NOFOLLOW : 0));
-  try {
-    await requireRegular(file, path);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
+/** An existing regular file that is read. It may lie anywhere, so nobody waits for its end. */
+class OpenedFile implements Disposable {
+  readonly descriptor: calls.Descriptor;
+  readonly size: number;
+
+  private constructor(descriptor: calls.Descriptor, size: number) {
+    this.descriptor = descriptor;
+    this.size = size;
+  }
+
+  static async open(path: string, options: ReadOptions = {}): Promise<OpenedFile> {
+    const descriptor = await calls.open(path, O_RDONLY | O_NONBLOCK | (options.noFollow === true ? O_NOFOLLOW : 0));
+    try {
+      const info = await calls.fstat(descriptor);
+      requireRegular(info, path);
+      return new OpenedFile(descriptor, info.size);
+    } catch (error) {
+      await calls.close(descriptor);
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    void calls.close(this.descriptor).catch(() => {});
   }
 }
 
-async function requireRegular(
-  file: FileHandle,
-  path: string,
-): Promise<{ readonly size: number; readonly mode: number }> {
-  const info = await file.stat();
+function requireRegular(info: { isDirectory(): boolean; isFile(): boolean }, path: string): void {
   if (info.isDirectory()) throw new FileError("EISDIR", path, `EISDIR: is a directory: '${path}'`);
   if (!info.isFile()) throw new FileError("EINVAL", path, `EINVAL: is no regular file: '${path}'`);
-  return info;
 }
 
 async function read(path: string, maxBytes: number): Promise<Uint8Array> {
-  await using file = await openForReading(path);
+  using file = await OpenedFile.open(path);
+  const { descriptor, size } = file;
   const tooLong = (): FileError => new FileError("EFBIG", path, `EFBIG: longer than ${maxBytes} bytes: '${path}'`);
-  const { size } = await file.stat();
   if (size > maxBytes) throw tooLong();
   // The size is a hint only: the file may grow meanwhile, and those of /proc and /sys say 0 or a whole page.
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {
     const chunk = new Uint8Array(Math.max(Math.min(size + 1 - length, maxBytes + 1 - length), readChunkBytes));
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+    const bytesRead = await calls.read(descriptor, chunk, 0, null);
     if (bytesRead === 0) break;
     chunks.push(chunk.subarray(0, bytesRead));
     length += bytesRead;
@@ -116,12 +112,13 @@ async function readRange(
   length: number,
   options: ReadOptions | undefined,
 ): Promise<Uint8Array> {
-  await using file = await openForReading(path, options);
+  using file = await OpenedFile.open(path, options);
   const { into } = options ?? {};
   const data = into === undefined || into.length < length ? new Uint8Array(length) : into;
+  const wanted = data.subarray(0, length);
   let filled = 0;
   while (filled < length) {
-    const { bytesRead } = await file.read(data, filled, length - filled, offset + filled);
+    const bytesRead = await calls.read(file.descriptor, wanted, filled, offset + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
@@ -132,18 +129,18 @@ async function writeAtomic(path: string, data: string | Uint8Array, mode: number
   const directory = dirname(path);
   // Nobody can guess it, so nobody can be there before.
   const temporary = join(directory, unfinishedName(randomBytes(12).toString("hex")));
-  const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  const file = await calls.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     try {
-      await file.writeFile(data);
-      await file.chmod(mode);
-      await file.sync();
+      await calls.writeAll(file, data);
+      if (mode !== 0o600) await calls.fchmod(file, mode);
+      await calls.fsync(file);
     } finally {
-      await file.close();
+      await calls.close(file);
     }
-    await rename(temporary, path);
+    await calls.rename(temporary, path);
   } catch (error) {
-    await unlink(temporary).catch(() => {});
+    await calls.unlink(temporary).catch(() => {});
     throw error;
   }
   await syncDirectory(directory);
@@ -151,9 +148,10 @@ async function writeAtomic(path: string, data: string | Uint8Array, mode: number
 
 /** Makes a rename outlive a power cut. */
 async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, O_RDONLY | O_DIRECTORY);
+  const directory = await calls.open(path, O_RDONLY | O_DIRECTORY);
+  using _closing = new calls.Closing(directory);
   try {
-    await directory.sync();
+    await calls.fsync(directory);
   } catch (error) {
     // Some file systems (FUSE, network) can't sync directories; the rename itself has happened.
     if (!["EINVAL", "ENOTSUP", "ENOSYS"].includes(errnoOf(error) ?? "")) throw error;
@@ -162,12 +160,14 @@ async function syncDirectory(path: string): Promise<void> {
 
 /** Writes to the file itself; not synced to the disk, so a crash of the machine (not of podwright) may lose it. */
 async function writeInPlace(path: string, data: string | Uint8Array, mode: number, how: number): Promise<void> {
-  // A new file is open to nobody else until it has its exact mode, which the umask could narrow.
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
-  await using file = await open(path, flags, mode & 0o700);
-  const { size, mode: found } = await requireRegular(file, path);
-  if ((how === O_TRUNC || size === 0) && (found & 0o7777) !== mode) await file.chmod(mode);
-  await file.writeFile(data);
+  // Where the umask narrows the mode of a new file, that is open to nobody else until it has it.
+  const file = await calls.open(path, flags, (mode & umask()) === 0 ? mode : mode & 0o700);
+  using _closing = new calls.Closing(file);
+  const info = fstatSync(file);
+  requireRegular(info, path);
+  if ((how === O_TRUNC || info.size === 0) && (info.mode & 0o7777) !== mode) await calls.fchmod(file, mode);
+  await calls.writeAll(file, data);
 }
 
 async function makeDirectory(path: string, mode: number): Promise<void> {
@@ -184,17 +184,17 @@ async function makeDirectory(path: string, mode: number): Promise<void> {
 
 async function makeOneDirectory(path: string, mode: number): Promise<void> {
   try {
-    await mkdir(path, mode);
+    await calls.mkdir(path, mode);
   } catch (error) {
-    if (errnoOf(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
+    if (errnoOf(error) === "EEXIST" && (await calls.stat(path)).isDirectory()) return;
     throw error;
   }
-  if ((mode & umask()) !== 0) await chmod(path, mode);
+  if ((mode & umask()) !== 0) await calls.chmod(path, mode);
 }
 
 async function list(path: string): Promise<DirectoryEntry[]> {
   try {
-    const entries = await readdir(path, { withFileTypes: true });
+    const entries = await calls.readdir(path);
     return entries.map((entry) => ({ name: entry.name, type: typeOf(entry) }));
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return [];
@@ -204,7 +204,7 @@ async function list(path: string): Promise<DirectoryEntry[]> {
 
 async function fileInfo(path: string): Promise<FileInfo | undefined> {
   try {
-    const info = await lstat(path);
+    const info = await calls.lstat(path);
     return {
       type: typeOf(info),
       size: info.size,
@@ -228,11 +228,11 @@ function typeOf(entry: { isFile(): boolean; isDirectory(): boolean; isSymbolicLi
 
 async function remove(path: string): Promise<void> {
   try {
-    await unlink(path);
+    await calls.unlink(path);
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return;
     // Linux says EISDIR where POSIX says EPERM.
     if (errnoOf(error) !== "EISDIR") throw error;
-    await rmdir(path);
+    await calls.rmdir(path);
   }
 }

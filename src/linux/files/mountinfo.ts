@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { dirname } from "node:path/posix";
 
 /** One line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
@@ -47,13 +47,16 @@ export function parseMountInfo(latin1Text: string): MountInfo[] {
 }
 
 /** The mounts of this process's namespace, in mount order. */
-export async function readMountInfo(): Promise<MountInfo[]> {
-  return parseMountInfo((await readMountTable()).toString("latin1"));
+export function readMountInfo(): MountInfo[] {
+  return parseMountInfo(readMountTable().toString("latin1"));
 }
 
-/** The table of the mounts of this process's namespace as the kernel writes it: of a full node thousands of lines. */
-export async function readMountTable(): Promise<Buffer> {
-  return await readFile("/proc/self/mountinfo");
+/**
+ * The table of the mounts of this process's namespace as the kernel writes it: of a full node thousands of lines, which it
+ * has in memory, so that reading them in another thread would cost more than it takes.
+ */
+export function readMountTable(): Buffer {
+  return readFileSync("/proc/self/mountinfo");
 }
 
 /** The mounts at and below a path without links, in mount order. Only their lines are parsed. */

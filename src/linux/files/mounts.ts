@@ -21,11 +21,11 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
   const calls = (): TmpfsCalls | undefined => (found ??= { calls: findCalls() }).calls;
   return {
     async list() {
-      return (await readMountInfo()).map(mountPoint);
+      return readMountInfo().map(mountPoint);
     },
 
     async below(path) {
-      return mountsBelow(await readMountTable(), path).map(mountPoint);
+      return mountsBelow(readMountTable(), path).map(mountPoint);
     },
 
     async mount({ source, target, fileSystem, options }) {
@@ -45,7 +45,7 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
 
     async unmount(target, options = {}) {
       requireAbsolute(target);
-      const above = mountsAbove(await readMountTable(), target);
+      const above = mountsAbove(readMountTable(), target);
       const mounted = topmost(above, target);
       if (mounted === undefined) return;
       const isPlain = mounted.fileSystem === "tmpfs" && options.lazy !== true && isOnLocal(above, mounted);
@@ -55,7 +55,7 @@ export function mountsWith(findCalls: () => TmpfsCalls | undefined): Mounts {
         await runMountCommand("umount", arguments_, `unmount ${target}`);
       } catch (error) {
         // Someone else may have unmounted it meanwhile.
-        if (topmost(mountsAbove(await readMountTable(), target), target) !== undefined) throw error;
+        if (topmost(mountsAbove(readMountTable(), target), target) !== undefined) throw error;
       }
     },
   };

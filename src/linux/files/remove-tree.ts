@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { constants, readFileSync } from "node:fs";
-import { lstat, open, opendir, realpath, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
+import { constants, fstatSync, readFileSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { FileError } from "../../ports/files.ts";
 import { errnoOf } from "../file-error.ts";
+import * as calls from "./calls.ts";
 import { mountsBelow, readMountTable } from "./mountinfo.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -13,6 +14,9 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
  */
 const deepest = 32;
 
+/** Of a directory that is no larger the entries are read at once: a pod can make one whose names fill the memory. */
+const smallDirectoryBytes = 64 * 1024;
+
 /**
  * Removes a tree that may be hostile: a pod filled it, and may still be changing it.
  *
@@ -22,20 +26,33 @@ const deepest = 32;
  * when some of it can't; then the first error is thrown.
  */
 export async function removeTree(path: string): Promise<void> {
-  try {
-    if (!(await lstat(path)).isDirectory()) return await unlink(path);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return;
-    throw error;
-  }
+  if (await removedAtOnce(path)) return;
   await refuseMounts(path);
   const removal = new TreeRemoval(path);
   await removal.run();
 }
 
+/** Removes a directory that is empty, or what is no directory; false when there is more to it. */
+async function removedAtOnce(path: string): Promise<boolean> {
+  try {
+    await calls.rmdir(path);
+    return true;
+  } catch (error) {
+    const code = errnoOf(error) ?? "";
+    if (code === "ENOENT") return true;
+    if (code !== "ENOTDIR") return false;
+  }
+  try {
+    await calls.unlink(path);
+  } catch (error) {
+    if (!["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
+  }
+  return true;
+}
+
 async function refuseMounts(path: string): Promise<void> {
-  const real = await realpath(path);
-  const [mount] = mountsBelow(await readMountTable(), real);
+  const real = await calls.realpath(path);
+  const [mount] = mountsBelow(readMountTable(), real);
   if (mount !== undefined) throw busy(mount.target);
 }
 
@@ -54,11 +71,12 @@ class TreeRemoval {
   }
 
   async run(): Promise<void> {
-    await using root = await openDirectory(this.#path);
-    this.#rootDescriptor = root.fd;
-    this.#rootMount = await mountOf(root);
+    const root = await openDirectory(this.#path);
+    using _closing = new calls.Closing(root);
+    this.#rootDescriptor = root;
+    this.#rootMount = mountOf(root);
     try {
-      await this.#empty(root, 0, () => rmdir(this.#path));
+      await this.#empty(root, 0, () => calls.rmdir(this.#path));
     } catch (error) {
       throw this.#firstError ?? error;
     }
@@ -68,11 +86,10 @@ class TreeRemoval {
    * Removes what is in the directory, then the directory itself. Some file systems skip entries while others are removed:
    * as long as some go, it is looked at again.
    */
-  async #empty(directory: FileHandle, depth: number, removeIt: () => Promise<void>): Promise<void> {
+  async #empty(directory: calls.Descriptor, depth: number, removeIt: () => Promise<void>): Promise<void> {
     for (;;) {
       let removed = 0;
-      // Names are bytes; latin1 gives each of them back, while those that are no UTF-8 would come back as other ones.
-      for await (const entry of await opendir(childPath(directory.fd), { encoding: "latin1" })) {
+      for await (const entry of await entriesOf(directory)) {
         const name = Buffer.from(entry.name, "latin1");
         if (await this.#removeEntry(directory, { name, isDirectory: entry.isDirectory() }, depth)) removed++;
       }
@@ -86,11 +103,11 @@ class TreeRemoval {
 
   /** False when the entry is still there. */
   async #removeEntry(
-    directory: FileHandle,
+    directory: calls.Descriptor,
     { name, isDirectory }: { readonly name: Buffer; readonly isDirectory: boolean },
     depth: number,
   ): Promise<boolean> {
-    const path = childPath(directory.fd, name);
+    const path = childPath(directory, name);
     const enter = async (): Promise<void> => this.#removeDirectory(path, depth + 1);
     try {
       await (isDirectory ? enterOrUnlink(path, enter) : unlinkOrEnter(path, enter));
@@ -107,45 +124,57 @@ class TreeRemoval {
   async #removeDirectory(path: Buffer, depth: number): Promise<void> {
     if (depth >= deepest) {
       const inRoot = Buffer.from(`.removing-${randomBytes(12).toString("hex")}`);
-      await rename(path, childPath(this.#rootDescriptor, inRoot));
+      await calls.rename(path, childPath(this.#rootDescriptor, inRoot));
       return;
     }
-    await using directory = await openDirectory(path);
-    if ((await mountOf(directory)) !== this.#rootMount) throw busy(this.#path);
-    await this.#empty(directory, depth, () => rmdir(path));
+    const directory = await openDirectory(path);
+    using _closing = new calls.Closing(directory);
+    if (mountOf(directory) !== this.#rootMount) throw busy(this.#path);
+    await this.#empty(directory, depth, () => calls.rmdir(path));
   }
 }
 
-/** Calls `enter`; unlinks what is no directory any more. */
+/** Removes an empty directory; for any other calls `enter`; unlinks what is no directory any more. */
 async function enterOrUnlink(path: Buffer, enter: () => Promise<void>): Promise<void> {
   try {
-    await enter();
+    await calls.rmdir(path).catch(enter);
   } catch (error) {
     if (!["ENOTDIR", "ELOOP"].includes(errnoOf(error) ?? "")) throw error;
-    await unlink(path);
+    await calls.unlink(path);
   }
 }
 
 /** Unlinks what is no directory; for a directory calls `enter`. */
 async function unlinkOrEnter(path: Buffer, enter: () => Promise<void>): Promise<void> {
   try {
-    await unlink(path);
+    await calls.unlink(path);
   } catch (error) {
     if (errnoOf(error) !== "EISDIR") throw error;
     await enter();
   }
 }
 
-function openDirectory(path: string | Buffer): Promise<FileHandle> {
-  return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+function openDirectory(path: string | Buffer): Promise<calls.Descriptor> {
+  return calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
-/** The mount and the device that an open file is on: bind mounts share the device, btrfs subvolumes the mount. */
-async function mountOf(file: FileHandle): Promise<string> {
+interface Entry {
+  readonly name: string;
+  isDirectory(): boolean;
+}
+
+/** Names are bytes; latin1 gives each of them back, while those that are no UTF-8 would come back as other ones. */
+async function entriesOf(directory: calls.Descriptor): Promise<AsyncIterable<Entry> | Iterable<Entry>> {
+  if (fstatSync(directory).size <= smallDirectoryBytes) return await calls.readdir(childPath(directory), "latin1");
+  return await opendir(childPath(directory), { encoding: "latin1" });
+}
+
+/** The mount and the device that an open directory is on: bind mounts share the device, btrfs subvolumes the mount. */
+function mountOf(directory: calls.Descriptor): string {
   // The kernel answers at once, whatever the file is on: waiting for it as for a disk would cost ten times as much.
-  const description = readFileSync(`/proc/self/fdinfo/${file.fd}`, "latin1");
+  const description = readFileSync(`/proc/self/fdinfo/${directory}`, "latin1");
   const mountId = /^mnt_id:\s*([0-9]+)$/m.exec(description)?.[1];
-  return `${mountId} ${(await file.stat()).dev}`;
+  return `${mountId} ${fstatSync(directory).dev}`;
 }
 
 /** The path that leads through an open directory, wherever that is by now. */

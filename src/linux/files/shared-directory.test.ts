@@ -28,18 +28,18 @@ test(
   { skip: process.getuid?.() === 0 ? false : "needs root" },
   async () => {
     const directory = await mkdtemp(join(tmpdir(), "podwright-shared-"));
-    const own = async () => (await readMountInfo()).filter(({ target }) => target === directory);
+    const own = async () => readMountInfo().filter(({ target }) => target === directory);
     try {
       for (let times = 1; times <= 2; times++) {
         assert.ok(await shareDirectory(systemMounts, directory));
-        assert.equal(sharingOf(await readMountInfo(), directory), "shared");
+        assert.equal(sharingOf(readMountInfo(), directory), "shared");
         assert.ok((await own()).length === 1);
       }
       const { exitCode } = await systemProcesses.run("mount", ["--make-private", directory], { timeoutMs: 10_000 });
       assert.equal(exitCode, 0);
-      assert.equal(sharingOf(await readMountInfo(), directory), "share");
+      assert.equal(sharingOf(readMountInfo(), directory), "share");
       assert.ok(await shareDirectory(systemMounts, directory));
-      assert.equal(sharingOf(await readMountInfo(), directory), "shared");
+      assert.equal(sharingOf(readMountInfo(), directory), "shared");
     } finally {
       await systemMounts.unmount(directory);
       await rm(directory, { recursive: true });

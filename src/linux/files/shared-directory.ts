@@ -28,7 +28,7 @@ export function sharingOf(all: readonly MountInfo[], directory: string): Sharing
  * @returns false where pods' volumes are mounted below it that are not shared: they would be hidden
  */
 export async function shareDirectory(mounts: Pick<Mounts, "mount">, directory: string): Promise<boolean> {
-  const sharing = sharingOf(await readMountInfo(), directory);
+  const sharing = sharingOf(readMountInfo(), directory);
   if (sharing === "has-mounts") return false;
   if (sharing === "mount-and-share") {
     await mounts.mount({ source: directory, target: directory, fileSystem: "", options: ["bind", "rshared"] });

@@ -26,7 +26,7 @@ const sliceMs = 4;
 export async function openStatsFiles(clock: Clock): Promise<StatsFiles> {
   const slices = new Slices(clock);
   return {
-    cgroups: cgroupLayout(await readMountInfo()),
+    cgroups: cgroupLayout(readMountInfo()),
     readTexts: (paths) => slices.map(paths, readText),
     directories: async (path) => {
       await slices.pause();
@@ -145,12 +145,14 @@ async function fileSystemUsage(path: string): Promise<FileSystemUsage | undefine
 
 async function deviceOf(path: string): Promise<string | undefined> {
   try {
-    const [real, mounts] = await Promise.all([realpath(path), readMountInfo()]);
+    const real = await realpath(path);
     const holds = ({ target }: MountInfo): boolean =>
       target === "/" || real === target || real.startsWith(`${target}/`);
-    const deepest = mounts.filter(holds).reduce<MountInfo | undefined>((best, mount) => {
-      return best === undefined || mount.target.length >= best.target.length ? mount : best;
-    }, undefined);
+    const deepest = readMountInfo()
+      .filter(holds)
+      .reduce<MountInfo | undefined>((best, mount) => {
+        return best === undefined || mount.target.length >= best.target.length ? mount : best;
+      }, undefined);
     return deepest?.source;
   } catch {
     return undefined;
@@ -158,7 +160,7 @@ async function deviceOf(path: string): Promise<string | undefined> {
 }
 
 async function mountedDevices(): Promise<MountedDevice[]> {
-  const mounts = await readMountInfo().catch(() => []);
+  const mounts = readMountInfo();
   const blocks = mounts.filter(({ source }) => source.startsWith("/dev/"));
   return [...new Map(blocks.map(({ source, device }) => [source, { source, number: device }])).values()];
 }

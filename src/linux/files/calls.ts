@@ -1,0 +1,68 @@
+import * as fs from "node:fs";
+
+/**
+ * The calls of the file system that a pod's start and end are made of, as promises. Each is a way to another thread and
+ * back, which costs several times what the kernel needs; a `FileHandle` of `node:fs/promises` takes that way once more to
+ * say what it is and once more to be closed, and twice the time on each.
+ *
+ * What the kernel answers out of its own memory is asked for at once instead (`fstatSync` and `closeSync` of directories and
+ * of the node's own files, `/proc`). What a disk or a server may hold up never is.
+ */
+
+type Path = string | Buffer;
+
+function call<T>(start: (done: (error: Error | null, value: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => (error === null ? resolve(value) : reject(error)));
+  });
+}
+
+export const mkdir = (path: Path, mode: number): Promise<void> => call((done) => fs.mkdir(path, mode, done));
+export const rmdir = (path: Path): Promise<void> => call((done) => fs.rmdir(path, done));
+export const unlink = (path: Path): Promise<void> => call((done) => fs.unlink(path, done));
+export const rename = (from: Path, to: Path): Promise<void> => call((done) => fs.rename(from, to, done));
+export const symlink = (target: string, path: string): Promise<void> => call((done) => fs.symlink(target, path, done));
+export const chmod = (path: string, mode: number): Promise<void> => call((done) => fs.chmod(path, mode, done));
+export const stat = (path: string): Promise<fs.Stats> => call((done) => fs.stat(path, done));
+export const lstat = (path: string): Promise<fs.Stats> => call((done) => fs.lstat(path, done));
+export const realpath = (path: string): Promise<string> => call((done) => fs.realpath.native(path, done));
+export const readLink = (path: string): Promise<string> => call((done) => fs.readlink(path, done));
+
+export const readdir = (path: Path, encoding: "utf8" | "latin1" = "utf8"): Promise<fs.Dirent[]> =>
+  call((done) => fs.readdir(path, { withFileTypes: true, encoding }, done));
+
+/** An open file. Whoever opens it closes it, by {@link close} or by leaving the scope of a {@link Closing}. */
+export type Descriptor = number;
+
+export const open = (path: Path, flags: number, mode?: number): Promise<Descriptor> =>
+  call((done) => fs.open(path, flags, mode, done));
+export const close = (file: Descriptor): Promise<void> => call((done) => fs.close(file, done));
+export const fstat = (file: Descriptor): Promise<fs.Stats> => call((done) => fs.fstat(file, done));
+export const fchmod = (file: Descriptor, mode: number): Promise<void> => call((done) => fs.fchmod(file, mode, done));
+export const fsync = (file: Descriptor): Promise<void> => call((done) => fs.fsync(file, done));
+
+/** @returns bytes read; 0 at the end of the file */
+export const read = (file: Descriptor, into: Uint8Array, offset: number, position: number | null): Promise<number> =>
+  call((done) => fs.read(file, into, offset, into.length - offset, position, done));
+
+/** Writes all of it where the file stands. */
+export async function writeAll(file: Descriptor, data: string | Uint8Array): Promise<void> {
+  let rest = typeof data === "string" ? Buffer.from(data) : data;
+  while (rest.length > 0) {
+    const bytes = rest;
+    rest = rest.subarray(await call<number>((done) => fs.write(file, bytes, 0, bytes.length, null, done)));
+  }
+}
+
+/** Closes at once, when its scope ends, what nothing holds up: a directory, or a file of the node's own. */
+export class Closing implements Disposable {
+  readonly #file: Descriptor;
+
+  constructor(file: Descriptor) {
+    this.#file = file;
+  }
+
+  [Symbol.dispose](): void {
+    fs.closeSync(this.#file);
+  }
+}
