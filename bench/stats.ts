@@ -166,8 +166,9 @@ async function main(): Promise<void> {
     ...{ nodeName: "bench", rootDirectory: "/tmp", podLogsRoot: "/var/log/pods" },
     ...{ cgroupRoot: root, cgroupDriver: "cgroupfs" as const },
   };
-  const deps = { clock: systemClock, processes: systemProcesses, files, cri: runtimeOf(pods), log: silentLog, node };
+  const deps = { clock: systemClock, processes: systemProcesses, files, cri: runtimeOf(pods), log: silentLog };
   const stats = new NodeStats(deps, context, "containerd", settings, signal);
+  stats.connect(node);
   const metrics = new NodeMetrics(systemClock);
   const counted = pods.map(({ pod, observed }) => {
     const is = { isStatic: false, wanted: true, state: "syncing" as const, pendingResize: undefined, resizing: false };

@@ -18,9 +18,10 @@ export interface ApiSubject {
   readonly setVerbosity: ((verbosity: number) => void) | undefined;
 }
 
-interface ApiParts extends ApiSubject {
+interface ApiParts {
   readonly ports: Ports;
   readonly cri: Cri;
+  readonly subject: ApiSubject;
 }
 
 /** Pages that feature gates turn on. */
@@ -35,7 +36,7 @@ const gatedPages = [
  * @param servesPage whether the node page is served beside them
  */
 export function apiDependencies(
-  { ports, cri, ...subject }: ApiParts,
+  { ports, cri, subject }: ApiParts,
   node: Node,
   servesPage: boolean,
 ): NodeApiDependencies {

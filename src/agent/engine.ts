@@ -30,7 +30,14 @@ import { discoverRuntime } from "../runtime-service/features.ts";
 import { credentialFiles } from "./credential-files.ts";
 import { machineInfo } from "./machine-info.ts";
 import { runNode } from "./node-process.ts";
-import { claim, lockStateDirectory, openPorts, openRecorder, terminationSignal } from "./process-start.ts";
+import {
+  type AgentPorts,
+  claim,
+  lockStateDirectory,
+  openPorts,
+  openRecorder,
+  terminationSignal,
+} from "./process-start.ts";
 
 export interface EngineOptions {
   readonly stateDir: string;
@@ -64,19 +71,19 @@ export async function runEngine(options: EngineOptions): Promise<ExitCode> {
   return ExitCode.done;
 }
 
-function runtimeDependencies(ports: Ports): Parameters<typeof stopPrivateRuntime>[0] {
+function runtimeDependencies(ports: AgentPorts): Parameters<typeof stopPrivateRuntime>[0] {
   const connect = (endpoint: string): ReturnType<typeof connectCri> => connectCri(endpoint);
   return { ...ports, hashing: systemHashing, locks: systemLocks, daemons: systemDaemons, connect };
 }
 
-async function startRuntime(ports: Ports, layout: RuntimeLayout): Promise<MachineFacts> {
+async function startRuntime(ports: AgentPorts, layout: RuntimeLayout): Promise<MachineFacts> {
   const searchPath = (process.env["PATH"] ?? "").split(":").filter((directory) => directory.startsWith("/"));
   const facts = requireReady(await preflight({ ...ports, layout, searchPath }));
   await ensurePrivateRuntime(runtimeDependencies(ports), layout, facts);
   return facts;
 }
 
-async function stopRuntime(ports: Ports, layout: RuntimeLayout, facts: MachineFacts, log: Logger): Promise<void> {
+async function stopRuntime(ports: AgentPorts, layout: RuntimeLayout, facts: MachineFacts, log: Logger): Promise<void> {
   const outcome = await stopPrivateRuntime(runtimeDependencies(ports), layout, facts.programs);
   if (!outcome.stopped) {
     log.info("the private runtime still has sandboxes and goes on", { sandboxes: outcome.sandboxes });
@@ -111,16 +118,16 @@ interface Serving {
 
 /** Serves until idle or told to end. */
 async function serve(
-  ports: Ports,
+  ports: AgentPorts,
   layout: RuntimeLayout,
   endpoint: string,
   { machine, endsWhenIdle, recorder }: Serving,
   log: Logger,
 ): Promise<void> {
   const { clock, files, network } = ports;
-  const told = terminationSignal();
+  const termination = terminationSignal();
   using cri = connectCri(endpoint);
-  const runtime = await discoverRuntime(cri, told).catch((error: unknown) => {
+  const runtime = await discoverRuntime(cri, termination).catch((error: unknown) => {
     if (!isCriError(error)) throw error;
     throw new PodwrightError(ExitCode.environment, `no container runtime answers: ${error.message}`, {
       cause: error,
@@ -147,15 +154,20 @@ async function serve(
     ports,
     layout,
     log,
-    cri: withDeadlines(services, clock, settings.runtimeRequestTimeoutMs, metrics.runtime),
     metrics,
-    runtime,
-    runtimeEndpoint: endpoint,
+    runtime: {
+      endpoint,
+      cri: withDeadlines(services, clock, settings.runtimeRequestTimeoutMs, metrics.runtime),
+      info: runtime,
+    },
     config,
     sources: { run: { directory: layout.manifests } },
+    checks: [],
+    cluster: undefined,
+    pressure: undefined,
     // In somebody else's runtime only pods that have a directory of ours are ours.
     owns: async (uid) => isPrivate || (await files.stat(`${layout.kubeletRoot}/pods/${podUid(uid)}`)) !== undefined,
-    told,
+    termination,
     endsWhenIdle,
     recorder,
     subject: { configuration, flags: {}, rootDirectory: layout.kubeletRoot, setVerbosity: undefined },

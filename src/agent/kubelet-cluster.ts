@@ -2,50 +2,43 @@ import { ApiClient } from "../api-client/client.ts";
 import { version } from "../base/version.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import { type KubeletSettings, milliseconds } from "../config/settings.ts";
+import { milliseconds } from "../config/settings.ts";
 import type { ClusterSetup } from "../engine/cluster.ts";
 import type { MachineInfo } from "../engine/machine.ts";
-import type { NodeMetrics } from "../metrics/node-metrics.ts";
-import type { NodeHostAddresses } from "../node/host-addresses.ts";
 import { readBootTime, readNodeFacts } from "../node/node-facts.ts";
 import { NodeMemory } from "../node/node-memory.ts";
 import type { NodeRegistration } from "../node/node-registration.ts";
-import type { Logger } from "../ports/log.ts";
-import type { Ports } from "../ports/ports.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
 import { reportedVersion } from "../config/version-flag.ts";
 import { cloudSetup } from "./cloud.ts";
-import { type NodeCredentials, nodeTransport } from "./node-credentials.ts";
+import type { Daemon, PreparedDaemon } from "./daemon.ts";
+import type { NodeCredentials } from "./node-credentials.ts";
+import { nodeTransport } from "./node-transport.ts";
 import { architecture } from "./platform.ts";
 
-export interface ClusterParts {
-  readonly ports: Ports;
-  readonly configuration: KubeletConfiguration;
-  readonly flags: NodeFlagValues;
-  readonly settings: Pick<KubeletSettings, "reservations" | "countsStorage">;
+/** What a node's place in a cluster depends on besides the daemon. */
+export interface ClusterFacts {
   readonly credentials: NodeCredentials;
-  readonly nodeName: string;
-  readonly addresses: NodeHostAddresses;
   readonly machine: MachineInfo;
   readonly runtime: RuntimeInfo;
-  readonly metrics: NodeMetrics;
-  readonly rootDirectory: string;
-  readonly log: Logger;
 }
 
 /** A node's place in the cluster; connections are closed when the result is disposed of. */
-export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & Disposable> {
-  const { ports, configuration, nodeName, addresses, machine, runtime } = parts;
-  const { reservations, countsStorage } = parts.settings;
+export async function openCluster(
+  { ports, log, configuration, flags }: Daemon,
+  { nodeName, addresses, settings, metrics, rootDirectory }: PreparedDaemon,
+  { credentials, machine, runtime }: ClusterFacts,
+): Promise<ClusterSetup & Disposable> {
+  const { reservations, countsStorage } = settings;
   const counted = countsStorage ? machine : { ...machine, ephemeralStorageBytes: undefined };
-  const { cloud, externalCloud } = cloudSetup(parts.flags, ports.clock);
-  const transport = nodeTransport(ports, parts.credentials);
+  const { cloud, externalCloud } = cloudSetup(flags, ports.clock);
+  const transport = nodeTransport(ports, credentials.access, credentials.certificates);
   const updatePeriodMs = milliseconds(configuration.nodeStatusUpdateFrequency);
   const leaseDurationSeconds = configuration.nodeLeaseDurationSeconds;
-  const memory = new NodeMemory(ports.files, parts.log, parts.rootDirectory);
-  const { host } = new URL(parts.credentials.access.server);
-  const { client: requests } = parts.metrics;
-  parts.metrics.nodeStart.booted(await readBootTime(ports.files));
+  const memory = new NodeMemory(ports.files, log, rootDirectory);
+  const { host } = new URL(credentials.access.server);
+  const { client: requests } = metrics;
+  metrics.nodeStart.booted(await readBootTime(ports.files));
   const client = new ApiClient(
     { transport: requests.measured(transport, host), clock: ports.clock, waited: requests.waited(host) },
     {
@@ -61,7 +54,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
         name: nodeName,
         facts: await readNodeFacts(ports.files, counted),
         architecture,
-        kubeletVersion: reportedVersion(parts.flags.version, version),
+        kubeletVersion: reportedVersion(flags.version, version),
         apiPort: configuration.enableServer ? configuration.port : 0,
         ...(externalCloud && { externalCloud }),
         capacity: {
@@ -72,7 +65,7 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
           eviction: reservations.eviction,
         },
       },
-      registration: { ...registrationOf(parts), staleResources: await memory.staleResources() },
+      registration: { ...registrationOf(configuration, flags), staleResources: await memory.staleResources() },
       updatePeriodMs,
       reportPeriodMs: milliseconds(configuration.nodeStatusReportFrequency),
     },
@@ -86,7 +79,10 @@ export async function openCluster(parts: ClusterParts): Promise<ClusterSetup & D
   };
 }
 
-function registrationOf({ configuration, flags }: ClusterParts): Omit<NodeRegistration, "staleResources"> {
+function registrationOf(
+  configuration: KubeletConfiguration,
+  flags: NodeFlagValues,
+): Omit<NodeRegistration, "staleResources"> {
   return {
     enabled: configuration.registerNode ?? true,
     taints: configuration.registerWithTaints ?? [],

@@ -1,115 +1,134 @@
 import { resolve } from "node:path/posix";
+import type { ApiClient } from "../api-client/client.ts";
+import type { CertificateManager } from "../certificates/certificate-manager.ts";
 import type { KubeletConfiguration } from "../config/defaults.ts";
-import type { NodeFlagValues } from "../config/flags.ts";
-import type { ServingSettings } from "../config/serving.ts";
-import { type KubeletSettings, milliseconds } from "../config/settings.ts";
+import { milliseconds } from "../config/settings.ts";
 import { kubeletConfig } from "../engine/kubelet-config.ts";
+import type { MachineInfo } from "../engine/machine.ts";
 import type { Node, NodeSources } from "../engine/node.ts";
 import { subordinateIds } from "../engine/subordinate-ids.ts";
-import type { NodeMetrics } from "../metrics/node-metrics.ts";
-import type { HostAddresses } from "../node/host-addresses.ts";
-import type { Logger } from "../ports/log.ts";
-import type { Ports } from "../ports/ports.ts";
-import type { RuntimeLayout } from "../private-runtime/layout.ts";
-import type { FlightRecorder } from "../replay/flight-recorder.ts";
-import type { TrackedCri } from "../runtime-service/deadlines.ts";
+import type { KubeletConfig } from "../kubelet/config.ts";
+import type { NodeFigures } from "../node-api/stats-routes.ts";
+import type { PodIds } from "../runtime/config/id-ranges.ts";
 import type { RuntimeInfo } from "../runtime-service/features.ts";
+import type { ApiSubject } from "./api-dependencies.ts";
 import { withCertificates } from "./certificate-figures.ts";
 import { credentialFiles } from "./credential-files.ts";
-import type { credentialPlugins } from "./credential-providers.ts";
+import type { Daemon, PreparedDaemon, RuntimeConnection } from "./daemon.ts";
 import { openCluster } from "./kubelet-cluster.ts";
 import { machineInfo } from "./machine-info.ts";
 import { accessChecks } from "./node-access.ts";
-import { type NodeApiParts, serveNodeApi } from "./node-api.ts";
-import { certificateDirectory, type NodeCredentials } from "./node-credentials.ts";
+import { serveNodeApi } from "./node-api.ts";
+import { certificateDirectory } from "./node-credentials.ts";
 import { runNode } from "./node-process.ts";
 import { servePodsApis } from "./pods-apis.ts";
-import { servingCertificates } from "./serving-certificates.ts";
+import { type CertificateParts, servingCertificates } from "./serving-certificates.ts";
 
-/** What the daemon runs with, once its configuration is read. */
-export interface Daemon {
-  readonly ports: Ports;
-  readonly log: Logger;
-  readonly configuration: KubeletConfiguration;
-  readonly flags: NodeFlagValues;
-  /** How its API is served; undefined: it is not. */
-  readonly served: ServingSettings | undefined;
-  readonly setVerbosity: (verbosity: number) => void;
-  /** Aborts when it is told to end. */
-  readonly told: AbortSignal;
-}
-
-/** One that holds its locks and reaches its runtime. */
-export interface StartedKubelet extends Daemon {
-  readonly settings: KubeletSettings;
-  readonly nodeName: string;
-  readonly addresses: HostAddresses;
-  readonly rootDirectory: string;
-  readonly layout: RuntimeLayout;
-  readonly plugins: Awaited<ReturnType<typeof credentialPlugins>>;
-  /** Undefined: it stands alone. */
-  readonly credentials: NodeCredentials | undefined;
-  readonly endpoint: string;
-  /** With deadlines. */
-  readonly cri: TrackedCri;
-  readonly runtime: RuntimeInfo;
-  readonly metrics: NodeMetrics;
-  readonly recorder: FlightRecorder | undefined;
-}
-
-/** Runs the kubelet's node, with all that it serves, until it is told to end. */
-export async function runKubeletNode(kubelet: StartedKubelet, made: (node: Node) => void): Promise<void> {
-  const { ports, log, configuration, flags, settings, nodeName, addresses, rootDirectory } = kubelet;
-  const { cri, runtime, metrics, credentials } = kubelet;
+/** Runs the kubelet's node, with all that it serves, until it has to end. */
+export async function runKubeletNode(
+  daemon: Daemon,
+  prepared: PreparedDaemon,
+  runtime: RuntimeConnection,
+  made: (node: Node) => void,
+): Promise<void> {
+  const { ports, log, configuration, flags, served, setVerbosity } = daemon;
+  const { settings, nodeName, addresses, rootDirectory, layout, credentials, metrics, recorder } = prepared;
   const [machine, podIds] = await Promise.all([
     machineInfo(ports, rootDirectory),
     subordinateIds(ports.processes, settings.idsPerPod, configuration.maxPods),
   ]);
-  const pullFrom = { credentialFiles: credentialFiles(rootDirectory), credentialPlugins: kubelet.plugins };
-  const own = { nodeName, rootDirectory, hostIPs: addresses.list, podIds, ...pullFrom };
-  const config = kubeletConfig(own, settings, machine, runtime);
+  const config = configOf(prepared, podIds, machine, runtime.info);
   if (config.node.cgroupDriver !== settings.cgroupDriver) {
     log.info("the runtime's cgroup driver is used", { cgroupDriver: config.node.cgroupDriver });
   }
-  using cluster = credentials && (await openCluster({ ...kubelet, machine, credentials }));
-  const where = { nodeName, addresses, rootDirectory, ...apiFiles(flags) };
-  const serving = await servingCertificates({ ...kubelet, ...where }, cluster?.client);
+  using opened = credentials && (await openCluster(daemon, prepared, { credentials, machine, runtime: runtime.info }));
+  const directory = certificateDirectory(flags);
+  const from: CertificateParts = { ports, log, configuration, nodeName, addresses, certificateDirectory: directory };
+  const serving = await servingCertificates(from, opened?.client);
   const managers = [credentials?.certificates, serving].filter((manager) => manager !== undefined);
+  const cluster = opened && { ...opened, certificates: () => managers.map(({ check }) => check) };
+  const subject: ApiSubject = { configuration, flags, rootDirectory, setVerbosity };
+  const serve = serveApis(daemon, { runtime, prepared, subject, from, serving, client: opened?.client });
   await runNode({
-    ...{ ports, layout: kubelet.layout, log, cri, runtime, config },
-    runtimeEndpoint: kubelet.endpoint,
-    pressure: settings.pressure,
+    ports,
+    layout,
+    log,
+    metrics,
+    recorder,
+    runtime,
+    config,
+    subject,
     sources: sourcesOf(configuration),
-    checks: accessChecks(kubelet.served),
-    ...(cluster && { cluster: { ...cluster, certificates: () => managers.map(({ check }) => check) } }),
     // As upstream: whatever of the runtime's pods no source wants is an orphan.
     owns: async () => true,
-    told: kubelet.told,
+    checks: accessChecks(served),
+    cluster,
+    pressure: settings.pressure,
+    termination: prepared.termination,
     endsWhenIdle: false,
-    metrics,
-    recorder: kubelet.recorder,
-    subject: kubelet,
     beside: async (node, figures, signal, journal) => {
       made(node);
-      const shown = { figures: withCertificates(figures, credentials?.certificates, serving), metrics };
-      const api = { ...kubelet, ...where, ...shown, cri, apiClient: cluster?.client, servingCertificates: serving };
       await Promise.all([
         credentials?.run(journal, signal),
         serving?.run(journal, signal),
-        serveNodeApi(api, node, signal),
-        servePodsApis({ ...kubelet, metrics: metrics.podsApi }, node, signal),
+        serve(node, figures, signal),
       ]);
     },
   });
 }
 
-function apiFiles(flags: NodeFlagValues): Pick<NodeApiParts, "certificateDirectory" | "tokenFile" | "servesPage"> {
-  const { tokenAuthFile = "", nodePage = false } = flags;
-  return {
-    certificateDirectory: certificateDirectory(flags),
-    tokenFile: tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile),
-    servesPage: nodePage,
+interface Served {
+  readonly prepared: PreparedDaemon;
+  readonly runtime: RuntimeConnection;
+  readonly subject: ApiSubject;
+  readonly from: CertificateParts;
+  /** Gets the serving certificate from the cluster's signer; undefined: it comes from files. */
+  readonly serving: CertificateManager | undefined;
+  readonly client: ApiClient | undefined;
+}
+
+/** What serves a node's APIs, on its port and on sockets of its machine. */
+function serveApis(
+  { ports, log, configuration, flags, served }: Daemon,
+  { prepared, runtime, subject, from, serving, client }: Served,
+): (node: Node, figures: NodeFigures, signal: AbortSignal) => Promise<void> {
+  const { rootDirectory, metrics, credentials } = prepared;
+  const { tokenAuthFile = "", nodePage: servesPage = false } = flags;
+  const tokenFile = tokenAuthFile === "" ? undefined : resolve(process.cwd(), tokenAuthFile);
+  return async (node, figures, signal) => {
+    const shown = withCertificates(figures, credentials?.certificates, serving);
+    const api = {
+      subject,
+      certificates: { from, manager: serving },
+      access: { tokenFile, apiClient: client },
+      cri: runtime.cri,
+      served,
+      servesPage,
+      figures: shown,
+      metrics,
+    };
+    await Promise.all([
+      serveNodeApi(api, node, signal),
+      servePodsApis({ ports, log, configuration, rootDirectory, metrics: metrics.podsApi }, node, signal),
+    ]);
   };
+}
+
+function configOf(
+  { settings, nodeName, addresses, rootDirectory, plugins }: PreparedDaemon,
+  podIds: PodIds,
+  machine: MachineInfo,
+  runtime: RuntimeInfo,
+): KubeletConfig {
+  const identity = {
+    nodeName,
+    rootDirectory,
+    hostIPs: addresses.list,
+    podIds,
+    credentialFiles: credentialFiles(rootDirectory),
+    credentialPlugins: plugins,
+  };
+  return kubeletConfig(identity, settings, machine, runtime);
 }
 
 function sourcesOf(configuration: KubeletConfiguration): NodeSources {

@@ -17,7 +17,10 @@ import { type AccessParts, guarded, openToEverybody } from "./node-access.ts";
 import { sameMaterial, type ServingParts, tlsMaterial, warnOfExpired, watchMaterial } from "./serving-certificates.ts";
 
 /** What the API is served from. */
-export interface NodeApiParts extends ApiSubject, ServingParts, Omit<AccessParts, "ports" | "log" | "nodeName"> {
+export interface NodeApiParts {
+  readonly subject: ApiSubject;
+  readonly certificates: ServingParts;
+  readonly access: Pick<AccessParts, "tokenFile" | "apiClient">;
   readonly cri: Cri;
   /** How it is served; undefined: it is not. */
   readonly served: ServingSettings | undefined;
@@ -35,10 +38,11 @@ const maxFileBytes = 1024 * 1024;
  * no pod from running.
  */
 export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: AbortSignal): Promise<void> {
-  const { log, served: settings } = parts;
+  const { served: settings, subject, cri } = parts;
+  const { ports, log } = parts.certificates.from;
   if (settings === undefined) return;
-  const deps = apiDependencies(parts, node, parts.servesPage);
-  const own = withFigures(parts.figures, parts.ports.compression, nodeApi(deps));
+  const deps = apiDependencies({ ports, cri, subject }, node, parts.servesPage);
+  const own = withFigures(parts.figures, ports.compression, nodeApi(deps));
   const handler = parts.servesPage ? withPage(own, pageRoutes(node.page, pageAssets)) : own;
   await Promise.all([
     serveReadOnly(parts, settings, deps, signal),
@@ -50,11 +54,12 @@ export async function serveNodeApi(parts: NodeApiParts, node: Node, signal: Abor
 }
 
 async function serveReadOnly(
-  { ports, log, figures, metrics }: NodeApiParts,
+  { certificates, figures, metrics }: NodeApiParts,
   { host, readOnlyPort }: ServingSettings,
   deps: NodeApiDependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const { ports, log } = certificates.from;
   if (readOnlyPort === 0) return;
   const handler = metrics.http.measuredReadOnly(withFigures(figures, ports.compression, readOnlyApi(deps)));
   await keepServing({ clock: ports.clock, log }, "the read-only API", signal, async () => {
@@ -68,14 +73,17 @@ async function servePrivately(
   api: NodeHandler,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ports, log } = parts;
+  const { certificates, access } = parts;
+  const { ports, log, nodeName, configuration } = certificates.from;
   const { host, port, minVersion, ciphers, curves, streamingIdleMs } = settings;
-  if (parts.configuration.serverTLSBootstrap === true && parts.servingCertificates === undefined) {
+  if (configuration.serverTLSBootstrap === true && certificates.manager === undefined) {
     throw new PodwrightError(ExitCode.badInput, "serverTLSBootstrap asks an API server, and there is none", {
       remedy: "leave it out, and give tlsCertFile and tlsPrivateKeyFile or take the certificate that podwright makes",
     });
   }
-  const handler = parts.metrics.http.measured(await guarded(parts, settings, api));
+  const handler = parts.metrics.http.measured(
+    await guarded({ ports, log, nodeName, tokenFile: access.tokenFile, apiClient: access.apiClient }, settings, api),
+  );
   const onError = (error: unknown, request: object): void => {
     log.error("request failed", { ...request, error: String(error) });
   };
@@ -84,18 +92,22 @@ async function servePrivately(
   const reload = async (): Promise<void> => {
     // Before there is a server its start reads the files, and may be making them.
     if (server === undefined) return;
-    const next = await tlsMaterial(parts, settings);
+    const next = await tlsMaterial(certificates, settings);
     if (sameMaterial(material, next)) return;
     server.useTls(next);
     material = next;
     log.info("the kubelet's API serves with changed certificates");
   };
-  using _watch = watchMaterial(parts, settings, () => void reload().catch((error: unknown) => complain(log, error)));
+  using _watch = watchMaterial(
+    certificates,
+    settings,
+    () => void reload().catch((error: unknown) => complain(log, error)),
+  );
   await keepServing({ clock: ports.clock, log }, "the kubelet's API", signal, async () => {
-    material = await tlsMaterial(parts, settings);
+    material = await tlsMaterial(certificates, settings);
     const options = { host, port, minVersion, ciphers, curves, streamingIdleMs, maxBodyBytes: maxFileBytes, onError };
     server = await serveHttps(handler, material, options);
-    warnOfExpired(parts, settings, material);
+    warnOfExpired(certificates, settings, material);
     log.info("the kubelet's API is served", { address: server.address });
     if (settings.everybody) log.warn(openToEverybody.detail, { remedy: openToEverybody.remedy });
     return server;

@@ -1,31 +1,25 @@
 import { dirname, resolve } from "node:path/posix";
 import { ApiClient } from "../api-client/client.ts";
-import { onAbort } from "../base/abort.ts";
-import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
-import { version } from "../base/version.ts";
+import { ExitCode, PodwrightError } from "../base/errors.ts";
 import { CertificateManager, type RequestClient } from "../certificates/certificate-manager.ts";
 import { CertificateStore, type StoredPair } from "../certificates/certificate-store.ts";
-import { nextLookMs, stateOf, timeProblem } from "../certificates/validity.ts";
+import { nextLookMs, timeProblem } from "../certificates/validity.ts";
 import { clientTemplate, otherNodeOf } from "../certificates/request-template.ts";
 import type { NodeFlagValues } from "../config/flags.ts";
-import type { CertificateSource } from "../kube/credentials.ts";
-import { inClusterAccess } from "../kube/in-cluster.ts";
-import { decodeKubeconfig, type KubeAccess, type TextSource } from "../kube/kubeconfig.ts";
+import type { KubeAccess } from "../kube/kubeconfig.ts";
 import type { Recorder } from "../journal/entry.ts";
 import { proxyName, proxyOf } from "../kube/proxy.ts";
-import { openKubeTransport } from "../kube/transport.ts";
 import { systemCertificateTools } from "../linux/certificates/certificate-tools.ts";
-import type { CertificateInfo, KeyPair } from "../ports/certificates.ts";
+import type { CertificateInfo } from "../ports/certificates.ts";
 import { FileError } from "../ports/files.ts";
-import { KubeConnectionError, type KubeTransport } from "../ports/kube-api.ts";
+import type { KubeTransport } from "../ports/kube-api.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
-import { platform } from "./platform.ts";
+import { type FoundKubeconfig, readKubeconfig } from "./kubeconfig-file.ts";
+import { clientCertificate, transportOf } from "./node-transport.ts";
 
-const maxKubeconfigBytes = 1024 * 1024;
 /** How often a certificate that nobody renews is looked at. */
 const lookMs = 10 * 60_000;
-const userAgent = `podwright/${version} (${platform})`;
 
 /** How the node reaches the API server, and as whom. */
 export interface NodeCredentials {
@@ -44,17 +38,6 @@ export interface CredentialParts {
   /** rotateCertificates. */
   readonly renews: boolean;
 }
-
-/** A kubeconfig that can be used, and the certificate of its user; or what keeps it from being used. */
-type Found =
-  | {
-      readonly access: KubeAccess;
-      readonly pair: KeyPair | undefined;
-      /** Of the pair: its own certificate first. */
-      readonly chain: readonly CertificateInfo[];
-      readonly problem: string | undefined;
-    }
-  | { readonly access: undefined; readonly problem: string; readonly cause: unknown };
 
 /** `--cert-dir`. */
 export function certificateDirectory({ certDir }: NodeFlagValues): string {
@@ -149,11 +132,11 @@ function unmanaged({ ports, log }: CredentialParts, access: KubeAccess, path: st
   };
 }
 
-function whyNot(found: Found): string {
+function whyNot(found: FoundKubeconfig): string {
   return found.problem ?? "it names none";
 }
 
-function unusable({ problem, cause }: Extract<Found, { access: undefined }>, flag: string): PodwrightError {
+function unusable({ problem, cause }: Extract<FoundKubeconfig, { access: undefined }>, flag: string): PodwrightError {
   if (cause instanceof PodwrightError) return cause;
   return new PodwrightError(ExitCode.badInput, `failed to read the kubeconfig: ${problem}`, {
     cause,
@@ -161,41 +144,11 @@ function unusable({ problem, cause }: Extract<Found, { access: undefined }>, fla
   });
 }
 
-async function readKubeconfig(ports: Ports, path: string): Promise<Found> {
-  let access: KubeAccess;
-  try {
-    const bytes = await ports.files.read(path, maxKubeconfigBytes);
-    access = decodeKubeconfig(new TextDecoder().decode(bytes), path) ?? inClusterAccess(process.env);
-    // A proxy that can't be one is bad input here, before anything is connected.
-    proxyOf(access, process.env);
-  } catch (error) {
-    return { access: undefined, problem: errorMessage(error), cause: error };
-  }
-  const { certificate } = access.user;
-  if (certificate === undefined) return { access, pair: undefined, chain: [], problem: undefined };
-  try {
-    const pair = { certificate: await text(ports, certificate.cert), key: await text(ports, certificate.key) };
-    const chain = systemCertificateTools.certificates(pair.certificate);
-    const nowMs = ports.clock.now();
-    if (chain.length === 0) throw new Error("there is no certificate in it");
-    // One of the future is perhaps good by the server's clock, which counts.
-    const problem = stateOf(chain, nowMs) === "expired" ? timeProblem(chain, nowMs) : undefined;
-    return { access, pair, chain, problem: problem && `client certificate: ${problem}` };
-  } catch (error) {
-    return { access, pair: undefined, chain: [], problem: `client certificate: ${errorMessage(error)}` };
-  }
-}
-
-async function text({ files }: Ports, source: TextSource): Promise<string> {
-  if (source.kind === "inline") return source.text;
-  return new TextDecoder().decode(await files.read(source.path, maxKubeconfigBytes));
-}
-
 interface ManagedBy {
   /** How the server is reached. */
   readonly access: KubeAccess;
   /** The kubeconfig, where it counts; undefined: it is to be written. */
-  readonly found: Found | undefined;
+  readonly found: FoundKubeconfig | undefined;
   /** Path of the bootstrap kubeconfig. */
   readonly bootstrap: string | undefined;
   /** Path of the kubeconfig. */
@@ -259,7 +212,7 @@ async function openRequests(ports: Ports, by: ManagedBy, current: StoredPair | u
     const access = { ...by.access, user: {} };
     return requestsOver(
       ports,
-      transportOf(ports, access, async () => own(current)),
+      transportOf(ports, access, async () => clientCertificate(current)),
     );
   }
   if (by.bootstrap !== undefined) {
@@ -275,38 +228,8 @@ async function openRequests(ports: Ports, by: ManagedBy, current: StoredPair | u
   );
 }
 
-function own({ certificate, key }: KeyPair) {
-  return { cert: certificate, key };
-}
-
 function requestsOver({ clock }: Ports, transport: KubeTransport & Disposable): RequestClient {
   const none = { perSecond: 0, burst: 0 };
   const client = new ApiClient({ transport, clock }, { requests: none, events: none, heartbeatTimeoutMs: 10_000 });
   return { client, [Symbol.dispose]: () => transport[Symbol.dispose]() };
-}
-
-function transportOf(ports: Ports, access: KubeAccess, clientCertificate?: CertificateSource) {
-  const deps = { ...ports, userAgent, environment: process.env };
-  return openKubeTransport(access, { ...deps, ...(clientCertificate && { clientCertificate }) });
-}
-
-/** Who has no certificate soon is better told why than left waiting: less than any request waits. */
-const certificateWaitMs = 8000;
-
-/** The way to the API server for all that the node does there. What comes before there is a certificate waits for it. */
-export function nodeTransport(ports: Ports, { access, certificates }: NodeCredentials): KubeTransport & Disposable {
-  if (certificates === undefined) return transportOf(ports, access);
-  return transportOf(ports, access, async (signal) => {
-    const { current } = certificates;
-    if (current !== undefined) return own(current);
-    const wait = Promise.withResolvers<void>();
-    using _change = certificates.onChange(wait.resolve);
-    using _timer = ports.clock.timer("a client certificate", certificateWaitMs, wait.resolve);
-    using _signal = onAbort(signal, wait.resolve);
-    await wait.promise;
-    signal.throwIfAborted();
-    const issued = certificates.current;
-    if (issued !== undefined) return own(issued);
-    throw new KubeConnectionError(certificates.problem);
-  });
 }

@@ -1,7 +1,5 @@
 import { version } from "../base/version.ts";
-import type { KubeletConfiguration } from "../config/defaults.ts";
 import { featureStates } from "../config/feature-gates.ts";
-import type { NodeFlagValues } from "../config/flags.ts";
 import { milliseconds } from "../config/settings.ts";
 import { nodeFigures } from "../engine/node-figures.ts";
 import { nodeGauges } from "../engine/node-gauges.ts";
@@ -9,57 +7,62 @@ import { NodeStats, type StatsSettings } from "../engine/node-stats.ts";
 import type { Node } from "../engine/node.ts";
 import { countImageRecords } from "../images/image-records.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
-import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { ImageRecordCounts } from "../metrics/image-metrics.ts";
 import type { NodeMetrics } from "../metrics/node-metrics.ts";
 import type { NodeFigures } from "../node-api/stats-routes.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
-import type { Ports } from "../ports/ports.ts";
 import { reportedVersion } from "../config/version-flag.ts";
+import type { ApiSubject } from "./api-dependencies.ts";
 import { platform } from "./platform.ts";
+import type { AgentPorts } from "./process-start.ts";
 
 export interface FiguresParts {
-  readonly ports: Ports;
+  readonly ports: AgentPorts;
   readonly log: Logger;
   readonly cri: Cri;
   readonly config: KubeletConfig;
   /** `containerd` */
   readonly runtimeName: string;
   readonly metrics: NodeMetrics;
-  readonly configuration: KubeletConfiguration;
-  readonly flags: NodeFlagValues;
+  readonly subject: ApiSubject;
 }
 
-/** What a node shows of itself to monitoring, measured on this machine. */
-export async function openFigures(parts: FiguresParts, node: Node, signal: AbortSignal): Promise<NodeFigures> {
+/** What measures a node and its pods on this machine. @param signal ends what is being measured */
+export function buildStats(parts: FiguresParts, signal: AbortSignal): NodeStats {
   const { ports, cri, config, runtimeName, metrics } = parts;
-  const files = await openStatsFiles(ports.clock);
+  const { clock, processes, statsFiles: files } = ports;
   const log = parts.log.child({ room: "stats" });
   const volumeMeasured = (durationMs: number): void => metrics.volumeMeasured(durationMs);
-  const deps = { clock: ports.clock, processes: ports.processes, files, cri, log, node, volumeMeasured };
-  const stats = new NodeStats(deps, config.node, runtimeName, statsSettings(parts), signal);
-  const { rootDirectory: directory } = config.node;
-  node.page.measureWith(
-    nodeGauges({ clock: ports.clock, files, stats }, { directory, maxPods: parts.configuration.maxPods }),
-  );
+  const deps = { clock, processes, files, cri, log, volumeMeasured };
+  return new NodeStats(deps, config.node, runtimeName, statsSettings(parts.subject), signal);
+}
+
+/** What a node shows of itself to monitoring. */
+export function buildFigures(parts: FiguresParts, stats: NodeStats, node: Node): NodeFigures {
+  const { ports, config, metrics, subject } = parts;
+  const { clock, statsFiles: files } = ports;
+  const { configuration, flags } = subject;
+  const { rootDirectory: directory, nodeName } = config.node;
+  node.page.measureWith(nodeGauges({ clock, files, stats }, { directory, maxPods: configuration.maxPods }));
   metrics.attach({ pods: () => node.counts(), pod: (uid) => node.pod(uid) });
   const facts = {
-    nodeName: config.node.nodeName,
-    version: reportedVersion(parts.flags.version, version),
+    nodeName,
+    version: reportedVersion(flags.version, version),
     platform,
     cgroupVersion: ports.cgroups.version,
     credentialConfigHash: config.images.credentialPlugins?.configHash,
-    features: featureStates(parts.configuration.featureGates),
+    features: featureStates(configuration.featureGates),
   };
   const imageRecords = async (): Promise<ImageRecordCounts> => await countImageRecords(ports.files, directory);
+  const log = parts.log.child({ room: "stats" });
   return nodeFigures(
     { stats, metrics, node, files, log, ownPid: ports.processes.ownPid, imageRecords },
-    { fileSystems: [config.node.rootDirectory], version: `podwright ${version}`, facts },
+    { fileSystems: [directory], version: `podwright ${version}`, facts },
   );
 }
 
-function statsSettings({ configuration, flags }: FiguresParts): StatsSettings {
+function statsSettings({ configuration, flags }: ApiSubject): StatsSettings {
   const { kubeletCgroups = "", systemCgroups = "", volumeStatsAggPeriod } = configuration;
   const { runtimeCgroups = "" } = flags;
   return { kubeletCgroups, runtimeCgroups, systemCgroups, volumePeriodMs: milliseconds(volumeStatsAggPeriod) };

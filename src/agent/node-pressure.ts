@@ -1,22 +1,29 @@
 import { MachineObservations } from "../engine/machine-observations.ts";
 import { PressureMonitor, type PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
 import type { Recorder } from "../journal/entry.ts";
-import type { KubeletConfig } from "../kubelet/config.ts";
-import { openStatsFiles } from "../linux/files/stats-files.ts";
 import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
-import type { Ports } from "../ports/ports.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import type { AgentPorts } from "./process-start.ts";
+
+export interface PressureParts {
+  readonly ports: Pick<AgentPorts, "clock" | "statsFiles">;
+  readonly cri: Cri;
+  readonly journal: Recorder;
+  readonly log: Logger;
+  readonly node: NodeContext;
+}
 
 /** What looks whether this machine runs out of something. */
-export async function openPressure(
-  parts: { readonly ports: Ports; readonly cri: Cri; readonly log: Logger; readonly config: KubeletConfig },
+export function buildPressure(
+  { ports, cri, journal, log, node }: PressureParts,
   config: PressureMonitorConfig,
-  journal: Recorder,
-): Promise<PressureMonitor> {
-  const { clock } = parts.ports;
-  const files = await openStatsFiles(clock);
-  const observations = new MachineObservations({ clock, files, cri: parts.cri, node: parts.config.node });
+): PressureMonitor {
+  const { clock, statsFiles: files } = ports;
+  const observations = new MachineObservations({ clock, files, cri, node });
   const wanted = new Set(config.thresholds.map(({ signal }) => signal));
-  const log = parts.log.child({ room: "eviction" });
-  return new PressureMonitor({ clock, journal, log, observe: (signal) => observations.look(wanted, signal) }, config);
+  return new PressureMonitor(
+    { clock, journal, log: log.child({ room: "eviction" }), observe: (signal) => observations.look(wanted, signal) },
+    config,
+  );
 }

@@ -15,16 +15,22 @@ import { openNetwork } from "../linux/network/network.ts";
 import { systemNetworkProbes } from "../linux/network/network-probes.ts";
 import { systemProcesses } from "../linux/processes/processes.ts";
 import { systemRandom } from "../linux/processes/random.ts";
+import { openStatsFiles } from "../linux/files/stats-files.ts";
 import { systemVolumeFiles } from "../linux/files/volume-files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
+import type { StatsFiles } from "../ports/stats-files.ts";
 import { HeldError, whenFree } from "../private-runtime/hand-over.ts";
 import type { RuntimeLayout } from "../private-runtime/layout.ts";
 import { claimRuntime } from "../private-runtime/ownership.ts";
 import { FlightRecorder } from "../replay/flight-recorder.ts";
 
-/** The machine itself. */
-export async function openPorts(): Promise<Ports> {
+/** The machine itself, with the files that statistics are read from. */
+export interface AgentPorts extends Ports {
+  readonly statsFiles: StatsFiles;
+}
+
+export async function openPorts(): Promise<AgentPorts> {
   return {
     clock: systemClock,
     random: systemRandom,
@@ -39,6 +45,7 @@ export async function openPorts(): Promise<Ports> {
     kernelLog: systemKernelLog(systemClock),
     stalls: systemPressureStall,
     cgroups: await openCgroups(systemClock),
+    statsFiles: await openStatsFiles(systemClock),
   };
 }
 
@@ -62,7 +69,12 @@ export async function lockStateDirectory(
   log: Logger,
   signal: AbortSignal,
 ): Promise<Disposable> {
-  return await whenFree({ ...ports, log }, "the lock of the state directory", () => tryLock(ports, layout), signal);
+  return await whenFree(
+    { clock: ports.clock, log },
+    "the lock of the state directory",
+    () => tryLock(ports, layout),
+    signal,
+  );
 }
 
 async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable> {
@@ -79,9 +91,10 @@ async function tryLock(ports: Ports, layout: RuntimeLayout): Promise<Disposable>
 
 /** The runtime as this process' own. Like the lock of the state directory, it is waited for while the process before ends. */
 export async function claim(ports: Ports, endpoint: string, log: Logger, signal: AbortSignal): Promise<Disposable> {
-  const deps = { ...ports, hashing: systemHashing, locks: systemLocks };
+  const { clock, files, processes } = ports;
+  const deps = { files, processes, hashing: systemHashing, locks: systemLocks };
   const take = (): Promise<Disposable> => claimRuntime(deps, endpoint);
-  return await whenFree({ ...ports, log }, "the container runtime to have no other node agent", take, signal);
+  return await whenFree({ clock, log }, "the container runtime to have no other node agent", take, signal);
 }
 
 /** Less than service managers wait before they kill, and say nothing of why. */
@@ -92,11 +105,11 @@ const endLimitMs = 30_000;
  * the next one does. A process that has not ended a while after it was told to says what holds it, and ends.
  */
 export function terminationSignal(limitMs = endLimitMs): AbortSignal {
-  const told = new AbortController();
+  const termination = new AbortController();
   const signals = ["SIGTERM", "SIGINT"] as const;
   const end = (signal: NodeJS.Signals): void => {
     for (const each of signals) process.off(each, end);
-    told.abort(new Error(`told to end by ${signal}`));
+    termination.abort(new Error(`told to end by ${signal}`));
     systemClock.timer("the process to end", limitMs, () => {
       const held = [...systemClock.waits().map(({ name }) => name), ...process.getActiveResourcesInfo()];
       const what = `podwright: told to end by ${signal}, and still not done after ${limitMs / 1000} s`;
@@ -105,5 +118,5 @@ export function terminationSignal(limitMs = endLimitMs): AbortSignal {
     });
   };
   for (const signal of signals) process.on(signal, end);
-  return told.signal;
+  return termination.signal;
 }

@@ -4,7 +4,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { type CredentialParts, nodeCredentials, nodeTransport } from "./node-credentials.ts";
+import { type CredentialParts, nodeCredentials } from "./node-credentials.ts";
+import { nodeTransport } from "./node-transport.ts";
 
 /** A node whose kubeconfig is at `/conf`, and what it told. */
 async function nodeOf(cluster: string) {
@@ -46,7 +47,7 @@ test("a proxy that the environment names is told without its credentials, and ev
     from: "the environment",
   };
   assert.deepEqual(told, [["the API server is reached through a proxy", fields]]);
-  using transport = nodeTransport(parts.ports, credentials);
+  using transport = nodeTransport(parts.ports, credentials.access, credentials.certificates);
   const { signal } = new AbortController();
   await assert.rejects(transport.send({ lane: "objects", method: "GET", path: "/", headers: {}, signal }), {
     message: `API server api.test:6443: the proxy http://${address}: it answered 503 Service Unavailable`,

@@ -55,12 +55,14 @@ async function ownPair(madeAt: Date, clientAuthorities?: string) {
   if (clientAuthorities !== undefined) await files.write("/pki/ca.crt", clientAuthorities, 0o644);
   const warnings: [string, unknown][] = [];
   const parts = {
-    ports: { files, clock },
-    log: { warn: (message: string, fields: unknown) => void warnings.push([message, fields]) },
-    nodeName: "node1",
-    addresses: { list: [] },
-    certificateDirectory: "/pki",
-    servingCertificates: undefined,
+    from: {
+      ports: { files, clock },
+      log: { warn: (message: string, fields: unknown) => void warnings.push([message, fields]) },
+      nodeName: "node1",
+      addresses: { list: [] },
+      certificateDirectory: "/pki",
+    },
+    manager: undefined,
   } as unknown as ServingParts;
   const x509 = clientAuthorities === undefined ? {} : { clientCAFile: "/pki/ca.crt" };
   const settings = servingSettings(withDefaults({ authentication: { x509 } })) as ServingSettings;
@@ -70,7 +72,7 @@ async function ownPair(madeAt: Date, clientAuthorities?: string) {
 test("changed authorities that are none are no material to serve with, so that the ones before stay", async () => {
   const { parts, settings } = await ownPair(new Date(), authority);
   assert.equal((await tlsMaterial(parts, settings)).clientAuthorities, authority);
-  await parts.ports.files.write("/pki/ca.crt", "garbage", 0o644);
+  await parts.from.ports.files.write("/pki/ca.crt", "garbage", 0o644);
   await assert.rejects(tlsMaterial(parts, settings), /unable to load client CA file/);
 });
 

@@ -32,9 +32,10 @@ export interface CertificateParts {
   readonly certificateDirectory: string;
 }
 
-export interface ServingParts extends CertificateParts {
+export interface ServingParts {
+  readonly from: CertificateParts;
   /** Gets the serving certificate from the cluster's signer; undefined: it comes from files. */
-  readonly servingCertificates: CertificateManager | undefined;
+  readonly manager: CertificateManager | undefined;
 }
 
 /** What gets the serving certificate from the cluster's signer (serverTLSBootstrap); undefined: nothing has to. */
@@ -96,15 +97,14 @@ export async function readClientAuthorities(
  * From the cluster's signer, from the files of the configuration, or from a pair in the certificate directory, which is
  * made when it is missing.
  */
-export async function tlsMaterial(parts: ServingParts, settings: ServingSettings): Promise<TlsMaterial> {
-  const { ports, certificateDirectory, nodeName, addresses } = parts;
+export async function tlsMaterial({ from, manager }: ServingParts, settings: ServingSettings): Promise<TlsMaterial> {
+  const { ports, certificateDirectory, nodeName, addresses } = from;
   const { files, clock } = ports;
   const read = async (path: string): Promise<string> => {
     return new TextDecoder().decode(await files.read(path, maxFileBytes));
   };
   const { serving } = settings;
   const clientAuthorities = await readClientAuthorities(files, settings);
-  const { servingCertificates: manager } = parts;
   if (manager !== undefined) {
     const { certificate, key } = manager.current ?? {};
     return { certificate, key, clientAuthorities };
@@ -129,10 +129,11 @@ export async function tlsMaterial(parts: ServingParts, settings: ServingSettings
 
 /** Of a pair that podwright made itself, and nobody renews: said once, at the start. */
 export function warnOfExpired(
-  { ports, log, certificateDirectory, servingCertificates: manager }: ServingParts,
+  { from, manager }: ServingParts,
   { serving }: ServingSettings,
   { certificate }: TlsMaterial,
 ): void {
+  const { ports, log, certificateDirectory } = from;
   if (manager !== undefined || serving !== undefined || certificate === undefined) return;
   const notAfterMs = systemCertificateTools.certificates(certificate)[0]?.notAfterMs ?? Infinity;
   if (ports.clock.now() <= notAfterMs) return;
@@ -153,8 +154,8 @@ export function sameMaterial(a: TlsMaterial | undefined, b: TlsMaterial): boolea
  * on it.
  */
 export function watchMaterial(parts: ServingParts, settings: ServingSettings, onChange: () => void): Disposable {
-  const { log, servingCertificates: manager } = parts;
-  const { files, clock } = parts.ports;
+  const { from, manager } = parts;
+  const { files, clock } = from.ports;
   const { serving, clientAuthoritiesFile } = settings;
   const own = manager === undefined ? [serving?.certificateFile, serving?.keyFile] : [];
   const paths = [...own, clientAuthoritiesFile].filter((path) => path !== undefined);
@@ -162,7 +163,7 @@ export function watchMaterial(parts: ServingParts, settings: ServingSettings, on
   const watches = [...new Set(paths.map((path) => dirname(path)))].map((directory) => {
     const names = paths.filter((path) => dirname(path) === directory).map((path) => basename(path));
     return files.watch(directory, onChange, (error) => {
-      log.info("certificates are looked at now and then only", { directory, names, error: error.message });
+      from.log.info("cannot watch certificate files; polling instead", { directory, names, error: error.message });
     });
   });
   let timer: Disposable | undefined;

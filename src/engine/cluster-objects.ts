@@ -44,7 +44,7 @@ export class ClusterObjects {
 
   constructor(deps: ClusterObjectsDependencies) {
     this.#deps = deps;
-    const { journal } = deps;
+    const { client, clock, random, journal } = deps;
     const watch: Watcher = (target, handler, signal) => new Reflector(deps, target, handler).run(signal);
     this.#objects = new ApiObjects({
       journal,
@@ -52,11 +52,13 @@ export class ClusterObjects {
       objectsChanged: (changed, cause) => this.#workers?.objectsChanged(changed, cause),
     });
     this.#tokens = new ServiceAccountTokens({
-      ...deps,
+      client,
+      clock,
+      random,
+      journal,
       renewed: ({ metadata: { uid } }, cause) => this.#workers?.wake(uid, cause),
     });
-    const account = (pod: Pod): PullAccount | undefined =>
-      pullAccount({ client: deps.client, tokens: this.#tokens }, pod);
+    const account = (pod: Pod): PullAccount | undefined => pullAccount({ client, tokens: this.#tokens }, pod);
     const services = new Collection<Service>();
     this.#memory = new ServiceMemory(deps, deps.servicesFile, services);
     this.lookup = new PodObjects(deps.clock, this.#objects, this.#tokens, account, { services, memory: this.#memory });

@@ -50,7 +50,7 @@ export interface ClusterSetup {
   /** Whom to ask of the machine; undefined: nobody. */
   readonly cloud?: { readonly provider: CloudProvider; readonly nodeIps: readonly string[] } | undefined;
   /** What is to be told of the node as Events, once at each start. */
-  readonly notes?: readonly JournalInput[];
+  readonly notes?: readonly JournalInput[] | undefined;
   /** How the certificates stand that the node asks for. */
   readonly certificates?: () => readonly Check[];
 }

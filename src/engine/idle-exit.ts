@@ -8,30 +8,30 @@ const waitMs = 2_000;
 /** Tells when an engine has had nothing to do for a while. */
 export class IdleExit {
   readonly #clock: Clock;
-  readonly #isIdle: () => boolean;
+  #node: { readonly isEmpty: boolean } | undefined;
   readonly #onIdle: () => void;
   #timer: Disposable | undefined;
 
-  constructor(clock: Clock, isIdle: () => boolean, onIdle: () => void) {
+  constructor(clock: Clock, onIdle: () => void) {
     this.#clock = clock;
-    this.#isIdle = isIdle;
     this.#onIdle = onIdle;
   }
 
-  /** The engine has started. */
-  started(): void {
+  /** The engine of this node has started. */
+  started(node: { readonly isEmpty: boolean }): void {
+    this.#node = node;
     this.#wait(firstWaitMs);
   }
 
   /** A pod is gone: perhaps it was the last. */
   podGone(): void {
-    if (this.#isIdle()) this.#wait(waitMs);
+    if (this.#node?.isEmpty === true) this.#wait(waitMs);
   }
 
   #wait(delayMs: number): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = this.#clock.timer("pods for an idle engine", delayMs, () => {
-      if (this.#isIdle()) this.#onIdle();
+      if (this.#node?.isEmpty === true) this.#onIdle();
     });
   }
 }

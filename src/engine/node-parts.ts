@@ -20,7 +20,7 @@ export interface NodePartsDependencies extends Omit<
   /** Told of each pod of which nothing is left. */
   readonly onPodGone: (uid: string) => void;
   /** Told of each change of what is wanted, after everybody else. */
-  readonly onUpdate?: (update: PodUpdate) => void;
+  readonly onUpdate?: ((update: PodUpdate) => void) | undefined;
 }
 
 export interface NodePartsSetup {

@@ -25,7 +25,6 @@ export interface NodeStatsDependencies {
   readonly files: StatsFiles;
   readonly cri: Cri;
   readonly log: Logger;
-  readonly node: Pick<Node, "nodePods">;
   /** Tells how long measuring a volume took. */
   readonly volumeMeasured?: (durationMs: number) => void;
 }
@@ -50,6 +49,7 @@ export type StatsContext = Pick<
 /** What a node and its pods use. Nothing is read while nobody asks. */
 export class NodeStats {
   readonly #nodeName: string;
+  #node: Pick<Node, "nodePods"> | undefined;
   readonly #pods: () => readonly StatsPod[];
   readonly #collector: StatsCollector;
   readonly #storage: StorageStats;
@@ -62,12 +62,12 @@ export class NodeStats {
     settings: StatsSettings,
     signal: AbortSignal,
   ) {
-    const { clock, processes, files } = deps;
+    const { clock, processes, files, cri, log } = deps;
     const { nodeName, rootDirectory, podLogsRoot, cgroupRoot, cgroupDriver } = node;
     const runtime = runtimeWays(runtimeName);
     this.#nodeName = nodeName;
     this.#pods = () =>
-      deps.node.nodePods().flatMap(({ pod, observed }) => {
+      (this.#node?.nodePods() ?? []).flatMap(({ pod, observed }) => {
         return statsPod(pod, observed, { cgroupRoot, cgroupDriver, runtime }) ?? [];
       });
     const system = new SystemCgroups(
@@ -87,7 +87,12 @@ export class NodeStats {
       { rootDirectory, periodMs: settings.volumePeriodMs },
       signal,
     );
-    this.#storage = new StorageStats({ ...deps, volumes, rootDirectory, podLogsRoot, runtime }, signal);
+    this.#storage = new StorageStats({ clock, files, cri, log, volumes, rootDirectory, podLogsRoot, runtime }, signal);
+  }
+
+  /** Tells whose pods are measured. To be called once. */
+  connect(node: Pick<Node, "nodePods">): void {
+    this.#node = node;
   }
 
   async sample(depth: Depth): Promise<NodeSample> {

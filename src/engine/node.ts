@@ -65,9 +65,9 @@ export interface NodeSetup {
   readonly record: string | undefined;
   readonly sources: NodeSources;
   /** What is known of the node before it starts. */
-  readonly checks?: Health["checks"];
+  readonly checks: Health["checks"];
   /** Undefined: the node stands alone. */
-  readonly cluster?: ClusterSetup;
+  readonly cluster: ClusterSetup | undefined;
 }
 
 const noObjects: ObjectLookup = { configMap: () => undefined, secret: () => undefined };
@@ -111,7 +111,19 @@ export class Node {
       deps.onPodGone();
     };
     this.#parts = buildNode(
-      { ...deps, features, onPodGone },
+      {
+        ports,
+        cri: deps.cri,
+        journal,
+        log,
+        owns: deps.owns,
+        features,
+        pressure: deps.pressure,
+        recorder: deps.recorder,
+        observer: deps.observer,
+        onPodGone,
+        onUpdate: deps.onUpdate,
+      },
       { config, sources: names, objects, cluster: setup.cluster },
     );
     this.#kubelet = this.#parts.kubelet;
@@ -119,7 +131,7 @@ export class Node {
       {
         ...{ clock, random, journal, kubelet: this.#kubelet, mux: this.#parts.mux, run: this.#run },
         surroundings: () => [
-          ...(setup.checks ?? []),
+          ...setup.checks,
           ...pressureCheck(deps.pressure),
           ...(this.#parts.cluster?.health() ?? []),
         ],

@@ -1,6 +1,7 @@
 import { fullName } from "../api/full-name.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
+import { Emitter } from "../base/emitter.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
@@ -49,7 +50,7 @@ export class PodWorkers {
   /** Pods that were removed, with the last look that may still show what they had. */
   readonly #removed = new Map<PodUid, Observation>();
   #listener: WorkersListener | undefined;
-  readonly #onRemoved: ((uid: PodUid) => void)[] = [];
+  readonly #removedPods = new Emitter<PodUid>();
   #signal: AbortSignal | undefined;
 
   constructor(deps: WorkerDependencies) {
@@ -63,7 +64,7 @@ export class PodWorkers {
 
   /** Calls back with each pod of which nothing is left on the node, after all else has been told of it. */
   onRemoved(listener: (uid: PodUid) => void): void {
-    this.#onRemoved.push(listener);
+    this.#removedPods.on(listener);
   }
 
   /** Lets workers work until the signal aborts; pods then stay as they are. */
@@ -276,7 +277,7 @@ export class PodWorkers {
 
   #tellRemoved(uid: PodUid): void {
     this.#listener?.removed(uid);
-    for (const listener of this.#onRemoved) listener(uid);
+    this.#removedPods.emit(uid);
   }
 
   #noteRemoved(uid: PodUid): void {

@@ -1,0 +1,44 @@
+import { errorMessage, ExitCode, PodwrightError } from "../base/errors.ts";
+import { cloudOptions } from "../config/cloud-options.ts";
+import { uselessNameServers, uselessThresholds } from "../config/settings.ts";
+import { checkReservedProcessors } from "../engine/reserved-processors.ts";
+import { isSwapOn, openFilesLimit, setOomScoreAdjust } from "../linux/processes/own-process.ts";
+import type { Daemon } from "./daemon.ts";
+import { readClientAuthorities } from "./serving-certificates.ts";
+
+/** What has to be so before anything is done, and what this process does to itself. */
+export async function checkMachine({ ports, log, configuration, flags, served }: Daemon): Promise<void> {
+  cloudOptions(flags);
+  if (served !== undefined) await readClientAuthorities(ports.files, served);
+  await checkReservedProcessors(ports.files, configuration.reservedSystemCPUs);
+  if (process.getuid?.() !== 0) {
+    throw new PodwrightError(ExitCode.environment, "podwright runs pods as root, not as this user", {
+      remedy: "run it with sudo",
+    });
+  }
+  if (configuration.failSwapOn && (await isSwapOn())) {
+    throw new PodwrightError(
+      ExitCode.environment,
+      "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false",
+    );
+  }
+  if (ports.cgroups.version === 1) {
+    log.warn("cgroup v1 detected. cgroup v1 support is deprecated; please migrate to cgroup v2");
+  }
+  for (const signal of uselessThresholds(configuration)) {
+    log.warn("a threshold of containerfs says nothing: that of nodefs or imagefs counts for it", { signal });
+  }
+  for (const address of uselessNameServers(configuration)) {
+    log.warn("invalid IP address in clusterDNS; it is passed over", { address });
+  }
+  await setOomScoreAdjust(configuration.oomScoreAdj).catch((error: unknown) => {
+    log.info("oomScoreAdj can't be applied", { oomScoreAdj: configuration.oomScoreAdj, error: errorMessage(error) });
+  });
+  const maxOpenFiles = await openFilesLimit();
+  if (maxOpenFiles < configuration.maxOpenFiles) {
+    log.info("this process may open fewer files than maxOpenFiles says", {
+      limit: maxOpenFiles,
+      maxOpenFiles: configuration.maxOpenFiles,
+    });
+  }
+}
