@@ -141,7 +141,7 @@ export class SimPool implements AsyncDisposable {
 
 /** What there is to report of a life whose thread can't. */
 function failed(seed: number, { steps }: LifeParts, problem: Problem): Report {
-  const coverage = { steps: new Map(), faults: new Map(), actions: new Map() };
+  const coverage = { steps: new Map(), faults: new Map(), actions: new Map(), names: new Map() };
   const plan = drawPlan(seed).filter(({ index }) => steps?.includes(index) ?? true);
   return { seed, problems: [problem], plan, simulatedMs: problem.atMs, coverage, digest: "" };
 }

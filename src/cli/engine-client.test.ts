@@ -10,7 +10,7 @@ import { unixTransport } from "../linux/http/unix-client.ts";
 import { EngineClient, EngineGone } from "./engine-client.ts";
 
 const silenceMs = 400;
-const entry: JournalEntry = { seq: 1, time: 1, kind: "note", what: "Started", message: "started" };
+const entry: JournalEntry = { seq: 1, time: 1, kind: "note", what: "PodsFound", message: "started" };
 const line = `${JSON.stringify(entry)}\n`;
 
 /** A client of something that answers at a socket as `answer` does. */

@@ -1,6 +1,7 @@
 import { ExitCode, PodwrightError } from "../base/errors.ts";
 import type { Pod } from "../api/pod.ts";
 import { answeredError } from "../linux/http/api-errors.ts";
+import { decodeLine } from "../journal/codec.ts";
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
 import { formatDuration } from "../journal/text.ts";
 import type {
@@ -126,7 +127,10 @@ export class EngineClient {
     try {
       const limit = follow ? {} : { silenceMs: this.#silenceMs };
       for await (const line of this.#transport.lines(`/v1/journal?${query.toString()}`, { signal, ...limit })) {
-        if (line !== "") yield JSON.parse(line) as JournalEntry;
+        if (line === "") continue;
+        const entry = decodeLine(line);
+        if (entry === undefined) throw new Error(`the engine sent a line that is no entry of a journal: ${line}`);
+        yield entry;
       }
     } catch (error) {
       if (signal.aborted) return;

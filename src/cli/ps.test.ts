@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JournalEntry } from "../journal/entry.ts";
+import type { EntryName } from "../journal/vocabulary.ts";
 import { lastEntries } from "./ps.ts";
 
-function entry(seq: number, name: string, uid: string, what: string): JournalEntry {
+function entry(seq: number, name: string, uid: string, what: EntryName): JournalEntry {
   return { seq, time: seq, kind: "observation", what, message: what, pod: { namespace: "default", name, uid } };
 }
 const left = (...entries: JournalEntry[]): number[] => lastEntries(entries).map(({ seq }) => seq);
@@ -14,8 +15,8 @@ test("without an engine the last record of each pod is told, by name", () => {
 });
 
 test("a pod that was removed is not told, whatever was seen of it afterwards, unless it came back", () => {
-  const life = [entry(1, "a", "u1", "PodAdded"), entry(2, "a", "u1", "PodFinished"), entry(3, "a", "u1", "Removed")];
+  const life = [entry(1, "a", "u1", "PodAdded"), entry(2, "a", "u1", "PodFinished"), entry(3, "a", "u1", "PodRemoved")];
   assert.deepEqual(left(...life), []);
   assert.deepEqual(left(...life, entry(4, "a", "u1", "PodAdded")), [4]);
-  assert.deepEqual(left(...life, entry(4, "a", "u2", "PodAdded"), entry(5, "a", "u1", "Removed")), [4]);
+  assert.deepEqual(left(...life, entry(4, "a", "u2", "PodAdded"), entry(5, "a", "u1", "PodRemoved")), [4]);
 });

@@ -1,4 +1,5 @@
 import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import type { EntryName } from "../journal/vocabulary.ts";
 import { formatDuration, printable } from "../journal/text.ts";
 import type { PodView } from "../server/engine.ts";
 import { podLabel } from "../server/pod-selector.ts";
@@ -7,10 +8,10 @@ import { addressLines, notReadyLines } from "./pod-text.ts";
 import type { Painter } from "./terminal.ts";
 
 /** Cleaning up after what is over: of no interest to somebody who watches a pod come up, unless it fails. */
-const quietActions: ReadonlySet<string> = new Set(["RemoveContainer", "RemovePodSandbox"]);
+const quietActions: ReadonlySet<EntryName> = new Set(["RemoveContainer", "RemovePodSandbox"]);
 
 /** Decisions with an end that is shown elsewhere: whoever stops a pod sees its countdown. */
-const countedDown: ReadonlySet<string> = new Set(["PodTerminating"]);
+const countedDown: ReadonlySet<EntryName> = new Set(["PodTerminating"]);
 
 interface OpenAction {
   readonly entry: JournalEntry;

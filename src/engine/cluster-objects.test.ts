@@ -12,7 +12,7 @@ import { ClusterObjects } from "./cluster-objects.ts";
 const api = apiPod("a");
 const volumes = [{ name: "own", configMap: { name: "settings" } }];
 const pod = { ...api, spec: { ...api.spec, volumes } };
-const cause = { code: "Test", message: "a test" };
+const cause = { code: "Resync", message: "a test" } as const;
 
 test("what a pod refers to is asked for with the pod, and not again when it is changed after its end", async () => {
   const kube = new ScriptedKube();

@@ -1,6 +1,6 @@
 import type { EphemeralContainer } from "../api/container.ts";
 import { ExitCode, PodwrightError } from "../base/errors.ts";
-import type { JournalEntry, PodRef } from "../journal/entry.ts";
+import type { Cause, JournalEntry, PodRef } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -142,7 +142,7 @@ export class NodeEngine implements Engine {
     const removed = await run.remove(view.namespace, view.name, graceSeconds);
     const pod = kubelet.pods.get(view.uid);
     if (!removed && graceSeconds !== undefined && pod !== undefined) {
-      const cause = { code: "StopRequested", message: `asked to stop within ${graceSeconds} s`, entry };
+      const cause: Cause = { code: "StopRequested", message: `asked to stop within ${graceSeconds} s`, entry };
       kubelet.handle({ op: "remove", pod, cause, graceSeconds });
     }
     return this.pods().find((other) => other.uid === view.uid) ?? view;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
 import { testContainer, testPod } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -11,7 +12,7 @@ import { planPods } from "./plan-pods.ts";
 
 const pod = testPod();
 const ref = podRef(pod);
-const cause = { code: "Test", message: "near", because: { code: "Test", message: "far" } };
+const cause: Cause = { code: "Resync", message: "near", because: { code: "Resync", message: "far" } };
 const wallOffsetMs = 1_000_000;
 
 const idle: PodActions = {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JournalEntry, JournalInput } from "../journal/entry.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import { eventsOf } from "./entry-events.ts";
 
 const pod = { namespace: "ns", name: "web", uid: "u" };
-const cause = { code: "ManifestRemoved", message: "somebody deleted the pod" };
+const cause = { code: "ManifestRemoved", message: "somebody deleted the pod" } as const;
 
 function allTold(input: JournalInput): string[] {
   const entry: JournalEntry = { seq: 1, time: 0, pod, ...input };
@@ -16,7 +17,7 @@ function told(input: JournalInput): string | undefined {
   assert.deepEqual(more, []);
   return event;
 }
-const outcome = (what: string, result: "done" | "failed", message = "it broke"): JournalInput => {
+const outcome = (what: NameOf<"outcome">, result: "done" | "failed", message = "it broke"): JournalInput => {
   return { kind: "outcome", what, result, message, container: "c" };
 };
 
@@ -41,9 +42,11 @@ test("what happens to containers is told with upstream's reasons and words", () 
     told(outcome("PostStartHook", "failed", "exited with code 1")),
     "Warning FailedPostStartHook: PostStartHook failed: exited with code 1",
   );
-  for (const what of ["CgroupV1", "CheckLimitsForResolvConf", "LifecycleHTTPFallback"]) {
+  for (const what of ["CgroupV1", "CheckLimitsForResolvConf"] as const) {
     assert.equal(told({ kind: "note", what, message: "as it is" }), `Warning ${what}: as it is`);
   }
+  const fallback = { kind: "observation", what: "LifecycleHTTPFallback", message: "as it is" } as const;
+  assert.equal(told(fallback), "Warning LifecycleHTTPFallback: as it is");
 });
 
 test("a certificate that the node does not get is told with why", () => {
@@ -128,7 +131,7 @@ test("sandboxes are told of when they change or fail", () => {
 });
 
 test("a volume that can't be refreshed is told as one that can't be mounted", () => {
-  for (const what of ["MountVolume", "UpdateVolume"]) {
+  for (const what of ["MountVolume", "UpdateVolume"] as const) {
     assert.equal(told(outcome(what, "failed")), "Warning FailedMount: It broke");
   }
 });
@@ -140,7 +143,8 @@ test("most entries are nobody's business but podwright's", () => {
 });
 
 test("what fails around the containers is told with upstream's reasons", () => {
-  const failed = (what: string): string | undefined => told({ kind: "observation", what, message: "no room", cause });
+  const failed = (what: NameOf<"observation">): string | undefined =>
+    told({ kind: "observation", what, message: "no room", cause });
   assert.equal(failed("SandboxConfigError"), "Warning FailedCreatePodSandBox: Failed to create pod sandbox: no room");
   assert.equal(
     failed("FailedPodSandBoxStatus"),
@@ -153,7 +157,7 @@ test("what fails around the containers is told with upstream's reasons", () => {
   );
   assert.equal(failed("FailedKillPod"), "Warning FailedKillPod: error killing pod: no room");
   assert.equal(failed("FailedSync"), "Warning FailedSync: No room");
-  for (const what of ["DNSConfigForming", "MissingClusterDNS"]) {
+  for (const what of ["DNSConfigForming", "MissingClusterDNS"] as const) {
     assert.equal(told({ kind: "note", what, message: "3 are kept" }), `Warning ${what}: 3 are kept`);
   }
 });

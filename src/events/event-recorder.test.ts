@@ -110,7 +110,7 @@ describe("EventRecorder", () => {
   });
 
   test("an event that is answered with an error is given up at once, and holds up no other", async () => {
-    const second = { ...started, what: "CreateContainer" };
+    const second: JournalEntry = { ...started, what: "CreateContainer" };
     await withRecorder([started, second], async (kube) => {
       await kube.clock.advance(40);
       await (await kube.next()).json({ kind: "Status", code: 403 }, 403);

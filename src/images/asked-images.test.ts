@@ -51,7 +51,7 @@ function world() {
     },
   );
   const pod = { namespace: "default", name: "web", uid: "u" };
-  const cause = { code: "ContainerMissing", message: "" };
+  const cause = { code: "ContainerMissing", message: "" } as const;
   const asked = async (image: string, pullPolicy: PullPolicy): Promise<string[]> => {
     const request = { pod, container: "c", image, pullPolicy, sandboxConfig: {}, cause };
     await manager.ensureImageExists(request, new AbortController().signal).catch(() => {});

@@ -80,7 +80,7 @@ class World {
   ): Promise<readonly (readonly [string | undefined, string | undefined])[]> {
     const asker = {
       pod: { namespace: "ns", name: "p", uid: "p1" },
-      cause: { code: "ContainerMissing", message: "container app has not been started yet" },
+      cause: { code: "ContainerMissing", message: "container app has not been started yet" } as const,
       account: as,
       signal: new AbortController().signal,
     };

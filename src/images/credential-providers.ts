@@ -1,6 +1,6 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Recorder } from "../journal/entry.ts";
-import { perform } from "../journal/perform.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Hashing } from "../ports/hashing.ts";
 import type { Logger } from "../ports/log.ts";
@@ -162,7 +162,7 @@ export class CredentialProviders {
     const { processes, journal, clock } = this.#deps;
     const { name, args, env } = provider;
     const message = `asking credential provider ${name} for ${repository}`;
-    const action = {
+    const action: ActionInput = {
       what: "AskCredentialProvider",
       message,
       pod,

@@ -3,6 +3,8 @@ import { DeadlineError } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause, JournalInput, PodRef, Recorder } from "../journal/entry.ts";
 import type { AskedImage, Observer } from "../journal/observer.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
+import type { ImageEvent } from "../journal/vocabulary/images.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isCriError } from "../ports/cri.ts";
 import type { Image } from "../ports/gen/runtime/v1/api_pb.js";
@@ -287,8 +289,8 @@ export class ImageManager {
 
   #refused(
     request: EnsureImageRequest,
-    reason: ImageErrorReason,
-    event: string,
+    reason: Extract<ImageErrorReason, NameOf<"decision">>,
+    event: ImageEvent,
     message: string,
     cause?: unknown,
   ): ImageError {
@@ -298,8 +300,8 @@ export class ImageManager {
   /** Records a decision; `event` is the reason of the pod event that says the same. */
   #decided(
     { pod, container, image, cause }: EnsureImageRequest,
-    what: string,
-    event: string,
+    what: NameOf<"decision">,
+    event: ImageEvent,
     message: string,
     more: Pick<JournalInput, "until"> = {},
   ): number {

@@ -65,7 +65,7 @@ test("what plugins know comes after what the pod and the node have, with the acc
   const credentials = new PullCredentials({ clock, files, log: silentLog }, paths, providers);
   const source = { uid: "s", namespace: "ns", name: "secret" };
   const pod = { namespace: "ns", name: "p", uid: "p" };
-  const cause = { code: "ContainerMissing", message: "m" };
+  const cause = { code: "ContainerMissing", message: "m" } as const;
   const asker = { pod, cause, account: undefined, signal: new AbortController().signal };
   const found = await credentials.for("r.io/team/app:1", [{ source, entries: [entry("r.io", "pod")] }], asker);
   assert.deepEqual(

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { blame, type Blame } from "./blame.ts";
-import type { JournalEntry, JournalInput } from "./entry.ts";
+import type { JournalEntry } from "./entry.ts";
+import type { EntryName, NameOf } from "./vocabulary.ts";
 import { renderBlame } from "./render-blame.ts";
 
 const pod = { namespace: "default", name: "web", uid: "u1" };
-const cause = { code: "Test", message: "a test" };
+const cause = { code: "Resync", message: "a test" } as const;
 
 /** A journal of one pod, written by a clock that the test moves. */
 class Story {
@@ -17,14 +18,19 @@ class Story {
     return this;
   }
 
-  say(what: string, more: Partial<JournalInput> = {}): number {
+  say(what: EntryName, more: Partial<JournalEntry> = {}): number {
     const seq = this.entries.length + 1;
     this.entries.push({ kind: "observation", message: what, what, pod, ...more, seq, time: 1_000_000 + this.time });
     return seq;
   }
 
   /** An action that takes so long; the clock stands at its end afterwards. */
-  does(what: string, ms: number, more: Partial<JournalInput> = {}, outcome: Partial<JournalInput> = {}): this {
+  does(
+    what: NameOf<"action">,
+    ms: number,
+    more: Partial<JournalEntry> = {},
+    outcome: Partial<JournalEntry> = {},
+  ): this {
     const of = this.say(what, { ...more, kind: "action", cause });
     this.time += ms;
     const { container } = more;

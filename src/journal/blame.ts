@@ -2,8 +2,10 @@ import type { Json } from "../base/json.ts";
 import type { JournalEntry, PodRef } from "./entry.ts";
 import { type Incarnation, incarnations } from "./explain.ts";
 import { criticalChain } from "./critical-chain.ts";
-import type { BlamedPhase, Phase, PhaseKind } from "./phase.ts";
+import type { BlamedPhase, Phase } from "./phase.ts";
 import { endSeq, type Step, stepsOf } from "./steps.ts";
+import { termOf } from "./vocabulary.ts";
+import type { PhaseKind } from "./vocabulary/term.ts";
 
 /** What a pod's start-up was spent on, until it was ready for the first time. JSON-able. */
 export interface Blame {
@@ -146,8 +148,8 @@ class StartUp {
 
   /** @param waited ends of the waits that are known: a second word on the same wait is no second wait */
   #wait(step: Step, waited: Set<string>): Phase | undefined {
-    const label = waits.get(step.what);
-    if (step.kind !== "decision" || label === undefined) return undefined;
+    const { phase } = termOf(step.what);
+    if (phase?.kind !== "wait") return undefined;
     const next = this.#steps.find((other) => {
       return other.kind === "action" && other.seq > step.seq && (step.container ?? other.container) === other.container;
     });
@@ -155,7 +157,7 @@ class StartUp {
     if (waited.has(key)) return undefined;
     waited.add(key);
     const untilMs = (next?.time ?? this.#endTime) - step.time;
-    return this.#phase("wait", label, step, untilMs, next === undefined ? "running" : "done");
+    return this.#phase("wait", phase.label, step, untilMs, next === undefined ? "running" : "done");
   }
 
   #phase(
@@ -171,33 +173,12 @@ class StartUp {
   }
 }
 
-/** Decisions to wait, by their word in the journal. */
-const waits: ReadonlyMap<string, string> = new Map([
-  ["PodWaits", "waited for the pod of the same name to go"],
-  ["BackOff", "crash-loop back-off"],
-  ["StartRetry", "waited before another try"],
-  ["ImagePullBackOff", "image pull back-off"],
-]);
-
 function wordsFor({ what, message }: Step, data: Data): Pick<Phase, "kind" | "label"> {
+  const { phase } = termOf(what);
+  if (phase === undefined) return { kind: "other", label: message };
   const again = numberOf(data["attempt"]) ?? 0;
-  const attempt = again === 0 ? "" : `, attempt ${again}`;
-  switch (what) {
-    case "MountVolume":
-      return { kind: "volume", label: `volume ${textOf(data["volume"])} (${textOf(data["type"])})` };
-    case "RunPodSandbox":
-      return { kind: "sandbox", label: `sandbox${attempt}` };
-    case "PullImage":
-      return { kind: "image", label: `pull ${textOf(data["image"])}` };
-    case "CreateContainer":
-      return { kind: "create", label: `create${attempt}` };
-    case "StartContainer":
-      return { kind: "start", label: `start${attempt}` };
-    case "PostStartHook":
-      return { kind: "hook", label: "postStart hook" };
-    default:
-      return { kind: "other", label: message };
-  }
+  const label = phase.label.replaceAll(/\{(\w+)\}/g, (_, field: string) => textOf(data[field]));
+  return { kind: phase.kind, label: again === 0 ? label : `${label}, attempt ${again}` };
 }
 
 function queued(ms: number): { queuedMs?: number } {

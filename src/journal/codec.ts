@@ -1,4 +1,6 @@
-import type { Cause, JournalEntry, JournalKind, PodRef, Repeated } from "./entry.ts";
+import type { Cause, JournalEntry, PodRef, Repeated } from "./entry.ts";
+import { causeCodeOf, entryNameOf } from "./vocabulary.ts";
+import type { JournalKind } from "./vocabulary/term.ts";
 
 /** An entry and the line of JSON that stands for it on disk (with its line feed). */
 export interface EncodedEntry {
@@ -41,7 +43,7 @@ function reduce(entry: JournalEntry): JournalEntry {
     seq: entry.seq,
     time: entry.time,
     kind: entry.kind,
-    what: cut(entry.what),
+    what: entryNameOf(cut(entry.what)),
     message: cut(entry.message),
     ...(pod !== undefined && { pod: { namespace: cut(pod.namespace), name: cut(pod.name), uid: cut(pod.uid) } }),
     ...(container !== undefined && { container: cut(container) }),
@@ -58,7 +60,7 @@ function reduce(entry: JournalEntry): JournalEntry {
 /** The nearest reason only, so that neither a cycle nor a long chain survives. */
 function reduceCause(cause: Cause): Cause {
   const { entry } = cause;
-  return { code: cut(cause.code), message: cut(cause.message), ...(entry !== undefined && { entry }) };
+  return { code: causeCodeOf(cut(cause.code)), message: cut(cause.message), ...(entry !== undefined && { entry }) };
 }
 
 /** Takes anything, as this path serves the entries that break their types' promises. */
@@ -67,17 +69,39 @@ function cut(text: unknown): string {
   return text.length <= maxMessageCharacters ? text : `${text.slice(0, maxMessageCharacters)}…`;
 }
 
-/** The entry of one line, or undefined for a torn or foreign line. */
+/**
+ * The entry of one line, or undefined for a torn or foreign line. Another version's names and codes are read as
+ * `UnknownEntry` and `UnknownCause`: what they said stays in the messages.
+ */
 export function decodeLine(line: string): JournalEntry | undefined {
   try {
     const value: unknown = JSON.parse(line);
-    return isEntry(value) ? value : undefined;
+    if (!isWritten(value)) return undefined;
+    const { cause, ...entry } = value;
+    return { ...entry, what: entryNameOf(entry.what), ...(cause !== undefined && { cause: known(cause) }) };
   } catch {
     return undefined;
   }
 }
 
-function isEntry(value: unknown): value is JournalEntry {
+type Written<T> = Omit<T, "cause" | "because" | "what" | "code">;
+
+/** An entry as it may lie on a disk: with any words for names. */
+interface WrittenEntry extends Written<JournalEntry> {
+  readonly what: string;
+  readonly cause?: WrittenCause;
+}
+
+interface WrittenCause extends Written<Cause> {
+  readonly code: string;
+  readonly because?: WrittenCause;
+}
+
+function known({ code, because, ...cause }: WrittenCause): Cause {
+  return { ...cause, code: causeCodeOf(code), ...(because !== undefined && { because: known(because) }) };
+}
+
+function isWritten(value: unknown): value is WrittenEntry {
   if (!isObject(value)) return false;
   const { seq, time, kind, what, message, result, data } = value;
   return (
@@ -109,7 +133,7 @@ function isPodRef(value: unknown): value is PodRef {
   );
 }
 
-function isCause(value: unknown, depth: number): value is Cause {
+function isCause(value: unknown, depth: number): value is WrittenCause {
   return (
     depth > 0 &&
     isObject(value) &&

@@ -1,4 +1,6 @@
 import type { Json } from "../base/json.ts";
+import type { CauseCode, EntryName, NameOf } from "./vocabulary.ts";
+import type { JournalKind } from "./vocabulary/term.ts";
 
 /** The pod that an entry is about. */
 export interface PodRef {
@@ -12,25 +14,15 @@ export interface PodRef {
  * that is the evidence, when there is one.
  */
 export interface Cause {
-  /** Stable CamelCase word for programs, e.g. `ContainerExited`, `ManifestRemoved`, `BackOffExpired`. */
-  readonly code: string;
+  readonly code: CauseCode;
   /** One clause for people, no trailing full stop, e.g. `container web exited with code 3`. */
   readonly message: string;
   readonly entry?: number;
   readonly because?: Cause;
 }
 
-/**
- * input: something from outside asked (manifest, command, signal). observation: what the runtime showed to have
- * changed. decision: what was decided (also "wait"). action: an effect was requested. outcome: how an action ended
- * (`of` names it). note: about podwright itself (started, adopted, lost the runtime).
- */
-export type JournalKind = "input" | "observation" | "decision" | "action" | "outcome" | "note";
-
-export interface JournalInput {
-  readonly kind: JournalKind;
-  /** CamelCase word for what happened: `PodAdded`, `ContainerDied`, `StartContainer`, `PullImage` … */
-  readonly what: string;
+/** All that an entry says beside its name. */
+export interface EntryDetails {
   /** One sentence for people. Never holds a secret. */
   readonly message: string;
   readonly pod?: PodRef;
@@ -47,7 +39,14 @@ export interface JournalInput {
   readonly data?: { readonly [key: string]: Json };
 }
 
-export interface JournalEntry extends JournalInput {
+/** An entry's name, with the kind that the vocabulary has for it. */
+type Named = { [Kind in JournalKind]: { readonly kind: Kind; readonly what: NameOf<Kind> } }[JournalKind];
+
+export type JournalInput = EntryDetails & Named;
+
+export interface JournalEntry extends EntryDetails {
+  readonly kind: JournalKind;
+  readonly what: EntryName;
   /** Grows by one; unique over restarts of podwright on one state directory. */
   readonly seq: number;
   /** Wall clock, milliseconds since the epoch: for people, not for ordering. */
@@ -63,10 +62,10 @@ export interface Repeated {
 }
 
 /** `what` of the note that opens each life of podwright on one journal: actions before it without an outcome have none. */
-export const lifeStarted = "PodwrightStarted";
+export const lifeStarted = "PodwrightStarted" satisfies EntryName;
 
 /** `what` of the note that stands where entries were skipped for a follower that reads too slowly. */
-export const journalGap = "JournalGap";
+export const journalGap = "JournalGap" satisfies EntryName;
 
 /** The writing side of the journal: never throws and never waits, so that a full disk stops no pod. */
 export interface Recorder {

@@ -1,19 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { JournalEntry, JournalInput } from "./entry.ts";
+import type { JournalEntry } from "./entry.ts";
+import type { EntryName } from "./vocabulary.ts";
 import { why } from "./explain.ts";
 import { renderWhy } from "./render.ts";
 
 const web = { namespace: "default", name: "web", uid: "uid-2" };
 
-function journal(...inputs: readonly Partial<JournalInput>[]): JournalEntry[] {
+function journal(...inputs: readonly Partial<JournalEntry>[]): JournalEntry[] {
   return inputs.map((input, index) => {
-    return { kind: "observation", what: "Seen", message: "", pod: web, ...input, seq: index + 1, time: index };
+    return {
+      kind: "observation",
+      what: "PodPhaseChanged",
+      message: "",
+      pod: web,
+      ...input,
+      seq: index + 1,
+      time: index,
+    };
   });
 }
 
 test("what is doubtful about a manifest or a volume stays beside what happened, until it is over or the manifest changes", () => {
-  const input = (what: string, message: string): Partial<JournalInput> => ({ kind: "input", what, message });
+  const input = (what: EntryName, message: string): Partial<JournalEntry> => ({ kind: "input", what, message });
   const entries = journal(
     input("PodAdded", "web.yaml asks for the pod"),
     input("ManifestWarning", "memory is small"),

@@ -2,6 +2,7 @@ import type { JournalEntry, PodRef } from "./entry.ts";
 import { matches } from "./memory.ts";
 import { manifestReturn } from "./manifest-return.ts";
 import { type CauseLink, endSeq, linkOf, type Step, stepsOf } from "./steps.ts";
+import { type CauseCode, factOf, isEntryName, termOf } from "./vocabulary.ts";
 
 /** One life of a pod name: a pod that is deleted and made again has a new UID. Times are wall-clock milliseconds. */
 export interface Incarnation {
@@ -69,17 +70,18 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const lastSeq = Math.max(...own.map(endSeq));
   const bySubject = Map.groupBy(
-    own.filter((step) => step.kind !== "note" && !remarks.has(step.what)),
+    own.filter((step) => step.kind !== "note" && !isRemark(step)),
     (step) => step.container,
   );
   const podItself = bySubject.get(undefined);
   bySubject.delete(undefined);
   // From there on nothing is waited for but the end: what waited for its restart is not restarted.
-  const stopped = own.findLast(({ what }) => stops.has(what))?.seq ?? 0;
+  const stopped = own.findLast(({ what }) => termOf(what).why === "stop")?.seq ?? 0;
   const returned = manifestReturn(entries.filter((entry) => entry.pod?.uid === incarnation.pod.uid));
   const explain = (of: readonly Step[]): Subject | undefined => {
     const subject = explainSubject(of, stopped);
-    const isBegin = begins.has(subject?.causes.at(-1)?.code ?? "");
+    const first = subject?.causes.at(-1);
+    const isBegin = first !== undefined && factOf(first.code)?.why === "begin";
     if (subject === undefined || returned === undefined || !isBegin) return subject;
     return { ...subject, causes: [...subject.causes, linkOf(returned, bySeq.get(returned.entry ?? 0))] };
   };
@@ -94,18 +96,18 @@ export function why(entries: readonly JournalEntry[], pod: Partial<PodRef>): Exp
   };
 }
 
-/** Said of a manifest or a volume, and what ends it: remarks last, and are not what happened to the pod. */
-const warnings: ReadonlySet<string> = new Set(["ManifestWarning", "VolumeWarning"]);
-const warningsOver: ReadonlySet<string> = new Set([...warnings].map((what) => `${what}Over`));
-const remarks = warnings.union(warningsOver);
-const manifestCame: ReadonlySet<string> = new Set(["PodAdded", "PodChanged"]);
+function isRemark({ what }: Step): boolean {
+  const { why: role } = termOf(what);
+  return role === "remark" || role === "remark over";
+}
 
 function lastingWarnings(own: readonly Step[]): Step[] {
-  const since = own.findLast(({ what }) => manifestCame.has(what))?.seq ?? 0;
+  const since = own.findLast(({ what }) => what === "PodAdded" || what === "PodChanged")?.seq ?? 0;
   const lasting = new Map<string, Step>();
   for (const step of own) {
-    if (warningsOver.has(step.what)) lasting.delete(step.message);
-    else if (warnings.has(step.what) && step.seq >= since) lasting.set(step.message, step);
+    const { why: role } = termOf(step.what);
+    if (role === "remark over") lasting.delete(step.message);
+    else if (role === "remark" && step.seq >= since) lasting.set(step.message, step);
   }
   return [...lasting.values()];
 }
@@ -135,12 +137,6 @@ export function timeline(entries: readonly JournalEntry[], pod: Partial<PodRef>)
   return { incarnation, lines, older };
 }
 
-/**
- * All that is told of pods that the node never took up: mirrors, which are pictures of static pods under UIDs of their own,
- * and manifests whose name another one has. They are not what somebody means who names a pod that runs.
- */
-const shadows: ReadonlySet<string> = new Set(["CreateMirrorPod", "DeleteMirrorPod", "FailedValidation"]);
-
 /** True of a pod that was over before anything of it was there: the backup that an editor writes for a moment. */
 function neverStarted(own: readonly JournalEntry[]): boolean {
   const isThere = ({ kind, what }: JournalEntry): boolean =>
@@ -154,7 +150,9 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
     entries.filter((entry) => entry.pod !== undefined && matches({ pod }, entry)),
     (entry) => entry.pod?.uid,
   );
-  const real = [...byUid.values()].filter((own) => own.some(({ what }) => !shadows.has(what)) && !neverStarted(own));
+  const real = [...byUid.values()].filter(
+    (own) => own.some(({ what }) => termOf(what).why !== "shadow") && !neverStarted(own),
+  );
   return (real.length > 0 ? real : [...byUid.values()])
     .flatMap((own) => {
       const first = own[0];
@@ -175,30 +173,13 @@ export function incarnations(entries: readonly JournalEntry[], pod: Partial<PodR
     .map(({ incarnation }) => incarnation);
 }
 
-/** Why something is made for the first time in a life of its pod. */
-const begins: ReadonlySet<string> = new Set(["SandboxMissing", "ContainerMissing"]);
-
-/** Causes that only say that something was seen: why it came to that is told by the action before. */
-const seenCodes: ReadonlySet<string> = new Set([
-  "ContainerStarted",
-  "ContainerDied",
-  "ContainerRemoved",
-  "ContainerChanged",
-  "OperationMoved",
-  "StartupProbeSucceeded",
-  "ReadinessProbeSucceeded",
-]);
-
-/** Decisions by which a pod comes to its end. */
-const stops: ReadonlySet<string> = new Set(["PodTerminating", "PodTerminated", "PodFinished"]);
-
 /** @param stopped the step, by its sequence number, since which the pod is on its way to its end; 0: it is not */
 function explainSubject(steps: readonly Step[], stopped: number): Subject | undefined {
   const inOrder = steps.toSorted((a, b) => endSeq(a) - endSeq(b));
   const last = inOrder.findLast((step) => !isWait(step) && !isTidying(step)) ?? inOrder.at(-1);
   if (last === undefined) return undefined;
   const after =
-    last.kind === "observation" && last.causes.every(({ code }) => seenCodes.has(code))
+    last.kind === "observation" && last.causes.every(({ code }) => isSeen(code))
       ? steps.findLast((step) => step.kind === "action" && step.seq < last.seq && !isTidying(step))
       : undefined;
   return {
@@ -218,25 +199,28 @@ function nextOf(inOrder: readonly Step[], stopped: number): { next?: Step } {
   return { next: wait };
 }
 
-const tidyingCause = "ContainerGC";
-/** Seen of containers without changing what they are; a process that was killed need not be the one that a container is. */
-const tidied: ReadonlySet<string> = new Set(["ContainerRemoved", "ContainerChanged", "OOMKilling", "SystemOOM"]);
-
-/** What is done again and again for a pod at rest, and anew after each start of podwright; when it fails, it is the answer. */
-const upkeep: ReadonlySet<string> = new Set(["RequestToken", "MountVolume", "UpdateVolume", "PatchPodStatus"]);
-
 /** True for an action that changes nothing of what a pod or container waits for. */
 export function isUpkeep({ what, cause }: Pick<JournalEntry, "what" | "cause">): boolean {
-  return upkeep.has(what) || cause?.code === tidyingCause;
+  return termOf(what).why === "upkeep" || (cause !== undefined && isTidyingFor(cause.code));
 }
 
 /** Housekeeping, and what is seen of it: true, and no answer to why a pod is as it is. */
 function isTidying(step: Step): boolean {
+  const { why: role } = termOf(step.what);
   return (
-    (upkeep.has(step.what) && step.ending?.result === "done") ||
-    step.causes.some(({ code }) => code === tidyingCause) ||
-    (step.kind === "observation" && tidied.has(step.what))
+    (role === "upkeep" && step.ending?.result === "done") ||
+    role === "tidied" ||
+    step.causes.some(({ code }) => isTidyingFor(code))
   );
+}
+
+function isTidyingFor(code: CauseCode): boolean {
+  return factOf(code)?.why === "tidying";
+}
+
+/** A cause that only says that something was seen: why it came to that is told by the action before. */
+function isSeen(code: CauseCode): boolean {
+  return factOf(code)?.why === "seen" || (isEntryName(code) && termOf(code).seen === true);
 }
 
 function isWait(step: Step): boolean {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import { ManualClock, settle } from "../../test/support/manual-clock.ts";
 import { MemoryFiles } from "../../test/support/memory-files.ts";
-import type { JournalEntry, JournalInput, PodRef } from "./entry.ts";
+import type { EntryDetails, JournalEntry, JournalInput, PodRef } from "./entry.ts";
 import { Journal, type JournalLimits } from "./journal.ts";
 
 const directory = "/state/journal";
@@ -18,11 +18,17 @@ function world(limits: Partial<JournalLimits> = {}) {
 }
 
 function observed(message: string, pod: PodRef | undefined = web): JournalInput {
-  return { kind: "observation", what: "Seen", message, ...(pod !== undefined && { pod }) };
+  return { kind: "observation", what: "PodPhaseChanged", message, ...(pod !== undefined && { pod }) };
 }
 
 function action(message: string, pod = web): JournalInput {
-  return { kind: "action", what: "StartContainer", message, pod, cause: { code: "NotRunning", message: "it is down" } };
+  return {
+    kind: "action",
+    what: "StartContainer",
+    message,
+    pod,
+    cause: { code: "ContainerExited", message: "it is down" },
+  };
 }
 
 const messages = (entries: readonly JournalEntry[]): string[] => entries.map((entry) => entry.message);
@@ -71,7 +77,7 @@ test("closing does not wait for ever for a disk that hangs", async () => {
 test("torn and foreign lines are skipped and told, and what follows a torn line is not lost with it", async () => {
   const { clock, files, open } = world();
   const entry = (seq: number): string =>
-    JSON.stringify({ seq, time: 1, kind: "observation", what: "Seen", message: `m${seq}` });
+    JSON.stringify({ seq, time: 1, kind: "observation", what: "PodPhaseChanged", message: `m${seq}` });
   files.contents.set(`${directory}/journal-20.jsonl`, `${entry(21)}\n${entry(20)}\n{"seq":22,"time`);
   files.contents.set(
     `${directory}/journal-3.jsonl`,
@@ -225,13 +231,18 @@ test("record never throws and never loses the entry, whatever it is given", asyn
   cycle.self = cycle;
   const bad = [{ data: cycle }, { data: { n: 1n } }, { message: "x".repeat(100_000) }, { cause: cycle }];
   for (const [index, fields] of bad.entries()) {
-    journal.record({ ...observed(`bad ${index}`), ...(fields as Partial<JournalInput>) });
+    journal.record({ ...observed(`bad ${index}`), ...(fields as Partial<EntryDetails>) });
   }
   await clock.advance(50);
   assert.equal((await open()).entries({ pod: web }).length, bad.length);
   fc.assert(
     fc.property(fc.anything({ withBigInt: true, withNullPrototype: true }), fc.string(), (data, message) => {
-      journal.record({ kind: "observation", what: "Any", message, data: data as NonNullable<JournalInput["data"]> });
+      journal.record({
+        kind: "observation",
+        what: "Unhealthy",
+        message,
+        data: data as NonNullable<JournalInput["data"]>,
+      });
     }),
     { numRuns: 200 },
   );

@@ -1,4 +1,5 @@
-import type { JournalEntry, JournalKind, PodRef } from "./entry.ts";
+import type { JournalEntry, PodRef } from "./entry.ts";
+import type { JournalKind } from "./vocabulary/term.ts";
 
 /** Which entries to read. Everything given must hold; an empty filter is every entry. */
 export interface EntryFilter {

@@ -1,13 +1,15 @@
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isCriError } from "../ports/cri.ts";
-import type { Cause, JournalInput, Recorder } from "./entry.ts";
+import type { Cause, EntryDetails, Recorder } from "./entry.ts";
+import type { NameOf } from "./vocabulary.ts";
 
 /** An action before it is done: everything of its journal entry but the kind. */
-export type ActionInput = Omit<JournalInput, "kind" | "of" | "result" | "durationMs"> & {
+export type ActionInput = Omit<EntryDetails, "of" | "result" | "durationMs"> & {
+  readonly what: NameOf<"action">;
   readonly cause: Cause;
   /** Goes into the data of the outcome, however that is. */
-  readonly told?: NonNullable<JournalInput["data"]>;
+  readonly told?: NonNullable<EntryDetails["data"]>;
 };
 
 /**
@@ -20,14 +22,14 @@ export async function perform<T>(
   clock: Clock,
   { told, ...action }: ActionInput,
   work: () => Promise<T>,
-  details: (value: T) => NonNullable<JournalInput["data"]> = () => ({}),
+  details: (value: T) => NonNullable<EntryDetails["data"]> = () => ({}),
 ): Promise<T> {
   const of = journal.record({ ...action, kind: "action" });
   const began = clock.monotonic();
   const outcome = (
     result: "done" | "failed" | "unknown",
     message: string,
-    found: NonNullable<JournalInput["data"]> = {},
+    found: NonNullable<EntryDetails["data"]> = {},
   ): void => {
     const data = { ...told, ...found };
     journal.record({

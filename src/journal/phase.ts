@@ -1,22 +1,5 @@
 import type { Ending } from "./steps.ts";
-
-/**
- * What a part of a start-up was spent on. `run`: a container's run to its end. `sidecar`: until one was ready, for which
- * the containers after it wait. `gap`: on the chain, between two phases that the journal tells of.
- */
-export type PhaseKind =
-  | "wait"
-  | "volume"
-  | "sandbox"
-  | "image"
-  | "create"
-  | "start"
-  | "hook"
-  | "run"
-  | "sidecar"
-  | "ready"
-  | "other"
-  | "gap";
+import type { PhaseKind } from "./vocabulary/term.ts";
 
 /** One part of a start-up. */
 export interface Phase {

@@ -1,8 +1,10 @@
-import { type Cause, type JournalEntry, type JournalKind, lifeStarted, type PodRef, type Repeated } from "./entry.ts";
+import { type Cause, type JournalEntry, lifeStarted, type PodRef, type Repeated } from "./entry.ts";
+import type { CauseCode, EntryName } from "./vocabulary.ts";
+import type { JournalKind } from "./vocabulary/term.ts";
 
 /** One reason in a chain, nearest first, with the entry that proves it when that entry is known. */
 export interface CauseLink {
-  readonly code: string;
+  readonly code: CauseCode;
   readonly message: string;
   readonly evidence?: { readonly seq: number; readonly time: number; readonly message: string };
 }
@@ -25,7 +27,7 @@ export interface Step {
   readonly seq: number;
   readonly time: number;
   readonly kind: JournalKind;
-  readonly what: string;
+  readonly what: EntryName;
   readonly message: string;
   readonly pod?: PodRef;
   readonly container?: string;

@@ -9,6 +9,9 @@ import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import { packedSuffix, planRotation, temporarySuffix } from "./rotated-names.ts";
 
+/** What is done to a log, without whose it is. */
+type LogAction = Pick<ActionInput, "what" | "message" | "cause"> & Required<Pick<ActionInput, "data">>;
+
 export interface LogRotationConfig {
   /** A log of at least so many bytes is rotated (containerLogMaxSize, 10 Mi); negative: never. */
   readonly maxSizeBytes: number;
@@ -116,7 +119,7 @@ export class LogRotation {
     const plan = planRotation(names, log.path.slice(slash + 1), this.#config.maxFiles, clock.now());
     const since = this.#told.get(log.containerId)?.untold ?? 0;
     const before = since > 0 ? `; ${since} rotations before this one were not told` : "";
-    const action = {
+    const action: LogAction = {
       what: "RotateLog",
       message: `rotate the log of container ${log.container}`,
       cause: {
@@ -163,11 +166,7 @@ export class LogRotation {
   }
 
   /** Does the work, as an action of the journal unless one was told of this container a short while ago. */
-  async #tell(
-    log: RunningLog,
-    action: Pick<ActionInput, "what" | "message" | "cause"> & Required<Pick<ActionInput, "data">>,
-    work: () => Promise<void>,
-  ): Promise<void> {
+  async #tell(log: RunningLog, action: LogAction, work: () => Promise<void>): Promise<void> {
     if (!this.#mayTell(this.#told, log)) return work();
     const { journal, clock } = this.#deps;
     const data = { id: log.containerId, ...action.data };

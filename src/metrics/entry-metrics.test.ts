@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { JournalInput } from "../journal/entry.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 
 /** Series of a family after these entries, as `<labels> <value>`; of histograms the number of observations. */
-function counted(name: string, entries: readonly Partial<JournalInput>[]): string[] {
+function counted(name: string, entries: readonly JournalInput[]): string[] {
   const metrics = new NodeMetrics(new ManualClock());
   const pod = { namespace: "ns", name: "web", uid: "u" };
-  for (const entry of entries) metrics.recorded({ kind: "outcome", what: "", message: "", pod, ...entry });
+  for (const entry of entries) metrics.recorded({ pod, ...entry });
   const family = metrics.registry.families().find((each) => each.name === name);
   assert.ok(family, name);
   if (family.type === "histogram") {
@@ -18,18 +19,26 @@ function counted(name: string, entries: readonly Partial<JournalInput>[]): strin
 }
 
 test("pods that make room for critical ones are counted by what there was too little of", () => {
-  const preempting = (resource: string): Partial<JournalInput> => {
-    return { kind: "decision", what: "Preempting", cause: { code: "CriticalPod", message: "" }, data: { resource } };
+  const preempting = (resource: string): JournalInput => {
+    const cause = { code: "CriticalPod", message: "" } as const;
+    return { kind: "decision", what: "Preempting", message: "", cause, data: { resource } };
   };
   const entries = [preempting("cpu"), preempting("pods"), preempting("cpu")];
   assert.deepEqual(counted("kubelet_preemptions", entries), ["cpu 2", "pods 1"]);
 });
 
 test("refused pods are counted by upstream's reasons, others under a name of many", () => {
-  const refused = (what: string): Partial<JournalInput> => {
-    return { kind: "decision", what, cause: { code: "PodAdded", message: "" } };
+  const refused = (what: NameOf<"decision">): JournalInput => {
+    return { kind: "decision", what, message: "", cause: { code: "PodAdded", message: "" } };
   };
-  const reasons = ["OutOfcpu", "OutOfexample.org/gpu", "OutOfhugepages-2Mi", "NodePorts", "TaintToleration", "Evicted"];
+  const reasons = [
+    "OutOfcpu",
+    "OutOfexample.org/gpu",
+    "OutOfhugepages-2Mi",
+    "NodePorts",
+    "TaintToleration",
+    "Evicted",
+  ] as const;
   assert.deepEqual(counted("kubelet_admission_rejections_total", reasons.map(refused)), [
     "OutOfcpu 1",
     "OutOfExtendedResources 2",
@@ -39,8 +48,9 @@ test("refused pods are counted by upstream's reasons, others under a name of man
 });
 
 test("runs of credential plugins are counted by plugin, and which of them failed", () => {
-  const asked = (provider: string, result: "done" | "failed"): Partial<JournalInput> => {
-    return { what: "AskCredentialProvider", result, durationMs: 20, data: { provider } };
+  const asked = (provider: string, result: "done" | "failed"): JournalInput => {
+    const outcome = { kind: "outcome", what: "AskCredentialProvider", message: "" } as const;
+    return { ...outcome, result, durationMs: 20, data: { provider } };
   };
   const entries = [asked("ecr", "done"), asked("acr", "failed"), asked("ecr", "failed"), asked("ecr", "done")];
   assert.deepEqual(counted("kubelet_credential_provider_plugin_duration", entries), ["ecr 3", "acr 1"]);

@@ -1,7 +1,9 @@
 import type { Pod } from "../api/pod.ts";
 import type { JournalInput } from "../journal/entry.ts";
-import { isRejection } from "../pods/admission.ts";
+import { type EntryName, termOf, terms } from "../journal/vocabulary.ts";
+import type { Term } from "../journal/vocabulary/term.ts";
 import { containerBounds, defaultBounds, pullBounds, statusBounds, storageBounds } from "./buckets.ts";
+import type { Counter } from "./instruments.ts";
 import { imageSizeRange } from "./image-size.ts";
 import { PodStartMetrics } from "./pod-start-metrics.ts";
 import type { Registry } from "./registry.ts";
@@ -14,32 +16,7 @@ export interface EntryMetricsDependencies {
   readonly now: () => number;
 }
 
-/** Reasons of upstream's event recorder that say which of a container's start failed. */
-const startFailures: Readonly<Record<string, string>> = {
-  ErrImagePull: "ErrImagePull",
-  ImagePullBackOff: "ImagePullBackOff",
-  ErrImageNeverPull: "ErrImageNeverPull",
-  InvalidImageName: "InvalidImageName",
-  ImageInspectError: "ImageInspectError",
-  ContainerConfigError: "CreateContainerConfigError",
-};
-
-const hooks: ReadonlySet<string> = new Set(["PostStartHook", "PreStopHook"]);
-/** Reasons for which pods are refused and that upstream counts by their names, so far as they are given here. */
-const countedRejections: ReadonlySet<string> = new Set([
-  "AppArmor",
-  "Evicted",
-  "OutOfcpu",
-  "OutOfephemeral-storage",
-  "OutOfmemory",
-  "OutOfpods",
-  "PodFeatureUnsupported",
-  "PodOSNotSupported",
-  "PodOSSelectorNodeLabelDoesNotMatch",
-  "SupplementalGroupsPolicyNotSupported",
-  "SysctlForbidden",
-  "UnexpectedAdmissionError",
-]);
+const hooks: ReadonlySet<EntryName> = new Set(["PostStartHook", "PreStopHook"]);
 /** The end of what a hook's action says. */
 const sleeps = /: sleep \d+ s$/u;
 
@@ -52,6 +29,8 @@ export class EntryMetrics {
   readonly #containers;
   readonly #pods;
   readonly #others;
+  /** Plain counters of entries, as the vocabulary has them. */
+  readonly #counters: ReadonlyMap<string, Counter<readonly []>>;
   /** Hooks that sleep now. */
   readonly #sleeping = new Set<string>();
 
@@ -61,16 +40,17 @@ export class EntryMetrics {
     this.#containers = containerInstruments(registry);
     this.#pods = podInstruments(registry);
     this.#others = otherInstruments(registry);
+    this.#counters = countersOf(registry);
   }
 
   /** Takes an entry as it is recorded. */
   recorded(entry: JournalInput): void {
     this.#starts.recorded(entry);
+    if (entry.kind !== "outcome") this.#counters.get(entry.what)?.add([]);
     if (entry.kind === "outcome") this.#outcome(entry);
     else if (entry.kind === "observation") this.#observation(entry);
     else if (entry.kind === "action") this.#action(entry);
     else if (entry.kind === "decision") this.#decision(entry);
-    else if (entry.kind === "note") this.#note(entry);
   }
 
   /** The node was given a pod. */
@@ -126,6 +106,11 @@ export class EntryMetrics {
     if (failed) this.#others.pluginErrors.add([provider]);
   }
 
+  #notStarted(entry: JournalInput): void {
+    const { startError } = termOf(entry.what);
+    if (startError !== undefined) this.#startFailed(this.#containerType(entry), startError);
+  }
+
   #startFailed(type: ContainerType, code: string): void {
     this.#containers.started.add([type]);
     this.#containers.startErrors.add([type, code]);
@@ -163,29 +148,23 @@ export class EntryMetrics {
 
   #decision(entry: JournalInput): void {
     const { what, pod, container, cause, data = {} } = entry;
-    const code = container === undefined ? undefined : startFailures[what];
-    if (code !== undefined) this.#startFailed(this.#containerType(entry), code);
+    if (container !== undefined) this.#notStarted(entry);
     if (what === "PodTerminating" && cause?.code === "OrphanedPod") this.#pods.orphans.add([]);
     const { resource } = data;
     if (what === "Preempting" && typeof resource === "string") this.#pods.preemptions.add([resource]);
-    const isPods = container === undefined && pod !== undefined;
-    if (isPods && isRejection(what) && cause !== undefined) this.#pods.rejections.add([rejectionLabel(what)]);
+    const { refuses } = termOf(what);
+    const isPods = container === undefined && pod !== undefined && cause !== undefined;
+    // A cluster has any number of names for resources: they must not become a metric's.
+    if (isPods && refuses !== undefined) this.#pods.rejections.add([refuses === "own name" ? what : refuses]);
   }
 
   #observation(entry: JournalInput): void {
     const { what, data = {} } = entry;
-    if (what === "ContainerConfigError") this.#startFailed(this.#containerType(entry), "CreateContainerConfigError");
+    this.#notStarted(entry);
     if (what !== "ContainerDied" || data["exitCode"] === undefined) return;
     const reason = data["reason"];
     const type = this.#containerType(entry);
     this.#containers.terminated.add([type, `${Number(data["exitCode"])}`, typeof reason === "string" ? reason : ""]);
-  }
-
-  #note({ what }: JournalInput): void {
-    if (what === "EventDiscarded") this.#others.discarded.add([]);
-    else if (what === "RuntimeEventsConnected") this.#others.eventsConnected.add([]);
-    else if (what === "RuntimeEventsLost") this.#others.eventsLost.add([]);
-    else if (what === "LifecycleHTTPFallback") this.#others.httpFallbacks.add([]);
   }
 
   #containerType({ pod, container }: JournalInput): ContainerType {
@@ -197,14 +176,13 @@ export class EntryMetrics {
   }
 }
 
-/** The number of resources that a cluster has names for, and of reasons to come, must not grow into a metric's. */
-function rejectionLabel(reason: string): string {
-  if (countedRejections.has(reason)) return reason;
-  return reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other";
-}
-
 function hookKey({ what, pod, container }: JournalInput): string {
   return `${what} ${pod?.uid} ${container}`;
+}
+
+function countersOf(registry: Registry): ReadonlyMap<string, Counter<readonly []>> {
+  const counted = Object.entries<Term>(terms).flatMap(([name, { counter }]) => (counter ? [{ name, counter }] : []));
+  return new Map(counted.map(({ name, counter }) => [name, registry.counter(counter.name, counter.help, [])]));
 }
 
 function containerInstruments(registry: Registry) {
@@ -273,25 +251,9 @@ function podInstruments(registry: Registry) {
 
 function otherInstruments(registry: Registry) {
   return {
-    discarded: registry.counter("kubelet_pleg_discard_events", "Events that had to wait for room", []),
-    eventsConnected: registry.counter(
-      "kubelet_evented_pleg_connection_success_count",
-      "How often the runtime's event stream began",
-      [],
-    ),
-    eventsLost: registry.counter(
-      "kubelet_evented_pleg_connection_error_count",
-      "How often the runtime's event stream broke",
-      [],
-    ),
     sleepsCutOff: registry.counter(
       "kubelet_sleep_action_terminated_early_total",
       "Hooks that were to sleep longer than their container had",
-      [],
-    ),
-    httpFallbacks: registry.counter(
-      "kubelet_lifecycle_handler_http_fallbacks_total",
-      "Hooks that asked by HTTP what was meant for HTTPS",
       [],
     ),
     pluginSeconds: registry.histogram(

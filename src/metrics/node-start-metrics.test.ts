@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import type { JournalInput } from "../journal/entry.ts";
+import type { EntryDetails, JournalInput } from "../journal/entry.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 
-const note = (what: string, more: Partial<JournalInput> = {}): JournalInput => {
+const note = (what: NameOf<"note">, more: Partial<EntryDetails> = {}): JournalInput => {
   return { kind: "note", what, message: "", ...more };
 };
 const registered = (durationMs: number, isNew = true): JournalInput => {

@@ -9,6 +9,9 @@ import { NodeMetrics } from "./node-metrics.ts";
 
 const ref = { namespace: "ns", name: "web", uid: "u" };
 
+/** An entry for which there may be no words. */
+type Unsaid<T> = T extends unknown ? Omit<T, "message"> & { readonly message?: string } : never;
+
 function setUp() {
   const clock = new ManualClock();
   const metrics = new NodeMetrics(clock);
@@ -21,8 +24,7 @@ function setUp() {
     }
     return family.samples.map(({ labels, value }) => `${labels.join(",")} ${value}`);
   };
-  const tell = (entry: Partial<JournalInput> & Pick<JournalInput, "kind" | "what">): void =>
-    metrics.recorded({ message: "", pod: ref, ...entry });
+  const tell = (entry: Unsaid<JournalInput>): void => metrics.recorded({ message: "", pod: ref, ...entry });
   return { clock, metrics, shown, tell };
 }
 
@@ -75,7 +77,7 @@ test("resizes that had to wait are counted when they are granted, and how long w
 test("hooks whose sleep was cut off and pods that nobody wanted are counted", () => {
   const { shown, tell } = setUp();
   const hook = (message: string, result: "done" | "failed"): void => {
-    const about = { what: "PreStopHook", container: "c" };
+    const about = { what: "PreStopHook", container: "c" } as const;
     tell({ kind: "action", ...about, message });
     tell({ kind: "outcome", ...about, result });
   };

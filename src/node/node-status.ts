@@ -1,4 +1,5 @@
 import { type MergeKeys, strategicPatch } from "../api-client/strategic-patch.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import type { NodeCondition, NodeObject } from "../api/node.ts";
 import { formatTime } from "../base/time.ts";
 import { type Pressure, pressures } from "../eviction/pressure.ts";
@@ -165,7 +166,7 @@ function pressureFinding(pressure: Pressure, isUnder: boolean): Finding {
 }
 
 /** Events of what a Node says anew of its pressure and readiness, in the order of its conditions. Pure. */
-export function conditionEvents(before: NodeObject | undefined, after: NodeObject): string[] {
+export function conditionEvents(before: NodeObject | undefined, after: NodeObject): NameOf<"note">[] {
   const statusOf = (node: NodeObject | undefined, type: string): string | undefined =>
     node?.status?.conditions?.find((condition) => condition.type === type)?.status;
   const told = pressures.flatMap((pressure) => {

@@ -7,7 +7,7 @@ import type { Volume } from "../api/volume.ts";
 import { eitherSignal } from "../base/abort.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
-import { perform } from "../journal/perform.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -211,10 +211,10 @@ export class ServiceAccountTokens {
     };
     const who =
       source.accountUid === undefined ? "a projected volume of the pod" : "a credential provider for its image";
-    const cause = renews
+    const cause: Cause = renews
       ? { code: "TokenExpires", message: "the token that the pod has expires soon" }
       : { code: "TokenWanted", message: `${who} asks for a token` };
-    const action = {
+    const action: ActionInput = {
       what: "RequestToken",
       message: `asking for a token of service account ${account}`,
       pod: ref,

@@ -1,24 +1,37 @@
 import type { PodUid } from "../base/ids.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import type { ContainerState } from "../runtime/status/pod-status.ts";
 import type { PodRecord } from "./pod-records.ts";
 
-export type PodLifecycleEventType =
+export type ContainerEventType =
   | "ContainerStarted"
   | "ContainerDied"
   | "ContainerRemoved"
   /** A state that is neither running nor over (created, unknown): not delivered, as upstream does it. */
-  | "ContainerChanged"
-  /** The pod was inspected on request; nothing of it changed. */
-  | "PodSync";
+  | "ContainerChanged";
 
 export interface PodLifecycleEvent {
-  readonly type: PodLifecycleEventType;
+  /** PodSync: the pod was inspected on request; nothing of it changed. */
+  readonly type: ContainerEventType | "PodSync";
   readonly uid: PodUid;
   /** Runtime id of the container or sandbox; empty for PodSync. */
   readonly id: string;
   /** Container name; empty for a sandbox and for PodSync. */
   readonly container: string;
 }
+
+/** What became of a container or sandbox. */
+export interface ContainerEvent extends PodLifecycleEvent {
+  readonly type: ContainerEventType;
+}
+
+/** How a sandbox's changes are told. */
+export const sandboxEvent = {
+  ContainerStarted: "SandboxStarted",
+  ContainerDied: "SandboxDied",
+  ContainerRemoved: "SandboxRemoved",
+  ContainerChanged: "SandboxChanged",
+} as const satisfies Record<ContainerEventType, NameOf<"observation">>;
 
 type ObservedState = ContainerState | "absent";
 
@@ -30,9 +43,9 @@ export function computeEvents(
   uid: PodUid,
   before: PodRecord | undefined,
   now: PodRecord | undefined,
-): PodLifecycleEvent[] {
+): ContainerEvent[] {
   const ids = new Set([...(before?.containers.keys() ?? []), ...(now?.containers.keys() ?? [])]);
-  const events: PodLifecycleEvent[] = [];
+  const events: ContainerEvent[] = [];
   for (const id of ids) {
     const was = before?.containers.get(id);
     const is = now?.containers.get(id);
@@ -44,15 +57,14 @@ export function computeEvents(
   return events.sort((a, b) => order[a.type] - order[b.type]);
 }
 
-const order: Record<PodLifecycleEventType, number> = {
+const order: Record<ContainerEventType, number> = {
   ContainerDied: 0,
   ContainerRemoved: 1,
   ContainerChanged: 2,
   ContainerStarted: 3,
-  PodSync: 4,
 };
 
-function transition(was: ObservedState, is: ObservedState): PodLifecycleEventType[] {
+function transition(was: ObservedState, is: ObservedState): ContainerEventType[] {
   if (was === is) return [];
   switch (is) {
     case "running":

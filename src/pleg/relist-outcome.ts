@@ -57,16 +57,16 @@ export class RelistOutcome {
     const wasAwaited = this.#awaitedAfter !== undefined && observed > this.#awaitedAfter;
     if (this.#error === undefined && !wasAwaited) return;
     const cause: Cause = { code: "RelistRecovered", message: "the runtime answers again" };
-    const entry = this.#error === undefined ? undefined : this.#tellEnd(cause);
+    const entry = this.#error === undefined ? undefined : this.#tellEnd(cause.message);
     this.#error = undefined;
     if (wasAwaited) this.#awaitedAfter = undefined;
     this.#returns.emit({ ...cause, ...(entry !== undefined && { entry }) });
   }
 
   /** The log names the failure as a warning: whoever reads it there has to find its end there, too. */
-  #tellEnd({ code, message }: Cause): number {
+  #tellEnd(message: string): number {
     const { journal, log } = this.#deps;
     log.info(message);
-    return journal.record({ kind: "note", what: code, message });
+    return journal.record({ kind: "note", what: "RelistRecovered", message });
   }
 }

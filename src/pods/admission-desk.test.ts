@@ -10,7 +10,7 @@ import type { PodChange } from "./pod-change.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 
-const cause = { code: "ManifestAdded", message: "it came" };
+const cause = { code: "ManifestAdded", message: "it came" } as const;
 const security = { sysctls: sysctlAllowlist("6.8.0", []), appArmor: true, supplementalGroupsPolicy: true };
 
 function asking(name: string, cpu: string, more: MetadataParts = {}, priority = 0): Pod {

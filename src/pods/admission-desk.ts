@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import { podUid } from "../base/ids.ts";
 import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { Admission, Holder } from "./admission.ts";
@@ -213,7 +214,7 @@ export class AdmissionDesk {
     }
   }
 
-  #record(what: string, pod: Pod, message: string, cause: Cause, data?: JournalInput["data"]): number {
+  #record(what: NameOf<"decision">, pod: Pod, message: string, cause: Cause, data?: JournalInput["data"]): number {
     return this.#deps.journal.record({
       kind: "decision",
       what,

@@ -5,7 +5,8 @@ import type { Container } from "../api/container.ts";
 import type { NodeSelectorRequirement } from "../api/scheduling.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
-import { type Admission, decideAdmission, isRejection } from "./admission.ts";
+import { type Admission, decideAdmission } from "./admission.ts";
+import { isRejection } from "../journal/vocabulary.ts";
 import type { NodePlace } from "./predicates.ts";
 import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 

@@ -1,5 +1,6 @@
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
+import type { RejectionReason } from "../journal/vocabulary.ts";
 import type { Pressure } from "../eviction/pressure.ts";
 import { admitBySecurity, admitByProfile, admitUnderPressure, type NodeAdmission } from "./node-admission.ts";
 import { missingInAnyCase, podsToPreempt, type Requirement } from "./preemption.ts";
@@ -8,29 +9,6 @@ import { rejected, type Rejection } from "./rejection.ts";
 
 /** Reason of pods that ask for what this version can't do (upstream's, of nodes without a declared feature). */
 export const unsupportedReason = "PodFeatureUnsupported";
-
-/** Prefix of the reason of pods for which the node has not enough of a resource. */
-const outOfPrefix = "OutOf";
-
-const reasons: ReadonlySet<string> = new Set([
-  "Evicted",
-  "SysctlForbidden",
-  "PodOSSelectorNodeLabelDoesNotMatch",
-  "PodOSNotSupported",
-  "SupplementalGroupsPolicyNotSupported",
-  "NodeAffinity",
-  "NodeName",
-  "NodePorts",
-  "TaintToleration",
-  "UnexpectedAdmissionError",
-  "AppArmor",
-  unsupportedReason,
-]);
-
-/** Whether a pod was refused, by the reason it was told. */
-export function isRejection(reason: string): boolean {
-  return reasons.has(reason) || reason.startsWith(outOfPrefix);
-}
 
 /** A pod that holds something of the node, with the resources that it was granted. */
 export interface Holder {
@@ -103,7 +81,7 @@ function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]
 }
 
 function rejectFor(failure: Failure): Admission {
-  const reason = failure.kind === "resource" ? `${outOfPrefix}${failure.name}` : failure.name;
+  const reason = failure.kind === "resource" ? (`OutOf${failure.name}` as const) : failure.name;
   return reject(reason, textOf(failure));
 }
 
@@ -113,6 +91,6 @@ function textOf(failure: Failure): string {
   return `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
 }
 
-function reject(reason: string, message: string): Admission {
+function reject(reason: RejectionReason, message: string): Admission {
   return { kind: "reject", rejection: { reason, message: `${rejected}${message}` } };
 }

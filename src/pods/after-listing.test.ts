@@ -7,7 +7,7 @@ import type { PodChange } from "./pod-change.ts";
 const change = (uid: string): PodChange => ({
   op: "add",
   pod: podWith({ containers: [] }, { uid }),
-  cause: { code: "ManifestFound", message: "wanted at the start" },
+  cause: { code: "ManifestAdded", message: "wanted at the start" },
 });
 
 async function settled(): Promise<void> {

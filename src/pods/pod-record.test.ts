@@ -15,7 +15,7 @@ import { RestartTimes } from "./restart-times.ts";
 const wallMs = 1_700_000_000_000;
 const node = { rootDirectory: "/kubelet" };
 const web: Container = { name: "web", image: "web:1" };
-const removed = { code: "ManifestRemoved", message: "its manifest was removed" };
+const removed = { code: "ManifestRemoved", message: "its manifest was removed" } as const;
 const path = "/kubelet/pods/uid-1/podwright.json";
 
 class Scene {
@@ -144,12 +144,12 @@ test("a pod that the node ended for good is over for the next life too, as long 
   assert.equal(await scene.end(), undefined);
   const first = await scene.life();
   first.deadline.endsAt(testPod(), testStatus([]));
-  const refused = { code: "OutOfcpu", message: "Pod was rejected: too little of it" };
+  const refused = { code: "OutOfcpu", message: "Pod was rejected: too little of it" } as const;
   for (const cause of [removed, refused]) {
     await first.record.stopping(undefined, cause);
     assert.equal(await scene.end(), undefined, cause.code);
   }
-  const [code, message] = ["Preempting", "Preempted in order to admit critical pod"];
+  const [code, message] = ["Preempting", "Preempted in order to admit critical pod"] as const;
   await first.record.stopping(undefined, { code, message, because: refused });
   assert.deepEqual(await scene.end(), { code, message });
   const second = await scene.life();

@@ -4,6 +4,7 @@ import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { formatTime } from "../base/time.ts";
 import type { Cause } from "../journal/entry.ts";
+import { type CauseCode, causeCodeOf } from "../journal/vocabulary.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
@@ -30,7 +31,7 @@ const Content = z.object({
  * Ends that stay: the node's own, and those that the pod's containers came to. A later life could read the latter from
  * the runtime, but by then it may have taken what the pod has no more for taken. Who is refused may find room next time.
  */
-const lastingEnds: ReadonlySet<string> = new Set([
+const lastingEnds: ReadonlySet<CauseCode> = new Set([
   preempting.reason,
   deadlineExceeded.code,
   "PodCompleted",
@@ -194,7 +195,8 @@ export async function hasEnded(from: Omit<RecordDependencies, "log">, uid: PodUi
 
 /** Why the pod was over for good in an earlier life; undefined: it was not. Rejects when that can't be said. */
 export async function rememberedEnd(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<Cause | undefined> {
-  return (await readContent(from, uid))?.end;
+  const end = (await readContent(from, uid))?.end;
+  return end && { code: causeCodeOf(end.code), message: end.message };
 }
 
 async function readContent(

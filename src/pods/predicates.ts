@@ -1,4 +1,5 @@
 import { isStaticPod } from "../api/pod-kind.ts";
+import type { RejectionReason } from "../journal/vocabulary.ts";
 import type { Pod } from "../api/pod.ts";
 import { hugePageAmounts, pageSizeOf } from "../resources/huge-pages.ts";
 import { parseList, podRequests, type Quantities } from "../resources/pod-totals.ts";
@@ -38,7 +39,7 @@ export type Failure =
       readonly used: bigint;
       readonly capacity: bigint;
     }
-  | { readonly kind: "predicate"; readonly name: string; readonly text: string };
+  | { readonly kind: "predicate"; readonly name: RejectionReason; readonly text: string };
 
 /**
  * All that speaks against a pod on this node beside others, in upstream's order: resources, labels, the node's name,
@@ -87,7 +88,7 @@ function figure(name: string, quantity: Quantity): bigint {
 }
 
 function* misplacements(pod: Pod, others: readonly Pod[], { place }: PredicateNode): Iterable<Failure> {
-  const failed = (name: string, text: string): Failure => ({ kind: "predicate", name, text });
+  const failed = (name: RejectionReason, text: string): Failure => ({ kind: "predicate", name, text });
   if (place !== undefined) {
     if (!matchesNode(pod, place)) {
       yield failed("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");

@@ -143,7 +143,7 @@ test("what is planned and not tried counts for nothing, what is tried counts eac
   const scene = new Scene();
   const exited = scene.exit();
   const status = testStatus([], [exited]);
-  const cause = { code: "ContainerExited", message: "it has ended" };
+  const cause = { code: "ContainerExited", message: "it has ended" } as const;
   const start = { container: web, kind: "regular", attempt: 1, restart: true, leftover: undefined, cause } as const;
   const nothing = { killPod: undefined, sandbox: undefined, restartAll: undefined, resize: undefined };
   const actions: PodActions = {
@@ -169,7 +169,7 @@ test("a first start, and one of what was stopped for it, is no restart after an 
 test("that a pod starts over for an exit is known until the instance is gone, in the next life too", () => {
   const scene = new Scene();
   const exited = scene.exit();
-  const cause = { code: "RestartAllContainers", message: "its rule" };
+  const cause = { code: "RestartAllContainers", message: "its rule" } as const;
   const nothing = { killPod: undefined, createSandbox: undefined, sandbox: undefined, resize: undefined };
   assert.ok(!scene.times.startsOver(exited));
   const actions: PodActions = {
@@ -192,7 +192,7 @@ test("that a pod starts over for an exit is known until the instance is gone, in
 test("an instance that was stopped in order to restart is known until it is gone", () => {
   const scene = new Scene();
   const exited = scene.exit();
-  const cause = { code: "LivenessProbeFailed", message: "liveness failed" };
+  const cause = { code: "LivenessProbeFailed", message: "liveness failed" } as const;
   scene.times.stopped(exited.id, cause);
   assert.equal(scene.times.restartCause(exited), cause);
   scene.times.observe(testStatus([], []));

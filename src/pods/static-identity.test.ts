@@ -12,7 +12,7 @@ import { StartedStaticPods } from "./started-static-pods.ts";
 import { StaticIdentity } from "./static-identity.ts";
 import type { PodChange } from "./pod-change.ts";
 
-const cause = { code: "Test", message: "a test" };
+const cause = { code: "Resync", message: "a test" } as const;
 const computed = "0123456789abcdef0123456789abcdef";
 const running = podUid("fedcba9876543210fedcba9876543210");
 

@@ -5,7 +5,7 @@ import { testContainer } from "../../test/support/observed.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 
 const config = { syncFrequencyMs: 60_000, errorBackOffMs: 10_000 };
-const first = { code: "ManifestAdded", message: "a manifest was added" };
+const first = { code: "ManifestAdded", message: "a manifest was added" } as const;
 const { signal } = new AbortController();
 
 test("a pod at rest is looked at after syncFrequency and up to half as much again", () => {
@@ -46,7 +46,7 @@ test("a step is due when the first wait of a decision is over", async () => {
   schedule.begin();
   schedule.takeCause(first);
   const container = { name: "web" };
-  const because = { code: "ContainerExited", message: "container web exited with code 1" };
+  const because = { code: "ContainerExited", message: "container web exited with code 1" } as const;
   const exited = testContainer({ state: "exited" });
   schedule.byWaits({ waits: [{ container, exited, untilMs: 7000, cause: because }], sandboxWaitUntilMs: 8000 });
   const pause = schedule.pause(60_000, signal);

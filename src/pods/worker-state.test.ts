@@ -5,7 +5,7 @@ import { containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { assertTransition, terminate, type WorkerState } from "./worker-state.ts";
 
-const cause: Cause = { code: "Test", message: "a test" };
+const cause: Cause = { code: "Resync", message: "a test" };
 
 describe("worker states", () => {
   test("a pod that is terminating never runs again", () => {

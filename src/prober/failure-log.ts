@@ -49,7 +49,7 @@ export class FailureLog {
     const others = this.#earlier.filter(({ detail }) => detail !== failure.detail);
     this.#earlier = [...others, { ...failure, message }].slice(-toldFailures);
     this.#worstMs = Math.max(this.#worstMs, failure.lateMs);
-    const code = `${capitalised(this.#type)}ProbeFailed`;
+    const code = `${capitalised(this.#type)}ProbeFailed` as const;
     let chain: Cause | undefined;
     if (this.#worstMs >= remarkableMs) {
       const seconds = (this.#worstMs / 1000).toFixed(1);

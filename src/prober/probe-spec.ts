@@ -6,9 +6,11 @@ import type { Pod } from "../api/pod.ts";
 export const probeTypes = ["startup", "liveness", "readiness"] as const;
 export type ProbeType = (typeof probeTypes)[number];
 
+const names = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" } as const;
+
 /** `Liveness`: the type as codes and Kubernetes' own messages spell it. */
-export function capitalised(type: ProbeType): string {
-  return type.charAt(0).toUpperCase() + type.slice(1);
+export function capitalised(type: ProbeType): Capitalize<ProbeType> {
+  return names[type];
 }
 
 /** corev1.Probe as a manifest gives it. */

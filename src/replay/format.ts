@@ -2,6 +2,7 @@ import * as z from "zod";
 import { Container, EphemeralContainer, ResourceRequirements } from "../api/container.ts";
 import { PodSpec } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { causeCodeOf } from "../journal/vocabulary.ts";
 
 /** Says what a file is, in its first line and in the first line of each later life of podwright that wrote to it. */
 export const recordingFormat = "podwright-recording";
@@ -73,7 +74,7 @@ const Instance = z.strictObject({
 });
 
 const RecordedCause: z.ZodType<Cause> = z.strictObject({
-  code: z.string(),
+  code: z.string().transform(causeCodeOf),
   message: z.string(),
   entry: z.number().exactOptional(),
   because: z.lazy(() => RecordedCause).exactOptional(),

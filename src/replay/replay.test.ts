@@ -3,7 +3,8 @@ import { describe, test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { sandboxId, podUid } from "../base/ids.ts";
+import { podUid, sandboxId } from "../base/ids.ts";
+import type { Cause } from "../journal/entry.ts";
 import { plainPaint } from "../journal/text.ts";
 import type { PodActionsContext } from "../runtime/actions/pod-actions-context.ts";
 import { computePodActions } from "../runtime/actions/pod-actions.ts";
@@ -16,10 +17,10 @@ import { RecordingError, replay } from "./replay.ts";
 
 const secret = "hunter2-of-the-north";
 const names = ["init", "side", "web", "job"] as const;
-const cause = {
-  code: "Told",
+const cause: Cause = {
+  code: "ContainerExited",
   message: "somebody said so",
-  because: { code: "Why", message: "for a reason", entry: 7 },
+  because: { code: "RestartPolicy", message: "for a reason", entry: 7 },
 };
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 const amounts = fc.record({ cpu: fc.constantFrom("100m", "1"), memory: fc.constantFrom("64Mi", "1Gi") });

@@ -9,7 +9,7 @@ import { containerWith, podWith } from "../../test/support/pods.ts";
 import { AllocationManager } from "./allocation-manager.ts";
 import { ResourceRecord } from "./resource-record.ts";
 
-const cause = { code: "Test", message: "a test" };
+const cause = { code: "Resync", message: "a test" } as const;
 
 function pod(uid: string, cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
   return podWith({ containers: [containerWith("c", { cpu, memory: "10Mi" })], ...spec }, { uid, name: uid });

@@ -217,7 +217,13 @@ export class AllocationManager {
     changed(uid, this.#record(what, entry.pod, pending.message, cause));
   }
 
-  #record(what: string, pod: Pod, message: string, cause: Cause, data?: Readonly<Record<string, string>>): Cause {
+  #record(
+    what: "ResizeStarted" | "ResizeDeferred" | "ResizeInfeasible",
+    pod: Pod,
+    message: string,
+    cause: Cause,
+    data?: Readonly<Record<string, string>>,
+  ): Cause {
     const { namespace, name, uid } = pod.metadata;
     const ref: PodRef = { namespace, name, uid };
     const error = what === "ResizeStarted" ? undefined : message;

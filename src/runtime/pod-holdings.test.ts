@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Cause } from "../journal/entry.ts";
 import { type PodHolding, PodHoldings } from "./pod-holdings.ts";
 
-const cause: Cause = { code: "Test", message: "a test wants it" };
+const cause: Cause = { code: "Resync", message: "a test wants it" };
 const pod = { uid: "u", namespace: "ns", name: "p" };
 const signal = new AbortController().signal;
 

@@ -1,4 +1,5 @@
 import type { Cause, PodRef } from "../journal/entry.ts";
+import type { NameOf } from "../journal/vocabulary.ts";
 
 /** How a pod lets go. */
 export interface Release {
@@ -20,7 +21,7 @@ export interface PodHolding {
   /** For what may be left of a pod that has nothing else on the node. */
   readonly leftovers?: {
     /** Action of the journal by which it is released. */
-    readonly what: string;
+    readonly what: NameOf<"action">;
     /** UIDs of all pods that hold it. */
     uids(): Promise<readonly string[]>;
   };

@@ -81,7 +81,7 @@ test("bodies and queries of the wrong shape are bad input", async () => {
 
 test("the journal is a stream of one JSON value a line, from a sequence number on", async () => {
   const engine = new FakeEngine();
-  for (const what of ["One", "Two", "Three"]) engine.record({ kind: "note", what, message: what });
+  for (const message of ["One", "Two", "Three"]) engine.record({ kind: "note", what: "PodsFound", message });
   const response = await ask(engineRoutes(engine), "GET", "/v1/journal?since=2");
   assert.equal(response.contentType, "application/x-ndjson");
   let text = "";
@@ -90,9 +90,9 @@ test("the journal is a stream of one JSON value a line, from a sequence number o
   const entries = text
     .trimEnd()
     .split("\n")
-    .map((line) => JSON.parse(line) as { what: string });
+    .map((line) => JSON.parse(line) as { message: string });
   assert.deepEqual(
-    entries.map(({ what }) => what),
+    entries.map(({ message }) => message),
     ["Two", "Three"],
   );
 });

@@ -284,7 +284,14 @@ const table: readonly (readonly [string, Partial<PodView>, ...Partial<JournalInp
 test("each situation of a pod has its line", () => {
   for (const [expected, change, ...inputs] of table) {
     const entries = inputs.map((input, index): JournalEntry => {
-      return { kind: "observation", what: "Seen", message: "", ...input, seq: index + 1, time: now - 12_000 };
+      return {
+        kind: "observation",
+        what: "PodPhaseChanged",
+        message: "",
+        ...input,
+        seq: index + 1,
+        time: now - 12_000,
+      };
     });
     assert.equal(verdict({ pod: podView(change), entries, now }), expected);
   }
@@ -302,7 +309,7 @@ test("an action of a container ends its wait", () => {
   const pod = podView({ ...notReady, containers: waiting("CrashLoopBackOff", { exitCode: 3 }) });
   const start: Partial<JournalInput> = { kind: "action", what: "StartContainer", container: "app" };
   const entries = [retry(14_000, "app"), start].map((input, index): JournalEntry => {
-    return { kind: "action", what: "Seen", message: "", ...input, seq: index + 1, time: now };
+    return { kind: "action", what: "PodPhaseChanged", message: "", ...input, seq: index + 1, time: now };
   });
   assert.equal(verdict({ pod, entries, now }), "Restarting: app exits with 3");
 });

@@ -222,7 +222,7 @@ export class PodMux {
   /** Whoever looks at the pod that runs shall learn of the manifest that does not. */
   #tellContests(): void {
     const same = (a: Contest | undefined, b: Contest): boolean => a?.uid === b.uid && a.place === b.place;
-    const tell = (what: string, { uid, ignored }: Contest): void => {
+    const tell = (what: "ManifestWarning" | "ManifestWarningOver", { uid, ignored }: Contest): void => {
       const running = this.#running.get(uid);
       const message = `${ignored} asks for a pod of the same name, and is ignored`;
       if (running) this.#deps.journal.record({ kind: "input", what, message, pod: podRef(running.pod) });
@@ -275,8 +275,8 @@ export class PodMux {
   #pass(
     op: PodUpdate["op"],
     { pod, source, place, warnings }: Candidate,
-    what: string,
-    code: string,
+    what: "PodAdded" | "PodChanged" | "PodRemoved",
+    code: "ManifestAdded" | "ManifestChanged" | "ManifestRemoved",
     message: string,
     graceSeconds?: number,
   ): void {

@@ -2,7 +2,7 @@ import { isV6 } from "../base/ip.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
-import { isRejection } from "../pods/admission.ts";
+import { isRejection } from "../journal/vocabulary.ts";
 import { preempting } from "../pods/preemption.ts";
 import { qosClass } from "../resources/qos.ts";
 import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";

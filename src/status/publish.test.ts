@@ -9,7 +9,7 @@ import { podRef } from "../runtime/pod-ref.ts";
 import { publishStatus } from "./publish.ts";
 import { StatusManager } from "./status-manager.ts";
 
-const cause = { code: "Test", message: "the test says so" };
+const cause = { code: "Resync", message: "the test says so" } as const;
 
 test("a node that is reached by another family of addresses than before is told of with each pod, once", () => {
   const journal = new MemoryRecorder();

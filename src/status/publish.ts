@@ -1,6 +1,6 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
-import { isRejection } from "../pods/admission.ts";
+import { isRejection, type CauseCode } from "../journal/vocabulary.ts";
 import { isV6 } from "../base/ip.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { withoutInstances } from "../pods/post-start-hooks.ts";
@@ -14,9 +14,9 @@ import type { StatusManager } from "./status-manager.ts";
 import { terminatedStatus } from "./transitions.ts";
 
 /** Causes of termination by which the node itself ends a pod: its phase is Failed, with these as its reason. */
-const nodeReasons: ReadonlySet<string> = new Set([preempting.reason, "DeadlineExceeded", "Evicted"]);
+const nodeReasons: ReadonlySet<CauseCode> = new Set([preempting.reason, "DeadlineExceeded", "Evicted"]);
 
-function isNodeReason(code: string): boolean {
+function isNodeReason(code: CauseCode): boolean {
   return nodeReasons.has(code) || isRejection(code);
 }
 

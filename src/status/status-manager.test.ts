@@ -11,7 +11,7 @@ const pod: Pod = {
   metadata: { name: "p", namespace: "ns", uid: podUid("u") },
   spec: { containers: [{ name: "c" }], restartPolicy: "Never" },
 };
-const cause = { code: "Test", message: "the test says so" };
+const cause = { code: "Resync", message: "the test says so" } as const;
 const running = runtimeStatus(pod, [runtimeContainer("c")]);
 const exited = runtimeStatus(pod, [runtimeContainer("c", { state: "exited", exitCode: 3, reason: "Error" })]);
 

@@ -29,7 +29,7 @@ describe("StatusSync", () => {
       assert.deepEqual(
         journal.entries.filter(({ what }) => what === "PatchPodStatus").map((entry) => [entry.kind, entry.cause?.code]),
         [
-          ["action", "Test"],
+          ["action", "Resync"],
           ["outcome", undefined],
         ],
       );

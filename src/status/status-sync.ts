@@ -6,7 +6,7 @@ import { isMirrorPod } from "../api/pod-kind.ts";
 import type { PodStatus } from "../api/status.ts";
 import { onAbort } from "../base/abort.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
-import { perform } from "../journal/perform.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/log.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -301,7 +301,7 @@ export class StatusSync {
     if (patch !== undefined) {
       const { clock, journal, client } = this.#deps;
       const message = `telling the API server that the pod is ${latest.status.phase}`;
-      const action = { what: "PatchPodStatus", message, pod: this.#ref(pod), cause };
+      const action: ActionInput = { what: "PatchPodStatus", message, pod: this.#ref(pod), cause };
       const after = await perform(journal, clock, action, () =>
         client.patch({ ...this.#call(pod, signal, "status"), resource: statusEchoes }, "strategic", patch),
       );

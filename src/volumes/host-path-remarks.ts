@@ -51,7 +51,7 @@ export class HostPathRemarks {
     const remark = kind === undefined || kind === found ? undefined : remarkOn(volume, path, kind, found);
     known.set(volume, { kind, remark });
     if (remark === before?.remark) return;
-    const tell = (what: string, message: string): void => {
+    const tell = (what: "VolumeWarning" | "VolumeWarningOver", message: string): void => {
       this.#deps.journal.record({ kind: "observation", what, message, pod: podRef(pod) });
     };
     if (before?.remark !== undefined) tell("VolumeWarningOver", before.remark);

@@ -6,7 +6,7 @@ import { errorMessage } from "../base/errors.ts";
 import { bothEnded } from "../base/side-by-side.ts";
 import { Semaphore } from "../base/semaphore.ts";
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
-import { perform } from "../journal/perform.ts";
+import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
 import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
@@ -204,7 +204,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     if (mounts.length > 0 || places.length > 0) {
       const volumes = new Set(places.flatMap((place) => place.volumes));
       const message = volumes.size === 0 ? "remove what volumes left" : `remove volumes ${[...volumes].join(", ")}`;
-      const action = { what: "UnmountVolumes", message, pod, cause, data: { mounts: mounts.length } };
+      const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts: mounts.length } };
       await perform(this.#deps.journal, this.#deps.clock, action, async () => {
         // Later mounts may lie on earlier ones.
         for (const target of mounts.toReversed()) await this.#deps.mounts.unmount(target);
@@ -283,7 +283,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   }
 
   async #setUp(pod: Pod, volume: PreparedVolume, cause: Cause, signal: AbortSignal): Promise<void> {
-    const action = {
+    const action: ActionInput = {
       what: "MountVolume",
       message: `set up ${volume.type} volume ${volume.name}`,
       pod: podRef(pod),
@@ -307,7 +307,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     // What is not known yet wakes the pod when it is.
     if (content === undefined || inputs === undefined || isSame(inputs, memory.contents.get(name))) return;
     if (await content.isOutdated()) {
-      const action = {
+      const action: ActionInput = {
         what: "UpdateVolume",
         message: `update ${type} volume ${name}`,
         pod: podRef(pod),

@@ -137,7 +137,7 @@ test("run tells of restarts, with the cause, and of a pod that is no longer read
     });
     await command.prints(/web is not ready\n {2}container app is waiting: CrashLoopBackOff/);
     await command.prints(/! back-off of container app {3}waits 10\.0 s/);
-    const cause = { code: "ContainerExited", message: "container app exited with code 3" };
+    const cause = { code: "ContainerExited", message: "container app exited with code 3" } as const;
     const of = engine.record({
       kind: "action",
       what: "StartContainer",
@@ -226,7 +226,7 @@ test("an engine that dies while it is followed is told, and the next one is foll
     await bench.replace(next);
     await command.prints(/the engine ended; starting it again, its pods go on running/);
     const pod = { namespace: "default", name: "web", uid: "uid-web-1" };
-    next.record({ kind: "note", what: "Adopted", message: "adopted, its containers go on", pod });
+    next.record({ kind: "note", what: "UserNamespaceAssigned", message: "adopted, its containers go on", pod });
     await command.prints(/· adopted, its containers go on/);
     command.child.kill("SIGINT");
     const end = await command.ended;

@@ -4,6 +4,7 @@ import { tellFailure } from "../../scripts/sim-failure.ts";
 import { SimPool } from "../../scripts/sim-pool.ts";
 import type { Report } from "../../scripts/sim-worker.ts";
 import { runLife } from "../../src/sim/life/life.ts";
+import { facts, terms } from "../../src/journal/vocabulary.ts";
 import { stepKinds } from "../../src/sim/life/steps.ts";
 
 const lives = 400;
@@ -11,6 +12,28 @@ const lives = 400;
 const twice = 80;
 /** More failures than these are only named. */
 const toldFailures = 2;
+
+/** What no life has to tell of: what is around the simulated kubelet does, or too few lives come to it. */
+const notPlayed: ReadonlySet<string> = new Set(
+  [
+    "AppArmor AskCredentialProvider CertificateExpired CertificateExpires CertificateIsInitial",
+    "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
+    "CloudMetadataFailed ContainerGCFailed CredentialProviderFailed DNSConfigForming DeleteMirrorPod",
+    "DuplicateManifest Evicted ExceededGracePeriod FailedCreatePodContainer FailedNodeAllocatableEnforcement",
+    "FailedToRetrieveImagePullSecret FailedValidation HostIPsIPFamilyMismatch InvalidImageName JournalGap",
+    "JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended",
+    "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
+    "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",
+    "NoCertificate NodeAffinity NodeDeleted NodeHasDiskPressure NodeHasInsufficientMemory",
+    "NodeHasInsufficientPID NodeName NodeNotSchedulable NodePressureChanged NodeSchedulable OutOfephemeral-",
+    "storage OutOfmemory OutOfpods PodAdopted PodFeatureUnsupported PodOSNotSupported",
+    "PodOSSelectorNodeLabelDoesNotMatch PodSyncing PodsRemoved PossibleMemoryBackedVolumesOnDisk ProbeLate",
+    "ProbeWarning Rebooted RemoveCgroup ReopenLog RequestCertificate ResizeRetry RoomMade",
+    "SandboxNetworkChanged SandboxSurplus SandboxUsersDiffer StartupProbeFailed StatusDiffers StatusRefused",
+    "StopRequested SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
+    "UnknownEntry VolumeWarning VolumeWarningOver",
+  ].flatMap((line) => line.split(" ")),
+);
 
 /** Entries of the journal, one a line; the place of the first that differs, with both. */
 async function firstDifference(seed: number): Promise<string> {
@@ -44,5 +67,10 @@ describe("random lives of a node in the simulator", () => {
     const taken = new Set(reports.flatMap(({ coverage }: Report) => [...coverage.steps.keys()]));
     const missing = stepKinds.filter((kind) => !taken.has(kind));
     assert.deepEqual(missing, [], "every kind of step is taken");
+
+    const names = new Set(reports.flatMap(({ coverage }: Report) => [...coverage.names.keys()]));
+    const promised = [...Object.keys(terms), ...Object.keys(facts)].filter((name) => !notPlayed.has(name));
+    const untold = promised.filter((name) => !names.has(name));
+    assert.deepEqual(untold, [], "every name of the vocabulary is told that a simulated node can tell");
   });
 });

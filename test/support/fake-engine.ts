@@ -190,7 +190,7 @@ export class FakeEngine implements Engine {
     });
     this.views.set(pod.uid, view);
     this.record({ kind: "input", what: "PodAdded", message: `pod ${pod.name} was added`, pod });
-    const cause = { code: "PodAdded", message: `pod ${pod.name} was added` };
+    const cause = { code: "PodAdded", message: `pod ${pod.name} was added` } as const;
     const of = this.record({
       kind: "action",
       what: "StartContainer",

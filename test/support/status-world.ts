@@ -7,7 +7,7 @@ import { podWith } from "./pods.ts";
 import { ScriptedKube } from "./scripted-kube.ts";
 import { MemoryRecorder, silentLog } from "./sources.ts";
 
-export const cause = { code: "Test", message: "the test says so" };
+export const cause = { code: "Resync", message: "the test says so" } as const;
 export const ready = (status: "True" | "False") => ({
   type: "Ready",
   status,

@@ -8,7 +8,7 @@ import { SimRandom } from "../../src/sim/random.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
 import { podWith } from "./pods.ts";
 
-export const cause: Cause = { code: "Test", message: "a test wants it" };
+export const cause: Cause = { code: "Resync", message: "a test wants it" };
 
 /** Nothing but the volumes. */
 export const needs: NeededObjects = { spec: {} };

@@ -158,7 +158,9 @@ const rows: readonly Row[] = [
     when: "a sidecar is unhealthy",
     spec: { initContainers: [sidecar("side")] },
     containers: [running("side"), running("c")],
-    context: { unhealthy: ({ name }) => (name === "side" ? { cause: { code: "Liveness", message: "" } } : undefined) },
+    context: {
+      unhealthy: ({ name }) => (name === "side" ? { cause: { code: "LivenessProbeFailed", message: "" } } : undefined),
+    },
     then: ["-side"],
   },
   {
@@ -255,7 +257,7 @@ const rows: readonly Row[] = [
       nowMs: 1000,
       backOffEndsAt: () => 9000,
       unhealthy: ({ name }) => {
-        return name === "d" ? { cause: { code: "Liveness", message: "its probe failed" } } : undefined;
+        return name === "d" ? { cause: { code: "LivenessProbeFailed", message: "its probe failed" } } : undefined;
       },
     },
     then: ["-d", "e@0", "~c"],
@@ -282,7 +284,7 @@ const rows: readonly Row[] = [
     when: "a container that podwright stopped for its probe ended well under OnFailure",
     spec: { restartPolicy: "OnFailure" },
     containers: [ended("c", 0)],
-    context: { restartCause: () => ({ code: "Liveness", message: "its probe failed" }) },
+    context: { restartCause: () => ({ code: "LivenessProbeFailed", message: "its probe failed" }) },
     then: ["c@1"],
   },
 ];

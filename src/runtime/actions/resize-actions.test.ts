@@ -7,7 +7,7 @@ import { resourcesOf } from "../../resources/resizable.ts";
 import { asTold, decideResize, describeResize, isResizing, type PodResize, withCarriedOut } from "./resize-actions.ts";
 import type { ResizeFacts } from "./pod-actions-context.ts";
 
-const cause = { code: "Test", message: "a test" };
+const cause = { code: "Resync", message: "a test" } as const;
 
 function container(name: string, cpu: string, memory: string, more: Partial<Container> = {}): Container {
   return { name, image: "busybox", resources: { requests: { cpu, memory }, limits: { cpu, memory } }, ...more };

@@ -1,6 +1,6 @@
 import { errorMessage } from "../../base/errors.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { containerGarbage, type GarbagePolicy, sandboxGarbage } from "../actions/garbage.ts";
 import { minimumGraceSeconds } from "../actions/grace.ts";
@@ -49,7 +49,7 @@ export async function removeDead(
 ): Promise<void> {
   const { id, name } = container;
   if (container.state === "unknown") {
-    const action = {
+    const action: ActionInput = {
       what: "StopContainer",
       message: `stop container ${name} (${shortId(id)}), of which the runtime does not know whether it runs`,
       pod,
@@ -74,7 +74,7 @@ async function removeSandbox(
   { id }: SandboxStatus,
   signal: AbortSignal,
 ): Promise<void> {
-  const action = {
+  const action: ActionInput = {
     what: "RemovePodSandbox",
     message: `remove sandbox ${shortId(id)}`,
     pod,

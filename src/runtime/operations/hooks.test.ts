@@ -13,7 +13,7 @@ import { SimRandom } from "../../sim/random.ts";
 import { RuntimeWorld } from "../../sim/runtime-world.ts";
 import { type HookContainer, type LifecycleHandler, runHook } from "./hooks.ts";
 
-const cause = { code: "ContainerMissing", message: "container web has not been started yet" };
+const cause = { code: "ContainerMissing", message: "container web has not been started yet" } as const;
 const container: HookContainer = {
   pod: { namespace: "default", name: "pod", uid: "uid-1" },
   name: "web",

@@ -24,7 +24,7 @@ import { Places } from "../../base/places.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
 
-const cause = { code: "ManifestRemoved", message: "its manifest was removed" };
+const cause = { code: "ManifestRemoved", message: "its manifest was removed" } as const;
 const ref = { namespace: "default", name: "pod", uid: "uid-1" };
 /** What the simulated runtime takes for its calls, beside what is waited for. */
 const callsMs = 100;
@@ -191,7 +191,7 @@ describe("killPod", () => {
     await scene.finish(scene.kill(status, 5));
     assert.equal(killings().length, 3, "another try is no other kill");
     const { signal } = new AbortController();
-    const evicted = { code: "Evicted", message: "the node has no memory" };
+    const evicted = { code: "Evicted", message: "the node has no memory" } as const;
     await scene.finish(killPod(scene.deps, { ref, pod: scene.pod }, remainsOf(status), 5, evicted, signal));
     assert.equal(killings().length, 6);
   });

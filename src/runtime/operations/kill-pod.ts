@@ -5,7 +5,7 @@ import { DeadlineError, withDeadline } from "../../base/deadline.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { settleAll } from "../../base/side-by-side.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { stopTimeoutSeconds } from "../actions/grace.ts";
 import { hideSecrets } from "../config/hidden-secrets.ts";
@@ -218,7 +218,7 @@ async function untilGraceEnds(
 async function stop(deps: KillDependencies, kill: Kill, container: ToldContainer): Promise<void> {
   const { target, cause, signal } = kill;
   const timeoutSeconds = stopTimeoutSeconds(kill.killAtMs, deps.clock.monotonic());
-  const action = {
+  const action: ActionInput = {
     what: "StopContainer",
     message: `stop container ${container.name} (${shortId(container.id)}), grace ${timeoutSeconds} s`,
     pod: target.ref,
@@ -244,7 +244,7 @@ async function stopSandbox(
   signal: AbortSignal,
 ): Promise<void> {
   await inTeardown(deps, "first", signal, async (queuedMs) => {
-    const action = {
+    const action: ActionInput = {
       what: "StopPodSandbox",
       message: `stop sandbox ${shortId(sandbox.id)}`,
       pod,

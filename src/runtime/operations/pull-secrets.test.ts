@@ -7,7 +7,7 @@ import type { SecretContent } from "../../api/object-content.ts";
 import type { ObjectLookup } from "../config/environment.ts";
 import { pullSecretsOf } from "./pull-secrets.ts";
 
-const cause = { code: "ContainerMissing", message: "not started yet" };
+const cause = { code: "ContainerMissing", message: "not started yet" } as const;
 const { signal } = new AbortController();
 
 function content(type: string, key: string, value: unknown): SecretContent {

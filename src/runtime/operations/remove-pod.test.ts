@@ -26,7 +26,7 @@ async function remove(files: MemoryFiles): Promise<string[]> {
     },
   } as unknown as RuntimeDependencies;
   const container = testContainer({ name: "app", state: "exited" });
-  await removeContainer(deps, pod, container, { code: "Test", message: "a test" }, new AbortController().signal);
+  await removeContainer(deps, pod, container, { code: "Resync", message: "a test" }, new AbortController().signal);
   return removed;
 }
 

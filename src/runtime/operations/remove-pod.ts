@@ -1,6 +1,6 @@
 import { settleAll } from "../../base/side-by-side.ts";
 import type { Cause, PodRef } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import { containerLogLinkName, containerLogPath, restartCountOfLog } from "../layout/log-paths.ts";
 import { ignoreNotFound } from "./unstarted.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
@@ -22,7 +22,7 @@ export async function removeContainer(
   signal: AbortSignal,
   keepsLog = false,
 ): Promise<void> {
-  const action = {
+  const action: ActionInput = {
     what: "RemoveContainer",
     message: `remove container ${container.name} (${shortId(container.id)})`,
     pod,
@@ -105,7 +105,7 @@ async function removeSandboxes(
   signal: AbortSignal,
 ): Promise<void> {
   for (const sandbox of status.sandboxes) {
-    const action = {
+    const action: ActionInput = {
       what: "RemovePodSandbox",
       message: `remove sandbox ${shortId(sandbox.id)}`,
       pod,

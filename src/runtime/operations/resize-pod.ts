@@ -1,7 +1,6 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import type { ActionInput } from "../../journal/perform.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import type { CgroupResources } from "../../ports/cgroups.ts";
 import { isCriError } from "../../ports/cri.ts";
 import { containerResources, sandboxOverhead, sandboxResources } from "../../resources/container-resources.ts";
@@ -183,7 +182,11 @@ async function updatePod(
   signal: AbortSignal,
 ): Promise<void> {
   const values = Object.entries(limits).map(([name, value]) => `${name} ${value < 0 ? "unlimited" : value}`);
-  const action = { ...act(`resize the pod's cgroup: ${values.join(", ")}`), what: "UpdatePodCgroup", data: limits };
+  const action: ActionInput = {
+    ...act(`resize the pod's cgroup: ${values.join(", ")}`),
+    what: "UpdatePodCgroup",
+    data: limits,
+  };
   await perform(deps.journal, deps.clock, action, async () => {
     await tellRuntime(deps, pod, sandbox, signal);
     await deps.podCgroups.apply(pod, limits);

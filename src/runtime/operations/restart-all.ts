@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { killPod, remainsOf } from "./kill-pod.ts";
 import { ignoreNotFound } from "./unstarted.ts";
@@ -54,7 +54,7 @@ async function remove(
   { cause }: RestartAll,
   signal: AbortSignal,
 ): Promise<void> {
-  const action = {
+  const action: ActionInput = {
     what: "RemoveContainer",
     message: `remove container ${name} (${shortId(id)}), its pod starts over`,
     pod: podRef(pod),

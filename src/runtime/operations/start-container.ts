@@ -5,7 +5,7 @@ import { type ContainerId, containerId } from "../../base/ids.ts";
 import { ImageError } from "../../images/image-error.ts";
 import type { EnsuredImage } from "../../images/image-manager.ts";
 import type { Cause } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import { isCriError } from "../../ports/cri.ts";
 import { recordActuated } from "../status/actuated.ts";
 import { type ContainerConfig, generateContainerConfig } from "../config/container-config.ts";
@@ -301,7 +301,7 @@ async function create(
   signal: AbortSignal,
 ): Promise<string> {
   signal.throwIfAborted();
-  const action = {
+  const action: ActionInput = {
     what: "CreateContainer",
     message: `create container ${start.container.name}, attempt ${start.attempt}`,
     pod: podRef(pod),
@@ -338,7 +338,7 @@ async function run(
   signal.throwIfAborted();
   deps.attempts.started(pod.metadata.uid, start.container.name);
   const because: Cause = start.cause;
-  const action = {
+  const action: ActionInput = {
     what: "StartContainer",
     message: `start container ${start.container.name} (${shortId(id)})`,
     pod: podRef(pod),

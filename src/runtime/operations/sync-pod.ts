@@ -3,7 +3,8 @@ import { withDeadline } from "../../base/deadline.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { Cause } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
+import type { NameOf } from "../../journal/vocabulary.ts";
 import { VolumeError } from "../volume-error.ts";
 import { recordActuated } from "../status/actuated.ts";
 import { ContainerConfigError } from "../config/container-config-error.ts";
@@ -249,7 +250,7 @@ async function createSandbox(
 ): Promise<StartSandbox> {
   const queuedMs = await place.take("later", signal);
   const request = await told(deps, pod, cause, "SandboxConfigError", () => sandboxRequest(deps, pod, attempt));
-  const action = {
+  const action: ActionInput = {
     what: "RunPodSandbox",
     message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
     pod: podRef(pod),
@@ -279,7 +280,7 @@ const groundLimitMs = 120_000;
 async function layGround(deps: RuntimeDependencies, pod: Pod, cause: Cause): Promise<void> {
   const { files, node, podCgroups } = deps;
   const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
-  const part = (failure: string, what: string, work: () => Promise<void>): Promise<void> =>
+  const part = (failure: NameOf<"observation">, what: string, work: () => Promise<void>): Promise<void> =>
     told(deps, pod, cause, failure, () =>
       withDeadline(deps.clock, `the ${what} of pod ${name}`, groundLimitMs, undefined, work),
     );
@@ -305,7 +306,7 @@ async function told<T>(
   { journal }: RuntimeDependencies,
   pod: Pod,
   cause: Cause,
-  what: string,
+  what: NameOf<"observation">,
   work: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {

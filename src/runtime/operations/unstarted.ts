@@ -1,5 +1,5 @@
 import type { Cause, PodRef } from "../../journal/entry.ts";
-import { perform } from "../../journal/perform.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
 import { isCriError } from "../../ports/cri.ts";
 import type { RuntimeDependencies } from "../dependencies.ts";
 import { unlinkLog } from "../layout/log-links.ts";
@@ -27,7 +27,7 @@ export async function removeUnstarted(
   // It would lead to the log of the next instance, which has a link of its own. The container goes last, so that a next
   // life knows what is left to do.
   await unlinkLog(deps, pod, { name, id });
-  const action = {
+  const action: ActionInput = {
     what: "RemoveContainer",
     message: `remove container ${name} (${shortId(id)}), created but never started`,
     pod,

@@ -47,6 +47,8 @@ export interface Coverage {
   readonly steps: ReadonlyMap<string, number>;
   readonly faults: ReadonlyMap<string, number>;
   readonly actions: ReadonlyMap<string, number>;
+  /** Names of entries and codes of causes. */
+  readonly names: ReadonlyMap<string, number>;
 }
 
 /** After the last fault everything has to be as wanted within this: the longest back-off and a few looks. */
@@ -85,6 +87,7 @@ class Life {
   readonly #steps = new Map<string, number>();
   readonly #struck = new Map<string, number>();
   readonly #actions = new Map<string, number>();
+  readonly #names = new Map<string, number>();
 
   constructor(seed: number, { steps, without = [], recorder, onHappening }: LifeOptions) {
     this.#seed = seed;
@@ -142,7 +145,7 @@ class Life {
       plan: this.#plan,
       entries: this.#node.entries,
       simulatedMs: this.#clock.nowMs,
-      coverage: { steps: this.#steps, faults: this.#struck, actions: this.#actions },
+      coverage: { steps: this.#steps, faults: this.#struck, actions: this.#actions, names: this.#names },
     };
   }
 
@@ -268,6 +271,8 @@ class Life {
   #judge(entry: SimEntry): void {
     if (this.#onHappening !== undefined) this.#tell("journal", entryText(entry), { podUid: entry.pod?.uid });
     if (entry.kind === "action" || entry.kind === "decision") count(this.#actions, entry.what);
+    count(this.#names, entry.what);
+    for (let { cause } = entry; cause !== undefined; cause = cause.because) count(this.#names, cause.code);
     this.#referee.entry(entry);
   }
 }

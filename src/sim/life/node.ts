@@ -2,6 +2,7 @@ import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { type JournalEntry, type JournalInput, lifeStarted } from "../../journal/entry.ts";
 import type { Observer } from "../../journal/observer.ts";
+import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
@@ -253,8 +254,7 @@ export class SimNode {
       { kind: "ConfigMap", namespace: "default", name },
       { kind: "Secret", namespace: "default", name: "credentials" },
     ] as const;
-    const cause = { code: "ObjectsChanged", message: `${name} changed` };
-    this.#incarnation?.kubelet.workers.objectsChanged(changed, cause);
+    this.#incarnation?.kubelet.workers.objectsChanged(changed, { code: "ObjectsChanged", message: `${name} changed` });
   }
 
   /** True when the pod is being stopped already, whatever for. */
@@ -360,7 +360,7 @@ export class SimNode {
   }
 
   #deliverAll(): void {
-    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestFound", "wanted at the start");
+    for (const pod of this.desired.values()) this.#handle("add", pod, "ManifestAdded", "wanted at the start");
   }
 
   #step(): void {
@@ -382,7 +382,7 @@ export class SimNode {
     this.#settings.clock.schedule("the supervisor to start podwright again", supervisorMs, () => this.start());
   }
 
-  #handle(op: PodChange["op"], pod: Pod, code: string, message: string, graceSeconds?: number): void {
+  #handle(op: PodChange["op"], pod: Pod, code: CauseCode, message: string, graceSeconds?: number): void {
     // What has not been read yet is read with all the rest.
     if (this.#incarnation?.manifests.isRead !== true) return;
     const grace = graceSeconds === undefined ? {} : { graceSeconds };

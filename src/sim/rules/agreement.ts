@@ -1,6 +1,6 @@
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import { isRejection } from "../../pods/admission.ts";
+import { isRejection } from "../../journal/vocabulary.ts";
 import { parseBehaviour, parseHook } from "../behaviour.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";

@@ -1,4 +1,4 @@
-import { isRejection } from "../../pods/admission.ts";
+import { isRejection } from "../../journal/vocabulary.ts";
 import { mayBeKilled, mayTurnUnready } from "../life/pod-probes.ts";
 import { nameOf, type WorldChange } from "../world-model.ts";
 import { dataText, idOf } from "./entry-data.ts";

@@ -1,6 +1,7 @@
 import { isStaticPod } from "../../api/pod-kind.ts";
 import type { PodStatus } from "../../api/status.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { Served } from "../api-server/server.ts";
 import type { StoreChange, Stored } from "../api-server/store.ts";
 import { fieldsAt, listAt, type Fields } from "../api-server/values.ts";
@@ -14,7 +15,7 @@ import type { Break, Rule, RuleMaker, Scene } from "./rule.ts";
 
 const order: Readonly<Record<string, number>> = { Pending: 0, Running: 1, Succeeded: 2, Failed: 2 };
 /** Causes of a stop that say that nobody wants the pod any more. */
-const unwantedCodes: ReadonlySet<string> = new Set(["ManifestRemoved", "PodDeleted", "OrphanedPod"]);
+const unwantedCodes: ReadonlySet<CauseCode> = new Set(["ManifestRemoved", "PodDeleted", "OrphanedPod"]);
 /** A lease is good for so long. */
 const leaseMs = 40_000;
 /** Between two renewals of a node at which nothing is wrong: 10 s, and a little. */
@@ -55,7 +56,7 @@ class ClusterRules implements Rule {
   entry({ what, pod, cause }: SimEntry): void {
     if (what === lifeStarted) this.#begin();
     if (what === "PodRemoved" && pod !== undefined) this.#removed.add(pod.uid);
-    if (what !== "PodTerminating" || pod === undefined || !unwantedCodes.has(cause?.code ?? "")) return;
+    if (what !== "PodTerminating" || pod === undefined || cause === undefined || !unwantedCodes.has(cause.code)) return;
     const stored = this.#cluster.pod(pod.uid);
     // A static pod may be back by the time that its removal can be acted on.
     const isStatic = this.#cluster.isStatic(pod.uid) && !this.#removed.delete(pod.uid);

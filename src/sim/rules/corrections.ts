@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { SimEntry } from "../life/node.ts";
 import { forgetPod, whereOf } from "./entry-data.ts";
 import { recoveredMs, type Break, type Rule, type Scene } from "./rule.ts";
@@ -8,7 +9,7 @@ import { recoveredMs, type Break, type Rule, type Scene } from "./rule.ts";
 const takenUpWithinMs = 55_000;
 
 /** What shows that a start was tried, or why it has to wait. */
-const tries: ReadonlySet<string> = new Set([
+const tries: ReadonlySet<EntryName> = new Set([
   "PullImage",
   "ImagePresent",
   "ImagePullBackOff",

@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import { isRejection } from "../../pods/admission.ts";
+import { isRejection, type EntryName } from "../../journal/vocabulary.ts";
 import type { SimEntry } from "../life/node.ts";
 import { type Break, recoveredMs, type Rule, type Scene } from "./rule.ts";
 
@@ -21,7 +21,7 @@ const writtenMs = 10_000;
 const noticedWithinMs = 20_000;
 const roundingMs = 5;
 /** Before it is let in, or while it is behind another one of its name, nobody looks at a pod. */
-const holds: ReadonlySet<string> = new Set(["AdmissionWaits", "PodWaits"]);
+const holds: ReadonlySet<EntryName> = new Set(["AdmissionWaits", "PodWaits"]);
 
 /** A pod is ended for its `activeDeadlineSeconds` when they are over: no sooner, and no later while nothing goes wrong. */
 export class Deadlines implements Rule {

@@ -1,13 +1,19 @@
 import { lifeStarted } from "../../journal/entry.ts";
+import type { CauseCode, EntryName } from "../../journal/vocabulary.ts";
 import type { SimSandbox } from "../world-model.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** Longer than it takes to write what is to be remembered. */
 const writtenMs = 60_000;
-const beginnings: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
+const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
 
 /** Causes of an end that stays for as long as the pod is wanted, whatever podwright goes through. */
-const lasting: ReadonlySet<string> = new Set(["Preempting", "DeadlineExceeded", "PodCompleted", "InitContainerFailed"]);
+const lasting: ReadonlySet<CauseCode> = new Set([
+  "Preempting",
+  "DeadlineExceeded",
+  "PodCompleted",
+  "InitContainerFailed",
+]);
 
 /**
  * A pod is over when nothing is on its way any more that begins something of it, and stays over, unless the disk did not
@@ -51,7 +57,7 @@ export const finished: RuleMaker = ({ world, node, clock, unwanted }, broken): R
       }
       const early = what === "PodTerminated" && [...asked.values()].find(({ uid }) => uid === pod.uid);
       if (unwanted.has(pod.uid)) over.delete(pod.uid);
-      else if (what === "PodTerminated" && lasting.has(cause?.code ?? "") && sandboxOf(pod.uid)) {
+      else if (what === "PodTerminated" && cause !== undefined && lasting.has(cause.code) && sandboxOf(pod.uid)) {
         over.set(pod.uid, clock.nowMs);
       }
       if (early) broken("what is over has come to its end", `${early.what} of ${pod.uid} is still on its way`);

@@ -1,4 +1,5 @@
 import { lifeStarted } from "../../journal/entry.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { SimEntry } from "../life/node.ts";
 import { mayRun, type SimContainer } from "../world-model.ts";
 import { dataText, idOf } from "./entry-data.ts";
@@ -35,7 +36,7 @@ const next: Readonly<Record<string, Readonly<Partial<Record<Stage, Stage>>>>> = 
   },
 };
 
-const beginnings: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
+const beginnings: ReadonlySet<EntryName> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
 
 /**
  * The journal tells each container's life as it can have been: created, started once, seen running, seen ended, removed;

@@ -1,8 +1,9 @@
 import type { SimEntry } from "../life/node.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 /** What the runtime is asked to do for a container or a pod. */
-const paced: ReadonlySet<string> = new Set([
+const paced: ReadonlySet<EntryName> = new Set([
   "RunPodSandbox",
   "StopPodSandbox",
   "PullImage",

@@ -1,7 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
+import { isRejection } from "../../journal/vocabulary.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
-import { isRejection } from "../../pods/admission.ts";
 import { podRequests } from "../../resources/pod-totals.ts";
 import { parseQuantity } from "../../resources/quantity.ts";
 import { qosClass } from "../../resources/qos.ts";

@@ -1,4 +1,5 @@
 import type { Container } from "../../api/container.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
 import type { CgroupResources } from "../../ports/cgroups.ts";
@@ -14,7 +15,7 @@ const resizable = ["cpu", "memory"] as const;
 
 /** Three minutes, and what it takes then. */
 const lookedAgainMs = 200_000;
-const freeing: ReadonlySet<string> = new Set(["PodTerminated", "PodFinished", "ResizeStarted"]);
+const freeing: ReadonlySet<EntryName> = new Set(["PodTerminated", "PodFinished", "ResizeStarted"]);
 
 interface Running {
   readonly container: Container;

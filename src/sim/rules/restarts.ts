@@ -2,7 +2,7 @@ import { containersOf } from "../../api/all-containers.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { lifeStarted } from "../../journal/entry.ts";
-import { isRejection } from "../../pods/admission.ts";
+import { isRejection, type EntryName } from "../../journal/vocabulary.ts";
 import type { SimEntry } from "../life/node.ts";
 import { attemptOf, nameOf, type SimContainer, type WorldChange } from "../world-model.ts";
 import { forgetPod, idOf, whereOf } from "./entry-data.ts";
@@ -33,11 +33,11 @@ interface Exit extends Dated {
   resumedMs?: number;
 }
 
-const tries: ReadonlySet<string> = new Set(["PullImage", "ImagePresent"]);
+const tries: ReadonlySet<EntryName> = new Set(["PullImage", "ImagePresent"]);
 /** It was tried, and waits for something else now. */
-const hindrances: ReadonlySet<string> = new Set(["ImagePullBackOff", "ErrImageNeverPull", "StartRetry"]);
-const stops: ReadonlySet<string> = new Set(["PreStopHook", "StopContainer"]);
-const waits: ReadonlySet<string> = new Set(["BackOff", "StartRetry"]);
+const hindrances: ReadonlySet<EntryName> = new Set(["ImagePullBackOff", "ErrImageNeverPull", "StartRetry"]);
+const stops: ReadonlySet<EntryName> = new Set(["PreStopHook", "StopContainer"]);
+const waits: ReadonlySet<EntryName> = new Set(["BackOff", "StartRetry"]);
 
 interface BackOff {
   readonly delayMs: number;

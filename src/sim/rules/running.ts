@@ -1,4 +1,5 @@
 import type { Container } from "../../api/container.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Pod } from "../../api/pod.ts";
 import { mayBeKilled } from "../life/pod-probes.ts";
 import { nameOf, type SimContainer } from "../world-model.ts";
@@ -8,9 +9,9 @@ import { lastingContainers } from "../../api/all-containers.ts";
 /** How long pods that have nothing to change are watched. */
 const quietMs = 120_000;
 /** What a pod feels. */
-const felt: ReadonlySet<string> = new Set([
-  ...["RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"],
-  ...["MountVolume", "UnmountVolumes", "UpdateVolume", "UpdateContainerResources", "UpdatePodCgroup"],
+const felt: ReadonlySet<EntryName> = new Set<EntryName>([
+  ...(["RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"] as const),
+  ...(["MountVolume", "UnmountVolumes", "UpdateVolume", "UpdateContainerResources", "UpdatePodCgroup"] as const),
 ]);
 
 /** What runs is what is wanted, and a pod that runs as it is wanted is left alone. */

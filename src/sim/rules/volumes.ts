@@ -1,10 +1,11 @@
 import { mayRun, nameOf, type SimContainer } from "../world-model.ts";
+import type { EntryName } from "../../journal/vocabulary.ts";
 import type { Rule, RuleMaker } from "./rule.ts";
 
 const podsDirectory = "/var/lib/kubelet/pods";
 
 /** What takes from a pod what its containers need. */
-const taking: ReadonlySet<string> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
+const taking: ReadonlySet<EntryName> = new Set(["UnmountVolumes", "RemoveLeftovers", "RemoveCgroup"]);
 
 /** Volumes are there before what uses them and as long as it runs, show what objects hold, and go with their pod. */
 export const volumes: RuleMaker = ({ world, node, pods }, broken): Rule => {

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decodeLine, encodeEntry } from "./codec.ts";
+import type { JournalEntry } from "./entry.ts";
+import { why } from "./explain.ts";
+
+const pod = { namespace: "default", name: "web", uid: "u1" };
+
+test("names and codes of another version are read as unknown ones, with all that they said", () => {
+  const because = { code: "FactOfTomorrow", message: "something new happened" };
+  const cause = { code: "ContainerExited", message: "container app exited with code 1", entry: 3, because };
+  const line = JSON.stringify({ seq: 7, time: 1, kind: "decision", what: "NameOfTomorrow", message: "m", pod, cause });
+  const entry = decodeLine(line);
+  assert.deepEqual(entry, {
+    ...{ seq: 7, time: 1, kind: "decision", what: "UnknownEntry", message: "m", pod },
+    cause: { ...cause, because: { ...because, code: "UnknownCause" } },
+  });
+  assert.deepEqual(
+    why([entry], pod)?.subjects.map(({ last, causes }) => [last.message, causes.map(({ message }) => message)]),
+    [["m", [cause.message, because.message]]],
+  );
+});
+
+test("what is written is read again as it was", () => {
+  const entry: JournalEntry = {
+    ...{ seq: 1, time: 2, kind: "decision", what: "OutOfexample.com/gpu", message: "refused", pod },
+    cause: { code: "ManifestAdded", message: "a manifest was added" },
+    data: { resource: "example.com/gpu" },
+  };
+  assert.deepEqual(decodeLine(encodeEntry(entry).line), entry);
+});

@@ -1,0 +1,39 @@
+import { type Facts, normal, type Term, type Terms } from "./term.ts";
+
+const refusal = { type: "Warning", words: "{refusal}" } as const;
+const refused = { kind: "decision", event: refusal, refuses: "own name" } as const satisfies Term;
+const refusedUncounted = { kind: "decision", event: refusal, refuses: "Other" } as const satisfies Term;
+
+/** Of the decision whether a pod may run here: upstream's reasons. */
+export const admissionTerms = {
+  AppArmor: refused,
+  Evicted: refused,
+  OutOfcpu: refused,
+  "OutOfephemeral-storage": refused,
+  OutOfmemory: refused,
+  OutOfpods: refused,
+  PodFeatureUnsupported: refused,
+  PodOSNotSupported: refused,
+  PodOSSelectorNodeLabelDoesNotMatch: refused,
+  SupplementalGroupsPolicyNotSupported: refused,
+  SysctlForbidden: refused,
+  UnexpectedAdmissionError: refused,
+  NodeAffinity: refusedUncounted,
+  NodeName: refusedUncounted,
+  NodePorts: refusedUncounted,
+  TaintToleration: refusedUncounted,
+  AdmissionWaits: { kind: "decision", event: normal },
+  Preempting: { kind: "decision", event: { type: "Warning" } },
+} as const satisfies Terms;
+
+/** There is too little of a resource; a cluster may name its resources as it likes. */
+export const outOfTerm = {
+  kind: "decision",
+  event: refusal,
+  refuses: "OutOfExtendedResources",
+} as const satisfies Term;
+
+export const admissionFacts = {
+  CriticalPod: {},
+  RoomMade: {},
+} as const satisfies Facts;

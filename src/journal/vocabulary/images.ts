@@ -1,0 +1,42 @@
+import { type EventTerm, type Facts, type Terms, warning } from "./term.ts";
+
+/** What keeps the container from starting; what the image's manager has to say of it is told beside it ({@link imageEvents}). */
+const imageless = { type: "Warning", reason: "Failed", words: "Error: {name}" } as const satisfies EventTerm;
+const pullFailed = { type: "Warning", reason: "Failed", words: "Error: {reason}" } as const satisfies EventTerm;
+
+/** Of images and of credentials for them. */
+export const imageTerms = {
+  PullImage: {
+    kind: "action",
+    failed: pullFailed,
+    unknown: pullFailed,
+    phase: { kind: "image", label: "pull {image}" },
+  },
+  ImagePresent: { kind: "decision" },
+  ImagePullBackOff: {
+    kind: "decision",
+    event: imageless,
+    startError: "ImagePullBackOff",
+    phase: { kind: "wait", label: "image pull back-off" },
+  },
+  ErrImageNeverPull: { kind: "decision", event: imageless, startError: "ErrImageNeverPull" },
+  ImageInspectError: { kind: "decision", event: imageless, startError: "ImageInspectError" },
+  InvalidImageName: { kind: "decision", event: imageless, startError: "InvalidImageName" },
+  FailedToRetrieveImagePullSecret: { kind: "observation", event: warning },
+  AskCredentialProvider: { kind: "action" },
+  CredentialProviderFailed: { kind: "observation", event: warning },
+} as const satisfies Terms;
+
+/** Upstream's Events of images, by the reason that the data of such an entry name as their `event`. */
+export const imageEvents = {
+  Pulling: "Normal",
+  Pulled: "Normal",
+  BackOff: "Normal",
+  Failed: "Warning",
+  ErrImageNeverPull: "Warning",
+  InspectFailed: "Warning",
+} as const satisfies Readonly<Record<string, EventTerm["type"]>>;
+
+export type ImageEvent = keyof typeof imageEvents;
+
+export const imageFacts = {} as const satisfies Facts;

@@ -1,0 +1,36 @@
+import type { Facts, Terms } from "./term.ts";
+
+/** Of what the runtime shows, and whether it can be asked. */
+export const plegTerms = {
+  ContainerStarted: { kind: "observation", seen: true },
+  ContainerDied: { kind: "observation", seen: true },
+  ContainerRemoved: { kind: "observation", seen: true, why: "tidied" },
+  ContainerChanged: { kind: "observation", seen: true, why: "tidied" },
+  SandboxStarted: { kind: "observation" },
+  SandboxDied: { kind: "observation" },
+  SandboxRemoved: { kind: "observation" },
+  SandboxChanged: { kind: "observation" },
+  RelistFailed: { kind: "note" },
+  RelistRecovered: { kind: "note" },
+  EventDiscarded: {
+    kind: "note",
+    counter: { name: "kubelet_pleg_discard_events", help: "Events that had to wait for room" },
+  },
+  RuntimeEventsConnected: {
+    kind: "note",
+    counter: {
+      name: "kubelet_evented_pleg_connection_success_count",
+      help: "How often the runtime's event stream began",
+    },
+  },
+  RuntimeEventsLost: {
+    kind: "note",
+    counter: {
+      name: "kubelet_evented_pleg_connection_error_count",
+      help: "How often the runtime's event stream broke",
+    },
+  },
+} as const satisfies Terms;
+
+/** What follows from what is seen hangs on the entries above. */
+export const plegFacts = {} as const satisfies Facts;

@@ -1,0 +1,19 @@
+import { type EventTerm, type Facts, type Terms, warning } from "./term.ts";
+
+const failedMount = { type: "Warning", reason: "FailedMount" } as const satisfies EventTerm;
+
+export const volumeTerms = {
+  MountVolume: {
+    kind: "action",
+    failed: failedMount,
+    why: "upkeep",
+    phase: { kind: "volume", label: "volume {volume} ({type})" },
+  },
+  UpdateVolume: { kind: "action", failed: failedMount, why: "upkeep" },
+  UnmountVolumes: { kind: "action" },
+  VolumeWarning: { kind: "observation", why: "remark" },
+  VolumeWarningOver: { kind: "observation", why: "remark over" },
+  PossibleMemoryBackedVolumesOnDisk: { kind: "note", event: warning },
+} as const satisfies Terms;
+
+export const volumeFacts = {} as const satisfies Facts;
