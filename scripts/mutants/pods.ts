@@ -16,7 +16,7 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "old-observation-accepted",
-    file: "src/pods/pod-sight.ts",
+    file: "src/pods/pod-observer.ts",
     from: "this.#effects = this.#deps.pleg.now();",
     to: "",
   },
@@ -68,13 +68,13 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "starts-go-on-in-ending-pod",
     file: "src/pods/pod-worker.ts",
-    from: "if (this.#operations.abort(new CalledOff(cause)) > 0) this.#sight.acted();",
-    to: "if (this.#operations.count > 0) this.#sight.acted();",
+    from: "if (this.#operations.abort(new CalledOff(cause)) > 0) this.#observer.acted();",
+    to: "if (this.#operations.count > 0) this.#observer.acted();",
   },
   {
     name: "removed-while-a-start-is-on-its-way",
     file: "src/pods/pod-worker.ts",
-    from: "if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);",
+    from: "if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);",
     to: "void waitUntilMs;",
   },
   {
@@ -175,7 +175,7 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "back-off-forgotten-at-restart",
-    file: "src/pods/pod-record.ts",
+    file: "src/pods/pod-checkpoint.ts",
     from: "this.#restarts.remember(backOff);",
     to: "void backOff;",
   },
@@ -223,7 +223,7 @@ export const podMutants: readonly Mutant[] = [
   },
   {
     name: "told-to-make-room-while-waiting",
-    file: "src/pods/admission-desk.ts",
+    file: "src/pods/admission-queue.ts",
     from: "if (index === place || mayPreempt(pod, other)) return false;",
     to: "if (index === place) return false;",
   },

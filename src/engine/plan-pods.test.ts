@@ -4,6 +4,7 @@ import { podUid } from "../base/ids.ts";
 import { testContainer, testPod } from "../../test/support/observed.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
+import { unwanted } from "../pods/ending.ts";
 import type { WorkerPlan } from "../pods/worker-plan.ts";
 import type { PodActions } from "../runtime/actions/pod-actions.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -97,10 +98,11 @@ test("a resize that is not granted is told, with why", () => {
 });
 
 test("pods that are being stopped, have ended, are overdue or wait for their name say so", () => {
-  const stopping = only({ state: { kind: "terminating", cause, killAtMs: 3000 }, actions: undefined });
+  const ending = unwanted(cause, 3);
+  const stopping = only({ state: { kind: "terminating", ending, killAtMs: 3000 }, actions: undefined });
   const because = ["near", "far"];
   assert.deepEqual(stopping.waits, [{ text: "it is being stopped; SIGKILL", because, until: 1_003_000 }]);
-  const state = { kind: "terminated", cause, killAtMs: 3000, released: false } as const;
+  const state = { kind: "terminated", ending, killAtMs: 3000, released: false } as const;
   assert.equal(only({ state }).note, "it has ended: near");
   assert.deepEqual(only({ state, forgotten: true }).steps, [{ text: "remove the pod", because }]);
   assert.deepEqual(only({ overdue: cause, actions: undefined }).steps, [{ text: "stop the pod", because }]);

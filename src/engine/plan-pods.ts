@@ -61,11 +61,11 @@ function planOf(plan: WorkerPlan, change: PodPlan["change"], wallOffsetMs: numbe
   switch (state.kind) {
     case "terminating": {
       const until = Math.round(state.killAtMs + wallOffsetMs);
-      return { ...none, waits: [{ text: "it is being stopped; SIGKILL", because: chain(state.cause), until }] };
+      return { ...none, waits: [{ text: "it is being stopped; SIGKILL", because: chain(state.ending.cause), until }] };
     }
     case "terminated":
-      if (plan.forgotten) return { ...none, steps: [{ text: "remove the pod", because: chain(state.cause) }] };
-      return { ...none, note: `it has ended: ${state.cause.message}` };
+      if (plan.forgotten) return { ...none, steps: [{ text: "remove the pod", because: chain(state.ending.cause) }] };
+      return { ...none, note: `it has ended: ${state.ending.cause.message}` };
     case "finished":
       return { ...none, note: "it is gone" };
     case "syncing":

@@ -18,6 +18,7 @@ import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
 import { publishStatus } from "../status/publish.ts";
 import { StatusManager } from "../status/status-manager.ts";
+import { admissionChain } from "./admission-chain.ts";
 import type { KubeletConfig } from "./config.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import { KnownPods } from "./known-pods.ts";
@@ -72,6 +73,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   });
   const identity = buildIdentity(deps, config, { pleg, cache });
   const sourcesReady = (source?: string): boolean => deps.sourcesReady(source) && identity.settled;
+  const { cluster, pressure } = deps;
+  const admission = admissionChain({ admission: config.admission, cluster, pressure, allocations });
   const workers = new PodWorkers({
     runtime,
     pleg,
@@ -79,6 +82,7 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     probes,
     allocations,
     config: config.worker,
+    reserve: admission.reserve,
     rivals: rivalsAmong(pleg, deps.owns),
     publish: publisher(deps, config, { statuses, probes }),
     measured: (pod, kind, step) => measureStep(observer, clock, pod, kind, step),
@@ -95,9 +99,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     owns: deps.owns,
     leftovers: new PodLeftovers(runtime),
     housekeepingPeriodMs: config.housekeepingPeriodMs,
-    admission: config.admission,
-    cluster: deps.cluster,
-    pressure: deps.pressure,
+    admission,
+    cluster,
     hadEnded: (uid) => statuses.hadEnded(uid),
   });
   const pods = new KnownPods({ workers, syncLoop, statuses, cache, pleg });

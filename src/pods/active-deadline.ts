@@ -2,13 +2,20 @@ import type { Pod } from "../api/pod.ts";
 import { afterExit } from "../api/restart-policy.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { Clock } from "../ports/clock.ts";
+import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { findContainer, type PodStatus } from "../runtime/status/pod-status.ts";
+import type { Ending } from "./ending.ts";
 
-/** What ends a pod whose time is up, in upstream's words: they become its status' reason and message. */
+/** In upstream's words. */
 export const deadlineExceeded: Cause = {
   code: "DeadlineExceeded",
   message: "Pod was active on the node longer than the specified deadline",
 };
+
+/** The pod's time is up. */
+export function overdue(pod: Pod): Ending {
+  return { cause: deadlineExceeded, outcome: "failed", lasts: true, graceSeconds: gracePeriodSeconds(pod) };
+}
 
 /**
  * When a pod has been on the node for longer than its `spec.activeDeadlineSeconds`.

@@ -5,8 +5,9 @@ import type { Container } from "../api/container.ts";
 import type { NodeSelectorRequirement } from "../api/scheduling.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Pressure } from "../eviction/pressure.ts";
-import { type Admission, decideAdmission } from "./admission.ts";
 import { isRejection } from "../journal/vocabulary.ts";
+import { admissionChain } from "../kubelet/admission-chain.ts";
+import { type Admission, decideAdmission } from "./admission.ts";
 import type { NodePlace } from "./predicates.ts";
 import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 
@@ -45,7 +46,9 @@ function decide(pod: Pod, given: Case = {}): Admission {
   ];
   const node = { allocatable: given.allocatable ?? {}, place: given.place };
   const { unsupported = "", pressures = [] } = given;
-  return decideAdmission(pod, { holders, node, security, unsupported, pressures });
+  const cluster = { runtime: () => undefined, unsupported: () => unsupported };
+  const parts = { admission: security, cluster, pressure: { pressures }, allocations: { wanted: () => {} } };
+  return decideAdmission(pod, admissionChain(parts), { holders, node });
 }
 
 /** `reason: message` of a refused pod. */

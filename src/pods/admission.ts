@@ -1,14 +1,9 @@
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
-import type { RejectionReason } from "../journal/vocabulary.ts";
-import type { Pressure } from "../eviction/pressure.ts";
-import { admitBySecurity, admitByProfile, admitUnderPressure, type NodeAdmission } from "./node-admission.ts";
+import type { Cause } from "../journal/entry.ts";
 import { missingInAnyCase, podsToPreempt, type Requirement } from "./preemption.ts";
 import { type Failure, predicateFailures, type PredicateNode } from "./predicates.ts";
-import { rejected, type Rejection } from "./rejection.ts";
-
-/** Reason of pods that ask for what this version can't do (upstream's, of nodes without a declared feature). */
-export const unsupportedReason = "PodFeatureUnsupported";
+import { type Rejection, rejection } from "./rejection.ts";
 
 /** A pod that holds something of the node, with the resources that it was granted. */
 export interface Holder {
@@ -17,14 +12,26 @@ export interface Holder {
   readonly ending: boolean;
 }
 
-export interface AdmissionContext {
+/** What a pod is judged by, as it stands at one moment. */
+export interface AdmissionSnapshot {
   readonly holders: readonly Holder[];
   readonly node: PredicateNode;
-  readonly security: NodeAdmission;
-  /** What of the pod this version can't do; empty: nothing. */
-  readonly unsupported: string;
-  /** Conditions of the node under which it takes in fewer pods. */
-  readonly pressures?: readonly Pressure[];
+}
+
+/**
+ * A room's say in which pods the node takes (upstream's PodAdmitHandler): why a pod may not run here, undefined where
+ * nothing speaks against it. It goes by the snapshot and by what its room knows now, and changes nothing.
+ */
+export type AdmissionHandler = (pod: Pod, snapshot: AdmissionSnapshot) => Rejection | undefined;
+
+/** Who has a say, in upstream's order. */
+export interface AdmissionChain {
+  /** Asked before it is judged whether the pod finds room. */
+  readonly before: readonly AdmissionHandler[];
+  /** Asked of a pod that finds room, or for which others would go. */
+  readonly after: readonly AdmissionHandler[];
+  /** Reserves what a pod that was let in needs of the node. Called again when the pod changes, and when it comes back under its UID. */
+  readonly reserve: (pod: Pod, cause: Cause) => void;
 }
 
 /** What becomes of a pod that comes to the node. */
@@ -40,22 +47,33 @@ export type Admission =
  * Decides whether a pod may run beside those that hold something of the node, in the order of upstream's admission
  * handlers. What is only not free yet is waited for, where upstream rejects the pod. Pure.
  */
-export function decideAdmission(pod: Pod, context: AdmissionContext): Admission {
-  const { holders, node, security, unsupported } = context;
-  const early = admitUnderPressure(pod, context.pressures ?? []) ?? admitBySecurity(pod, security, node.place?.labels);
-  if (early !== undefined) return reject(early.reason, early.message);
+export function decideAdmission(
+  pod: Pod,
+  { before, after }: Pick<AdmissionChain, "before" | "after">,
+  snapshot: AdmissionSnapshot,
+): Admission {
+  const { holders, node } = snapshot;
+  const early = firstOf(before, pod, snapshot);
+  if (early !== undefined) return reject(early);
   const podsOf = (list: readonly Holder[]): Pod[] => list.map((holder) => holder.pod);
   const staying = holders.filter(({ ending }) => !ending);
   const failures = predicateFailures(pod, podsOf(staying), node);
   const fits = makeRoom(pod, podsOf(staying), failures);
   if (fits.kind === "reject") return fits;
-  const late = admitByProfile(pod, security);
-  if (late !== undefined) return reject(late.reason, late.message);
-  if (unsupported !== "") return reject(unsupportedReason, unsupported);
+  const late = firstOf(after, pod, snapshot);
+  if (late !== undefined) return reject(late);
   if (fits.kind === "preempt") return fits;
   const [lack] = predicateFailures(pod, podsOf(holders), node);
   if (lack === undefined) return { kind: "admit" };
   return { kind: "wait", for: podsOf(holders.filter(({ ending }) => ending)), lacks: textOf(lack) };
+}
+
+function firstOf(handlers: readonly AdmissionHandler[], pod: Pod, snapshot: AdmissionSnapshot): Rejection | undefined {
+  for (const handler of handlers) {
+    const refusal = handler(pod, snapshot);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
 }
 
 /** For a critical pod others have to go, if it lacks nothing but resources. */
@@ -73,16 +91,15 @@ function makeRoom(pod: Pod, others: readonly Pod[], failures: readonly Failure[]
   const listed = missingInAnyCase(pod, others, requirements)
     .map(({ name, amount }) => `(res: ${name}, q: ${amount}), `)
     .join("");
-  return reject(
-    "UnexpectedAdmissionError",
+  const message =
     "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to " +
-      `preempt: no set of running pods found to reclaim resources: [${listed}]`,
-  );
+    `preempt: no set of running pods found to reclaim resources: [${listed}]`;
+  return reject({ reason: "UnexpectedAdmissionError", message });
 }
 
 function rejectFor(failure: Failure): Admission {
   const reason = failure.kind === "resource" ? (`OutOf${failure.name}` as const) : failure.name;
-  return reject(reason, textOf(failure));
+  return reject({ reason, message: textOf(failure) });
 }
 
 function textOf(failure: Failure): string {
@@ -91,6 +108,6 @@ function textOf(failure: Failure): string {
   return `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`;
 }
 
-function reject(reason: RejectionReason, message: string): Admission {
-  return { kind: "reject", rejection: { reason, message: `${rejected}${message}` } };
+function reject({ reason, message }: Rejection): Admission {
+  return { kind: "reject", rejection: rejection(reason, message) };
 }

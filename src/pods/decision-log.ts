@@ -83,7 +83,7 @@ export class DecisionLog {
       what: stateEntry[to.kind],
       message: stateText[to.kind],
       pod: this.#pod,
-      ...("cause" in to ? { cause: to.cause } : {}),
+      ...("ending" in to ? { cause: to.ending.cause } : {}),
       ...until,
       data: { from: from.kind, to: to.kind },
     });

@@ -10,7 +10,7 @@ import { keepSpec } from "../runtime/layout/kept-spec.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { ActiveDeadline } from "./active-deadline.ts";
 import { lastKnownPods } from "./last-known-pods.ts";
-import { PodRecord } from "./pod-record.ts";
+import { PodCheckpoint } from "./pod-checkpoint.ts";
 import { RestartTimes } from "./restart-times.ts";
 
 const node = { rootDirectory: "/kubelet" };
@@ -23,9 +23,9 @@ function apiPod(uid: string, image = "one", source = "api", more: Partial<Pod["m
 async function world() {
   const clock = new ManualClock();
   const files = new MemoryFiles(clock);
-  const record = (uid: string): PodRecord => {
+  const checkpoint = (uid: string): PodCheckpoint => {
     const deps = { files, node, log: silentLog };
-    return new PodRecord(deps, podUid(uid), new ActiveDeadline(clock), new RestartTimes(clock, 300_000));
+    return new PodCheckpoint(deps, podUid(uid), new ActiveDeadline(clock), new RestartTimes(clock, 300_000));
   };
   const keep = async (pod: Pod): Promise<void> => {
     await files.makeDirectory(`/kubelet/pods/${pod.metadata.uid}`, 0o750);
@@ -35,22 +35,22 @@ async function world() {
     (await lastKnownPods(files, node, running)).map(
       ({ metadata, spec }) => `${metadata.uid} ${spec.containers[0]?.image}`,
     );
-  return { files, record, keep, known };
+  return { files, checkpoint, keep, known };
 }
 
 test("pods of the API server that run are known as they were last, others are not", async () => {
-  const { record, keep, known } = await world();
+  const { checkpoint, keep, known } = await world();
   await keep(apiPod("a"));
   await keep(apiPod("static", "one", "file"));
   await keep(apiPod("idle"));
-  await record("a").save(apiPod("a", "two"));
+  await checkpoint("a").save(apiPod("a", "two"));
   assert.deepEqual(await known("a", "static", "unknown", "", "../a", "a"), ["a two"]);
 });
 
 test("a pod that was being stopped is not wanted any more, whatever for", async () => {
-  const { files, record, keep, known } = await world();
+  const { files, checkpoint, keep, known } = await world();
   await keep(apiPod("stopping"));
-  await record("stopping").stopping(undefined, { code: "ManifestRemoved", message: "its manifest was removed" });
+  await checkpoint("stopping").stopping(undefined, undefined);
   await keep(apiPod("deleted", "one", "api", { deletionTimestamp: "2026-11-20T14:02:00Z" }));
   await keep(apiPod("unreadable"));
   await files.write("/kubelet/pods/unreadable/podwright.json", "{", 0o600);
@@ -58,8 +58,8 @@ test("a pod that was being stopped is not wanted any more, whatever for", async 
 });
 
 test("a pod is kept for root alone, and only once it has a place on the node", async () => {
-  const { files, record, keep, known } = await world();
-  await record("new").save(apiPod("new"));
+  const { files, checkpoint, keep, known } = await world();
+  await checkpoint("new").save(apiPod("new"));
   assert.deepEqual(await known("new"), []);
   await keep(apiPod("a"));
   assert.equal((await files.stat("/kubelet/pods/a/podwright-pod.json"))?.mode, 0o600);

@@ -4,7 +4,7 @@ import type { Files } from "../ports/files.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
-import { hasEnded } from "./pod-record.ts";
+import { hasEnded } from "./pod-checkpoint.ts";
 
 /**
  * The pods of the API server among those that run, as an earlier life knew them last. Not those that were being stopped:

@@ -1,10 +1,6 @@
 import { allContainers } from "../api/all-containers.ts";
-import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
-import type { Pressure } from "../eviction/pressure.ts";
-import { qosClass } from "../resources/qos.ts";
 import { appArmorSpec } from "../runtime/config/security-context.ts";
-import { tolerates } from "./predicates.ts";
 import type { Rejection } from "./rejection.ts";
 import { type SysctlAllowlist, sysctlProblem } from "./sysctl-allowlist.ts";
 
@@ -19,21 +15,6 @@ export interface NodeAdmission {
 
 type Labels = Readonly<Record<string, string>>;
 const osLabel = "kubernetes.io/os";
-
-const memoryPressureTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };
-
-/**
- * Refuses a pod that would only make a node's pressure worse: each one for want of disk or processes, for want of memory those
- * that asked for none. Critical pods are let in. In upstream's words. Pure.
- */
-export function admitUnderPressure(pod: Pod, pressures: readonly Pressure[]): Rejection | undefined {
-  if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
-  if (pressures.every((pressure) => pressure === "MemoryPressure")) {
-    if (qosClass(pod) !== "BestEffort") return undefined;
-    if ((pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, memoryPressureTaint))) return undefined;
-  }
-  return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
-}
 
 /**
  * Refuses a pod whose security this node can't give, or that is written for another system: it must not run with less
@@ -74,4 +55,9 @@ export function admitByProfile(pod: Pod, node: NodeAdmission): Rejection | undef
     }
   }
   return undefined;
+}
+
+/** Refuses a pod that asks for what this version can't do; the reason is upstream's, of nodes without a declared feature. Pure. */
+export function admitSupported(unsupported: string): Rejection | undefined {
+  return unsupported === "" ? undefined : { reason: "PodFeatureUnsupported", message: unsupported };
 }

@@ -1,8 +1,8 @@
 import type { Cause } from "../journal/entry.ts";
 import type { OperationEvents } from "./pod-operations.ts";
-import type { PodRecord } from "./pod-record.ts";
+import type { PodCheckpoint } from "./pod-checkpoint.ts";
 import type { PodResizing } from "./pod-resize.ts";
-import type { PodSight } from "./pod-sight.ts";
+import type { PodObserver } from "./pod-observer.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import type { RuntimeOutage } from "./runtime-outage.ts";
 import type { StartFailures } from "./start-failures.ts";
@@ -12,9 +12,9 @@ interface Learners {
   readonly outage: Pick<RuntimeOutage, "failed">;
   readonly failures: Pick<StartFailures, "sandboxFailed" | "settled">;
   readonly restarts: Pick<RestartTimes, "attempted" | "sandboxMade">;
-  readonly record: Pick<PodRecord, "save">;
+  readonly checkpoint: Pick<PodCheckpoint, "save">;
   readonly resizing: Pick<PodResizing, "failed">;
-  readonly sight: Pick<PodSight, "acted">;
+  readonly observer: Pick<PodObserver, "acted">;
   /** Monotonic ms of the next try of what fails now. */
   readonly retryAtMs: () => number;
   readonly wake: (cause: Cause) => void;
@@ -29,7 +29,7 @@ export function operationEvents(to: Learners): OperationEvents {
     },
     sandboxMade: (before) => {
       to.restarts.sandboxMade(before);
-      to.sight.acted("requestInspectSoon");
+      to.observer.acted("requestInspectSoon");
     },
     resizeFailed: (error) => {
       to.outage.failed(error);
@@ -38,14 +38,14 @@ export function operationEvents(to: Learners): OperationEvents {
     attempted: (container, before) => {
       to.restarts.attempted(container, before);
       // At once: its image may take minutes.
-      void to.record.save();
+      void to.checkpoint.save();
     },
     settled: (container, failure) => {
       to.outage.failed(failure?.error);
       to.failures.settled(container, failure, to.retryAtMs());
     },
     moved: ({ name }) => {
-      to.sight.acted();
+      to.observer.acted();
       to.wake({ code: "OperationMoved", message: `podwright got on with it: ${name}` });
     },
   };

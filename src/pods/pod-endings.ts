@@ -1,17 +1,17 @@
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
-import type { Cause } from "../journal/entry.ts";
-import { type RecordDependencies, rememberedEnd } from "./pod-record.ts";
+import type { LastingEnding } from "./ending.ts";
+import { type CheckpointDependencies, rememberedEnd } from "./pod-checkpoint.ts";
 
 /**
  * Which pods were over for good in an earlier life, and why. Read before any pod is taken up: one that is over holds
  * nothing of the node and does not run again, though the runtime still has what is left of it and a source wants it.
  */
 export class PodEndings {
-  readonly #deps: RecordDependencies;
-  readonly #ends = new Map<PodUid, Cause>();
+  readonly #deps: CheckpointDependencies;
+  readonly #ends = new Map<PodUid, LastingEnding>();
 
-  constructor(deps: RecordDependencies) {
+  constructor(deps: CheckpointDependencies) {
     this.#deps = deps;
   }
 
@@ -31,7 +31,7 @@ export class PodEndings {
   }
 
   /** Why the pod is over; asked once, as whatever comes later under its UID is another life of it. */
-  take(uid: PodUid): Cause | undefined {
+  take(uid: PodUid): LastingEnding | undefined {
     const end = this.#ends.get(uid);
     this.#ends.delete(uid);
     return end;

@@ -13,15 +13,17 @@ import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
 import { removePod } from "../runtime/operations/remove-pod.ts";
 import { syncPod } from "../runtime/operations/sync-pod.ts";
 import { actionsContext } from "./actions-context.ts";
-import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
+import { ActiveDeadline, deadlineExceeded, overdue } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
 import { DecisionLog } from "./decision-log.ts";
+import { completed, type Ending } from "./ending.ts";
 import { operationEvents } from "./operation-events.ts";
 import { PodOperations } from "./pod-operations.ts";
-import { PodRecord } from "./pod-record.ts";
+import { PodCheckpoint } from "./pod-checkpoint.ts";
 import { PodResizing } from "./pod-resize.ts";
-import { PodSight } from "./pod-sight.ts";
+import { PodObserver } from "./pod-observer.ts";
 import { withoutInstances } from "./post-start-hooks.ts";
+import { type Rival, rivalRetryMs, Rivals } from "./rivals.ts";
 import { RestartTimes } from "./restart-times.ts";
 import { RuntimeOutage } from "./runtime-outage.ts";
 import { StartFailures } from "./start-failures.ts";
@@ -33,7 +35,6 @@ import { assertTransition, terminate, type Terminated, type Terminating, type Wo
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
-const rivalRetryMs = 1000;
 const resync: Cause = { code: "Resync", message: "a regular look at the pod" };
 
 interface OwnDependencies extends WorkerDependencies {
@@ -53,13 +54,14 @@ export class PodWorker {
   readonly #restarts: RestartTimes;
   readonly #decisions: DecisionLog;
   readonly #activeDeadline: ActiveDeadline;
-  readonly #record: PodRecord;
+  readonly #checkpoint: PodCheckpoint;
+  readonly #rivals: Rivals;
   readonly #evidence = new Map<string, number>();
   #pod: Pod | undefined;
   #state: WorkerState = { kind: "syncing" };
   #forgotten: Cause | undefined;
   readonly #schedule: StepSchedule;
-  readonly #sight: PodSight;
+  readonly #observer: PodObserver;
   #stopsInARow = 0;
   /** The latest decision, for what waits. */
   #actions: PodActions | undefined;
@@ -77,24 +79,30 @@ export class PodWorker {
     this.ref = ref;
     this.uid = podUid(ref.uid);
     this.#pod = pod;
-    this.#sight = new PodSight(deps, ref, this.uid, after);
+    this.#observer = new PodObserver(deps, ref, this.uid, after);
     this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
     this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref, this.#failures);
     this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
-    this.#record = new PodRecord(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
+    this.#checkpoint = new PodCheckpoint(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
     const { clock, log } = deps.runtime;
+    this.#rivals = new Rivals({ ...deps, log }, ref, this.#decisions);
     this.#outage = new RuntimeOutage(clock, deps.pleg);
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
     this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
-    const learners = { outage: this.#outage, failures: this.#failures, restarts: this.#restarts, record: this.#record };
+    const learners = {
+      outage: this.#outage,
+      failures: this.#failures,
+      restarts: this.#restarts,
+      checkpoint: this.#checkpoint,
+    };
     const events = operationEvents({
-      ...{ ...learners, resizing: this.#resizing, sight: this.#sight },
+      ...{ ...learners, resizing: this.#resizing, observer: this.#observer },
       retryAtMs: () => this.#after(retryDelayMs),
       wake: (reason) => this.wake(reason),
     });
     this.#operations = new PodOperations(clock, log.child({ ...ref }), events);
     const shown = { operations: this.#operations, activeDeadline: this.#activeDeadline };
-    this.#views = new WorkerViews(deps, { ...learners, ...shown, resizing: this.#resizing, sight: this.#sight });
+    this.#views = new WorkerViews(deps, { ...learners, ...shown, resizing: this.#resizing, observer: this.#observer });
   }
 
   get state(): WorkerState {
@@ -122,15 +130,16 @@ export class PodWorker {
   }
 
   /** Stops the pod for good. Again with a shorter grace: shortens it. */
-  terminate(cause: Cause, graceSeconds: number, graces?: PodActions["graces"]): void {
-    const to = terminate(this.#state, cause, graceSeconds, this.#deps.runtime.clock.monotonic(), graces);
+  terminate(ending: Ending): void {
+    const to = terminate(this.#state, ending, this.#deps.runtime.clock.monotonic());
     if (to === this.#state) return;
+    const { cause } = ending;
     this.#enter(to);
     this.#step.abort(new CalledOff(cause));
     // What they started is not in the last look, and has its place in the order of the stops.
-    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#sight.acted();
+    if (this.#operations.abort(new CalledOff(cause)) > 0) this.#observer.acted();
     // At once: the next step may have to wait for the runtime, and podwright may not live to take it.
-    void this.#record.stopping(this.#pod, cause);
+    void this.#checkpoint.stopping(this.#pod, ending);
     this.wake(cause);
   }
 
@@ -163,13 +172,13 @@ export class PodWorker {
     this.#failures.outageOver();
     this.#resizing.retryNow();
     // What was last seen may be that nothing could be seen.
-    this.#sight.acted();
+    this.#observer.acted();
     this.wake(cause);
   }
 
   /** A probe changed its mind. What has just ended answers none either: first the runtime is asked whether it runs. */
   probed(cause: Cause, failed: boolean): void {
-    if (failed) this.#sight.acted();
+    if (failed) this.#observer.acted();
     this.wake(cause);
   }
 
@@ -184,14 +193,14 @@ export class PodWorker {
     const pod = this.#state.kind === "syncing" ? this.#resizing.granted(this.#pod) : undefined;
     const behind = pod !== undefined && status.sandboxes.length === 0 ? (await rivals(this.ref))[0] : undefined;
     const endsAtMs = pod && this.#activeDeadline.lastKnown(pod);
-    const overdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic() ? deadlineExceeded : undefined;
-    const decides = observed > 0 && behind === undefined && overdue === undefined && !this.#operations.busy.wholePod;
+    const isOverdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic();
+    const decides = observed > 0 && behind === undefined && !isOverdue && !this.#operations.busy.wholePod;
     return {
       ref: this.ref,
       state: this.#state,
       forgotten: this.forgotten,
       behind,
-      overdue,
+      overdue: isOverdue ? deadlineExceeded : undefined,
       pendingResize: this.#resizing.view().pending,
       setUpFailure: this.#failures.sandbox?.message,
       underWay: this.#operations.list().map(({ name }) => name),
@@ -203,7 +212,7 @@ export class PodWorker {
   /** Works until the pod is finished or the signal aborts, which leaves everything as it is. */
   async run(signal: AbortSignal): Promise<void> {
     this.#life = signal;
-    await this.#record.load();
+    await this.#checkpoint.load();
     while (this.#state.kind !== "finished") {
       await this.#schedule.pause(this.#after(resyncDelayMs), signal);
       if (signal.aborted) return;
@@ -222,7 +231,7 @@ export class PodWorker {
   async #advance(signal: AbortSignal): Promise<void> {
     this.#schedule.begin();
     const toRun = (): Pod | undefined => (this.#state.kind === "syncing" ? this.#pod : undefined);
-    const status = await this.#sight.observe((seen) => this.#resizing.prepare(toRun(), seen), signal);
+    const status = await this.#observer.observe((seen) => this.#resizing.prepare(toRun(), seen), signal);
     const cause = this.#schedule.takeCause(resync);
     const state = this.#state;
     const shown = withoutInstances(status, this.#operations.inPostStart(this.#pod, status));
@@ -242,7 +251,8 @@ export class PodWorker {
     if (this.#operations.busy.wholePod) return;
     // No operation runs for a pod without a sandbox, so that waiting here makes no observation stale.
     if (status.sandboxes.length === 0) {
-      if (await this.#waitsForRival(signal)) return;
+      const rival = await this.#rivals.next(signal);
+      if (rival !== undefined) return this.#waitFor(rival);
       await this.#deps.allocations.saved();
     }
     this.#restarts.observe(status);
@@ -261,7 +271,7 @@ export class PodWorker {
       return;
     }
     const { killPod: end, graces } = actions;
-    if (end && !actions.createSandbox) return this.terminate(end, gracePeriodSeconds(pod), graces);
+    if (end && !actions.createSandbox) return this.terminate(completed(end, gracePeriodSeconds(pod), graces));
     await this.#prune(status, signal);
     // Making a sandbox lays the pod's ground and mounts its volumes. What is on its way to run has what it was decided
     // with, and is resized with its pod when it does.
@@ -271,7 +281,7 @@ export class PodWorker {
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
-    await this.#record.save(pod);
+    await this.#checkpoint.save(pod);
     this.#schedule.byWaits(actions);
     if (this.#resizing.retryAtMs !== undefined) this.#schedule.by(this.#resizing.retryAtMs, resync);
     this.#schedule.by(this.#after(isFresh ? resyncDelayMs : retryDelayMs), resync);
@@ -285,25 +295,14 @@ export class PodWorker {
       this.#schedule.by(endsAtMs, deadlineExceeded);
       return false;
     }
-    this.terminate(deadlineExceeded, gracePeriodSeconds(pod));
+    this.terminate(overdue(pod));
     return true;
   }
 
-  /** The one of the same name may have been left by an earlier life: nobody but the runtime knows of it then. */
-  async #waitsForRival(signal: AbortSignal): Promise<boolean> {
-    const { cache, rivals } = this.#deps;
-    let [rival] = await rivals(this.ref);
-    if (rival !== undefined && cache.isStale(rival)) {
-      await cache.getNewerThan(rival, cache.get(rival).observed, rivalRetryMs, signal).catch(() => {});
-      [rival] = await rivals(this.ref);
-    }
-    if (rival === undefined) return false;
-    const { message, isNews } = this.#decisions.waitsFor(rival);
-    if (isNews) this.#deps.runtime.log.info("the pod waits for another", { ...this.ref, message });
-    this.#failures.sandboxFailed({ reason: "ContainerCreating", message, retryAtMs: 0 }, 0);
-    const cause: Cause = { code: "RivalPod", message: `pod ${rival} of the same name was in the way` };
+  #waitFor(rival: Rival): void {
+    this.#failures.sandboxFailed({ reason: "ContainerCreating", message: rival.message, retryAtMs: 0 }, 0);
+    const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name was in the way` };
     this.#schedule.by(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
-    return true;
   }
 
   #context() {
@@ -326,30 +325,31 @@ export class PodWorker {
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
     const { config, runtime } = this.#deps;
     const isPruned = await collectGarbage(runtime, this.ref, status, config.garbage, signal);
-    if (isPruned) this.#sight.acted("requestInspectAfresh");
+    if (isPruned) this.#observer.acted("requestInspectAfresh");
   }
 
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
     const { runtime } = this.#deps;
+    const { cause } = state.ending;
     const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
-    if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, state.cause);
+    if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);
     // Stopped at least once in any case: what ended by itself still has what it held.
     const wasStopped = this.#stopsInARow > 0 || status.sandboxes.length === 0;
     if (wasStopped && hasStopped(status)) {
       this.#enter({ ...state, kind: "terminated", released: false });
-      return this.#schedule.by(0, state.cause);
+      return this.#schedule.by(0, cause);
     }
-    this.#views.publish(this, status, this.#actions, state.cause);
-    await this.#record.stopping(this.#pod, this.#forgotten ?? state.cause);
+    this.#views.publish(this, status, this.#actions, cause);
+    await this.#checkpoint.stopping(this.#pod, this.forgotten ? undefined : state.ending);
     try {
-      using _ending = this.#sight.ending();
+      using _ending = this.#observer.ending();
       const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - runtime.clock.monotonic()));
       const graces = new Map([...(state.killsAtMs ?? [])].map(([id, atMs]) => [id, left(atMs)]));
       const remains = { ...remainsOf(status), graces };
-      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remains, left(state.killAtMs), state.cause, signal);
-      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, state.cause);
+      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remains, left(state.killAtMs), cause, signal);
+      this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, cause);
     } finally {
-      this.#sight.acted();
+      this.#observer.acted();
     }
   }
 
@@ -358,20 +358,20 @@ export class PodWorker {
     if (!hasStopped(status)) return this.#terminating(state, status, signal);
     if (this.#forgotten === undefined) {
       // That it has ended may not be remembered yet, for want of room on the disk.
-      if (!(await this.#record.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
+      if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
       if (!state.released) await this.#deps.runtime.holdings.releaseEnded(this.ref, cause, signal);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
     }
-    await this.#record.stopping(this.#pod, this.#forgotten);
+    await this.#checkpoint.stopping(this.#pod, undefined);
     try {
       const comesBack = this.#deps.comesBack(this.uid);
       const removal = { cause: this.#forgotten, comesBack, hasReleased: state.released };
       await removePod(this.#deps.runtime, this.ref, status, removal, signal);
     } finally {
-      this.#sight.acted("requestInspectAfresh");
+      this.#observer.acted("requestInspectAfresh");
     }
     this.#enter({ kind: "finished" });
   }

@@ -10,6 +10,7 @@ import type { Observation } from "../pleg/pod-cache.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { type ChangedObject, usesObject } from "../api/referenced-objects.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
+import { type Ending, unwanted } from "./ending.ts";
 import { PodWorker } from "./pod-worker.ts";
 import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
@@ -24,7 +25,7 @@ export interface ReturningPod {
   readonly letIn: Pod;
   readonly cause: Cause;
   /** It is over before it begins: it was refused, say. */
-  readonly end?: { readonly cause: Cause; readonly graceSeconds: number };
+  readonly end?: Ending;
 }
 
 /** Who works with what pods leave. */
@@ -129,10 +130,10 @@ export class PodWorkers {
   }
 
   /** The pod stops for good, though somebody wants it. Of two of one UID that is the one that comes back. */
-  terminate(uid: PodUid, cause: Cause, graceSeconds: number): void {
+  terminate(uid: PodUid, ending: Ending): void {
     const back = this.#returning.get(uid);
-    if (back === undefined) this.#workers.get(uid)?.terminate(cause, graceSeconds);
-    else if (back.end === undefined) this.#returning.set(uid, { ...back, end: { cause, graceSeconds } });
+    if (back === undefined) this.#workers.get(uid)?.terminate(ending);
+    else if (back.end === undefined) this.#returning.set(uid, { ...back, end: ending });
   }
 
   /** The pod is wanted no longer: stopped with its own grace, or a shorter one, and removed. */
@@ -140,8 +141,7 @@ export class PodWorkers {
     this.#returning.delete(uid);
     const worker = this.#workers.get(uid);
     if (worker === undefined) return;
-    const own = worker.pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(worker.pod);
-    worker.terminate(cause, graceSeconds ?? own);
+    worker.terminate(unwanted(cause, graceSeconds ?? graceOf(worker.pod)));
     worker.forget(cause);
     this.#dropUnstarted(worker, cause);
   }
@@ -153,7 +153,7 @@ export class PodWorkers {
   removeOrphan(ref: PodRef, pod: Pod | undefined, cause: Cause): void {
     if (this.#workers.has(podUid(ref.uid))) return;
     const worker = this.#newWorker(ref, pod, cause);
-    worker.terminate(cause, pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(pod));
+    worker.terminate(unwanted(cause, graceOf(pod)));
     worker.forget(cause);
     // It waits for no pod of its name: the wanted one waits for it.
     this.#workers.set(worker.uid, worker);
@@ -246,11 +246,11 @@ export class PodWorkers {
     if (back.end === undefined) this.#deps.runtime.observer?.podReturned(isStaticPod(back.pod));
     const next = this.#workerOf(back.pod, back.cause);
     // What its predecessor was granted is forgotten with that one.
-    if (back.end === undefined) this.#deps.allocations.wanted(back.letIn, back.cause);
-    else next.terminate(back.end.cause, back.end.graceSeconds);
+    if (back.end === undefined) this.#deps.reserve(back.letIn, back.cause);
+    else next.terminate(back.end);
     this.#add(next);
     // A resize that came meanwhile is judged now.
-    if (back.pod !== back.letIn && back.end === undefined) this.#deps.allocations.wanted(back.pod, back.cause);
+    if (back.pod !== back.letIn && back.end === undefined) this.#deps.reserve(back.pod, back.cause);
   }
 
   /** One that comes back is judged by what is seen of it after its predecessor was removed. */
@@ -285,4 +285,8 @@ export class PodWorkers {
     for (const [other, removed] of this.#removed) if (cache.get(other).observed > removed) this.#removed.delete(other);
     this.#removed.set(uid, pleg.now());
   }
+}
+
+function graceOf(pod: Pod | undefined): number {
+  return pod === undefined ? orphanGraceSeconds : gracePeriodSeconds(pod);
 }

@@ -1,7 +1,10 @@
 import { isCriticalPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
 import { podRequests } from "../resources/pod-totals.ts";
 import { qosClass, type QosClass } from "../resources/qos.ts";
+import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
+import type { Ending } from "./ending.ts";
 import { amountOf } from "./predicates.ts";
 
 /** So much of a resource has to become free. */
@@ -11,12 +14,20 @@ export interface Requirement {
 }
 
 /** Reason and message of pods that have to make room, as upstream has them. */
-export const preempting = {
-  reason: "Preempting",
-  message: "Preempted in order to admit critical pod",
-  /** Of condition DisruptionTarget. */
-  disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
-} as const;
+export const preempting = { reason: "Preempting", message: "Preempted in order to admit critical pod" } as const;
+/** Message of condition DisruptionTarget of such pods, as upstream has it. */
+export const preemptionDisruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
+
+/** The pod makes room for a critical one. @param entry of the journal, that says for which */
+export function preempted(victim: Pod, entry: number, because: Cause): Ending {
+  return {
+    cause: { code: preempting.reason, message: preempting.message, entry, because },
+    outcome: "failed",
+    lasts: true,
+    graceSeconds: gracePeriodSeconds(victim),
+    disruption: preemptionDisruption,
+  };
+}
 
 /**
  * The pods that have to go so that a critical one fits: as few as possible of the higher classes of service, and those

@@ -10,26 +10,26 @@ import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
-import { decideAdmission } from "./admission.ts";
-import { AdmissionDesk } from "./admission-desk.ts";
+import { type AdmissionChain, decideAdmission } from "./admission.ts";
+import { AdmissionQueue } from "./admission-queue.ts";
 import { AfterListing } from "./after-listing.ts";
-import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { ClusterHooks } from "./cluster-hooks.ts";
-import type { NodeAdmission } from "./node-admission.ts";
+import { type Ending, resumed, unwanted } from "./ending.ts";
 import { PodEndings } from "./pod-endings.ts";
 import type { PodChange } from "./pod-change.ts";
-import { keepDeletion } from "./pod-record.ts";
+import { PodKiller } from "./pod-killer.ts";
+import { keepDeletion } from "./pod-checkpoint.ts";
 import type { PodWorkers } from "./pod-workers.ts";
-import type { Rejection } from "./rejection.ts";
+import { refused, type Rejection } from "./rejection.ts";
 import { takenUp } from "./taken-up.ts";
-import { UnheardPods } from "./unheard-pods.ts";
+import { UnclaimedPods } from "./unclaimed-pods.ts";
 
 export interface SyncLoopDependencies {
   readonly runtime: RuntimeDependencies;
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly workers: PodWorkers;
-  readonly allocations: Pick<AllocationManager, "wanted" | "allocatedPod" | "retry">;
+  readonly allocations: Pick<AllocationManager, "allocatedPod" | "retry">;
   /** True once every source, or the one that is named, has said what it wants: before, nothing is known to be unwanted. */
   readonly sourcesReady: (source?: string) => boolean;
   /** Whether changes are on their way here of which a source has said already. */
@@ -39,11 +39,9 @@ export interface SyncLoopDependencies {
   /** Pods that left something on disk or in the cgroup tree, and how to remove that. */
   readonly leftovers: Leftovers;
   readonly housekeepingPeriodMs: number;
-  readonly admission: NodeAdmission;
+  readonly admission: AdmissionChain;
   /** Undefined: pods are given to this node by hand. */
-  readonly cluster: ClusterHooks | undefined;
-  /** Undefined: nobody looks. */
-  readonly pressure?: Pick<NodePressure, "pressures"> | undefined;
+  readonly cluster: Pick<ClusterHooks, "place" | "refreshPlace"> | undefined;
   /** Whether the API server says of the pod, of which this life has said nothing yet, that it is over. */
   readonly hadEnded: (uid: PodUid) => boolean;
 }
@@ -64,37 +62,31 @@ const firstLookMs = 200;
 export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
   readonly #afterListing: AfterListing;
-  readonly #desk: AdmissionDesk;
+  readonly #queue: AdmissionQueue;
+  readonly #killer: PodKiller;
   readonly #endings: PodEndings;
-  readonly #unheard: UnheardPods;
+  readonly #unclaimed: UnclaimedPods;
   #knowsAll = false;
   #deletions: Promise<void> = Promise.resolve();
 
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
     const knowsAll = (): boolean => this.#knowsAll;
-    this.#unheard = new UnheardPods(deps.runtime);
-    const beforeStarts = (): Promise<void> => this.#unheard.load();
+    this.#unclaimed = new UnclaimedPods(deps.runtime);
+    const beforeStarts = (): Promise<void> => this.#unclaimed.load();
     this.#afterListing = new AfterListing({ ...deps, knowsAll, beforeStarts, next: (change) => this.#take(change) });
     this.#endings = new PodEndings(deps.runtime);
-    this.#desk = new AdmissionDesk({
+    const { clock, journal } = deps.runtime;
+    this.#killer = new PodKiller({ workers: deps.workers, journal, now: () => clock.monotonic() });
+    this.#queue = new AdmissionQueue({
       workers: deps.workers,
-      unheard: () => this.#unheard.holding((uid) => this.#isUnheard(uid)),
-      journal: deps.runtime.journal,
-      now: () => deps.runtime.clock.monotonic(),
+      killer: this.#killer,
+      unclaimed: () => this.#unclaimed.holding((uid) => this.#isUnclaimed(uid)),
+      journal,
       granted: (pod) => deps.allocations.allocatedPod(pod),
       decide: (pod, holders) => {
         const { allocatable } = deps.runtime.node.resources;
-        const node = { allocatable, place: deps.cluster?.place() };
-        const pressures = deps.pressure?.pressures ?? [];
-        const unsupported = deps.cluster?.unsupported(pod) ?? "";
-        return decideAdmission(pod, {
-          holders,
-          node,
-          security: { ...deps.admission, ...supplementalGroups(deps.cluster) },
-          unsupported,
-          pressures,
-        });
+        return decideAdmission(pod, deps.admission, { holders, node: { allocatable, place: deps.cluster?.place() } });
       },
       refreshPlace: deps.cluster && (async () => await deps.cluster?.refreshPlace()),
       next: (change, rejection) => this.#pass(change, rejection),
@@ -130,19 +122,20 @@ export class SyncLoop {
 
   /** Pods that are wanted and have no worker yet. */
   waiting(): Pod[] {
-    const pods = [...this.#afterListing.pods, ...this.#desk.pods];
+    const pods = [...this.#afterListing.pods, ...this.#queue.pods];
     return pods.filter(({ metadata }) => this.#deps.workers.get(podUid(metadata.uid)) === undefined);
   }
 
   /** A pod has stopped, or the node has changed: others may have room now. */
   roomMade(): void {
-    this.#desk.retry();
+    this.#killer.look();
+    this.#queue.retry();
     this.#deps.allocations.retry({ code: "RoomMade", message: "a pod has stopped, or the node has changed" });
   }
 
   #take(change: PodChange): void {
     const { pod, cause } = change;
-    if (this.#desk.holds(change)) {
+    if (this.#queue.update(change)) {
       const left: Cause = { code: "PodsRemoved", message: "a pod that waited for room is wanted no longer" };
       if (change.op === "remove") this.#deps.allocations.retry(left);
       return;
@@ -154,32 +147,36 @@ export class SyncLoop {
     const end = change.op === "add" ? this.#endBefore(change) : undefined;
     if (end !== undefined) {
       this.#pass(change, undefined);
-      this.#deps.workers.terminate(podUid(pod.metadata.uid), end, gracePeriodSeconds(pod));
+      this.#deps.workers.terminate(podUid(pod.metadata.uid), end);
       return;
     }
     // A pod that runs already was admitted before: a restart of podwright must not take it down again.
     const known = change.op === "update" || isDeleted(pod) || this.#mayRunOn(pod);
     if (known) this.#pass(change, undefined);
-    else this.#desk.add(change);
+    else this.#queue.add(change);
   }
 
   /** Why the pod was over before this life of podwright knew of it: it never runs again. */
-  #endBefore({ pod, cause }: PodChange): Cause | undefined {
+  #endBefore({ pod, cause }: PodChange): Ending | undefined {
     const uid = podUid(pod.metadata.uid);
     const end = this.#endings.take(uid);
-    if (this.#deps.hadEnded(uid)) return { code: "PodHadEnded", message: "the pod had ended before", because: cause };
+    const graceSeconds = gracePeriodSeconds(pod);
+    if (this.#deps.hadEnded(uid)) {
+      const ended: Cause = { code: "PodHadEnded", message: "the pod had ended before", because: cause };
+      return unwanted(ended, graceSeconds);
+    }
     // Beside one that is still ending it is another life of the pod.
-    return end && this.#deps.workers.get(uid) === undefined ? { ...end, because: cause } : undefined;
+    return end && this.#deps.workers.get(uid) === undefined ? resumed(end, cause, graceSeconds) : undefined;
   }
 
   #pass({ pod, cause }: PodChange, rejection: Rejection | undefined): void {
     const { workers } = this.#deps;
     // One that is refused holds nothing, and is granted what it asks for by then, should it ever be let in.
-    if (rejection === undefined) this.#deps.allocations.wanted(pod, cause);
+    if (rejection === undefined) this.#deps.admission.reserve(pod, cause);
     workers.update(pod, cause);
     if (isDeleted(pod)) {
       const deleted: Cause = { code: "PodDeleted", message: "the pod is being deleted", because: cause };
-      workers.terminate(podUid(pod.metadata.uid), deleted, gracePeriodSeconds(pod));
+      workers.terminate(podUid(pod.metadata.uid), unwanted(deleted, gracePeriodSeconds(pod)));
     }
     if (rejection === undefined) return;
     const entry = this.#deps.runtime.journal.record({
@@ -189,11 +186,11 @@ export class SyncLoop {
       pod: podRef(pod),
       cause,
     });
-    workers.terminate(podUid(pod.metadata.uid), { code: rejection.reason, message: rejection.message, entry }, 1);
+    workers.terminate(podUid(pod.metadata.uid), refused(rejection, entry));
   }
 
   /** Whether the pod runs, as far as that is known, and no source has named it yet. */
-  #isUnheard(uid: PodUid): boolean {
+  #isUnclaimed(uid: PodUid): boolean {
     const { cache, pleg, workers } = this.#deps;
     if (!pleg.isListed(uid) || workers.get(uid) !== undefined || this.#endings.has(uid)) return false;
     const { sandboxes } = cache.get(uid).status;
@@ -224,9 +221,9 @@ export class SyncLoop {
       } catch (error) {
         this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
-      this.#desk.tellOverdue();
+      this.#killer.look();
       // Of what waits for pods that were not heard of: some are by now.
-      if (!this.#knowsAll) this.#desk.retry();
+      if (!this.#knowsAll) this.#queue.retry();
       const { runtime, housekeepingPeriodMs } = this.#deps;
       // Until all pods of the runtime are known, soon: what an earlier life left is shown and stopped at once.
       const pauseMs = this.#knowsAll ? housekeepingPeriodMs : Math.min(housekeepingPeriodMs, firstLookMs);
@@ -244,8 +241,8 @@ export class SyncLoop {
     if (!allReady) return;
     if (!this.#knowsAll && pleg.listed.every((uid) => cache.has(uid))) {
       this.#knowsAll = true;
-      this.#unheard.clear();
-      this.#desk.retry();
+      this.#unclaimed.clear();
+      this.#queue.retry();
       this.#tellTakenUp();
     }
     await this.removeLeftovers(signal);
@@ -315,15 +312,8 @@ export class SyncLoop {
    * one's by now, that was let in while nobody wanted this one.
    */
   #mayRunOn(pod: Pod): boolean {
-    return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#desk.lost(pod, "NodePorts");
+    return this.#deps.pleg.isListed(podUid(pod.metadata.uid)) && !this.#queue.lost(pod, "NodePorts");
   }
-}
-
-function supplementalGroups(
-  cluster: ClusterHooks | undefined,
-): Partial<Pick<NodeAdmission, "supplementalGroupsPolicy">> {
-  const runtime = cluster?.runtime();
-  return runtime === undefined ? {} : { supplementalGroupsPolicy: runtime.supplementalGroupsPolicy };
 }
 
 /** The API server was asked to delete it: it is to stop, and never to run again. */

@@ -53,6 +53,8 @@ export interface WorkerDependencies {
   readonly probes: PodProbes;
   readonly allocations: AllocationManager;
   readonly config: WorkerConfig;
+  /** Reserves what a pod that was let in needs of the node, and what it asks for since. */
+  readonly reserve: (pod: Pod, cause: Cause) => void;
   /** Other pods of the same full name that the runtime still has: they end before this one starts. */
   readonly rivals: (ref: PodRef) => Promise<readonly PodUid[]>;
   /** Called after every step. */

@@ -3,35 +3,43 @@ import { describe, test } from "node:test";
 import { fc } from "../../test/support/fast-check.ts";
 import { containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
+import { completed, type Ending, unwanted } from "./ending.ts";
 import { assertTransition, terminate, type WorkerState } from "./worker-state.ts";
 
 const cause: Cause = { code: "Resync", message: "a test" };
+const ending = (graceSeconds: number): Ending => unwanted(cause, graceSeconds);
 
 describe("worker states", () => {
   test("a pod that is terminating never runs again", () => {
-    const terminating = terminate({ kind: "syncing" }, cause, 30, 0);
+    const terminating = terminate({ kind: "syncing" }, ending(30), 0);
     assert.throws(() => assertTransition(terminating, { kind: "syncing" }), /cannot go from terminating to syncing/);
     assert.throws(() => assertTransition({ kind: "finished" }, terminating));
     assert.throws(() => assertTransition({ kind: "syncing" }, { kind: "finished" }));
   });
 
   test("a grace of 0 counts as 1 second", () => {
-    assert.deepEqual(terminate({ kind: "syncing" }, cause, 0, 500), { kind: "terminating", cause, killAtMs: 1500 });
+    assert.deepEqual(terminate({ kind: "syncing" }, ending(0), 500), {
+      kind: "terminating",
+      ending: ending(0),
+      killAtMs: 1500,
+    });
   });
 
   test("a longer grace later changes nothing, a shorter one shortens what is left", () => {
-    const first = terminate({ kind: "syncing" }, cause, 30, 0);
-    assert.equal(terminate(first, cause, 60, 1000), first);
-    assert.deepEqual(terminate(first, cause, 5, 1000), { kind: "terminating", cause, killAtMs: 6000 });
+    const first = terminate({ kind: "syncing" }, ending(30), 0);
+    assert.equal(terminate(first, ending(60), 1000), first);
+    assert.deepEqual(terminate(first, ending(5), 1000), { kind: "terminating", ending: ending(5), killAtMs: 6000 });
   });
 
   test("a container may have a time of its own, longer than its pod's as well, which a shorter grace leaves as it is", () => {
     const id = containerId("c");
-    const first = terminate({ kind: "syncing" }, cause, 30, 0, [{ id, seconds: 5 }]);
+    const done = completed(cause, 30, [{ id, seconds: 5 }]);
+    const first = terminate({ kind: "syncing" }, done, 0);
     const killsAtMs = new Map([[id, 5000]]);
-    assert.deepEqual(first, { kind: "terminating", cause, killAtMs: 30_000, killsAtMs });
-    assert.deepEqual(terminate(first, cause, 9, 1000), { kind: "terminating", cause, killAtMs: 10_000, killsAtMs });
-    const longer = terminate({ kind: "syncing" }, cause, 30, 0, [{ id, seconds: 60 }]);
+    assert.deepEqual(first, { kind: "terminating", ending: done, killAtMs: 30_000, killsAtMs });
+    const sooner = { kind: "terminating", ending: ending(9), killAtMs: 10_000, killsAtMs };
+    assert.deepEqual(terminate(first, ending(9), 1000), sooner);
+    const longer = terminate({ kind: "syncing" }, completed(cause, 30, [{ id, seconds: 60 }]), 0);
     assert.equal(longer.kind === "terminating" && longer.killAtMs, 60_000);
   });
 
@@ -46,7 +54,7 @@ describe("worker states", () => {
         let last = Number.POSITIVE_INFINITY;
         for (const { afterMs, graceSeconds } of asked) {
           nowMs += afterMs;
-          state = terminate(state, cause, graceSeconds, nowMs);
+          state = terminate(state, ending(graceSeconds), nowMs);
           assert.ok(state.kind === "terminating" && state.killAtMs <= last);
           last = state.killAtMs;
         }

@@ -1,6 +1,5 @@
 import type { ContainerId } from "../base/ids.ts";
-import type { Cause } from "../journal/entry.ts";
-import type { ContainerGrace } from "../runtime/actions/pod-actions.ts";
+import type { Ending } from "./ending.ts";
 
 /**
  * Where a pod is in its life on this node (upstream's SyncPod, SyncTerminatingPod, SyncTerminatedPod).
@@ -10,9 +9,9 @@ import type { ContainerGrace } from "../runtime/actions/pod-actions.ts";
  */
 export type WorkerState = { readonly kind: "syncing" } | Terminating | Terminated | { readonly kind: "finished" };
 
-/** Why a pod is stopped, and by when. */
+/** How a pod is stopped, and by when. */
 interface Stop {
-  readonly cause: Cause;
+  readonly ending: Ending;
   /** Monotonic ms at which SIGKILL is due. It only ever comes nearer, and counts also for what comes to run late. */
   readonly killAtMs: number;
   /** The same of containers that have less time. */
@@ -46,25 +45,19 @@ export function assertTransition(from: WorkerState, to: WorkerState): void {
  * The state after somebody asks for termination, upstream's grace arithmetic: a grace is at least 1 s, and a later
  * request can only shorten the time that is left.
  * @param nowMs monotonic
- * @param graces of containers that have a time of their own
  */
-export function terminate(
-  state: WorkerState,
-  cause: Cause,
-  graceSeconds: number,
-  nowMs: number,
-  graces: readonly ContainerGrace[] = [],
-): WorkerState {
+export function terminate(state: WorkerState, ending: Ending, nowMs: number): WorkerState {
+  const { graceSeconds, graces = [] } = ending;
   const atMs = (seconds: number): number => nowMs + Math.max(1, seconds) * 1000;
   const killAtMs = Math.max(...[graceSeconds, ...graces.map(({ seconds }) => seconds)].map(atMs));
   switch (state.kind) {
     case "syncing": {
-      if (graces.length === 0) return { kind: "terminating", cause, killAtMs };
+      if (graces.length === 0) return { kind: "terminating", ending, killAtMs };
       const killsAtMs = new Map(graces.map(({ id, seconds }) => [id, atMs(seconds)]));
-      return { kind: "terminating", cause, killAtMs, killsAtMs };
+      return { kind: "terminating", ending, killAtMs, killsAtMs };
     }
     case "terminating":
-      return killAtMs < state.killAtMs ? { ...state, cause, killAtMs } : state;
+      return killAtMs < state.killAtMs ? { ...state, ending, killAtMs } : state;
     case "terminated":
     case "finished":
       return state;

@@ -6,7 +6,7 @@ import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { ActiveDeadline } from "./active-deadline.ts";
 import type { PodOperations } from "./pod-operations.ts";
 import { type PodResizing, resizeNow } from "./pod-resize.ts";
-import type { PodSight } from "./pod-sight.ts";
+import type { PodObserver } from "./pod-observer.ts";
 import type { RestartTimes } from "./restart-times.ts";
 import type { StartFailures } from "./start-failures.ts";
 import { firstView } from "./waiting-pod.ts";
@@ -19,7 +19,7 @@ interface Learned {
   readonly restarts: RestartTimes;
   readonly resizing: PodResizing;
   readonly operations: PodOperations;
-  readonly sight: PodSight;
+  readonly observer: PodObserver;
   readonly activeDeadline: ActiveDeadline;
 }
 
@@ -50,7 +50,7 @@ export class WorkerViews {
 
   /** Publishes what a step has come to. @param actions the latest decision, for what waits */
   publish({ ref, pod, state }: ViewedWorker, status: PodStatus, actions: PodActions | undefined, cause: Cause): void {
-    const { failures, restarts, resizing, operations, sight, activeDeadline } = this.#learned;
+    const { failures, restarts, resizing, operations, observer, activeDeadline } = this.#learned;
     this.#latest = {
       ref,
       pod: resizing.granted(pod),
@@ -59,7 +59,7 @@ export class WorkerViews {
       starting: operations.inPostStart(pod, status),
       waiting: failures.waiting(pod, actions, restarts),
       tried: failures.tried,
-      terminationMessages: sight.messages,
+      terminationMessages: observer.messages,
       startedAt: activeDeadline.startedAt,
       resize: resizing.view(),
     };

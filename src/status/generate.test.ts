@@ -13,6 +13,8 @@ import type { Pod } from "../api/pod.ts";
 import type { PodCondition, PodStatus } from "../api/status.ts";
 import { containerId, sandboxId, podUid } from "../base/ids.ts";
 import type { ContainerStatus as RuntimeContainerStatus } from "../runtime/status/pod-status.ts";
+import type { CauseCode } from "../journal/vocabulary.ts";
+import type { Failure } from "./inputs.ts";
 import { generateAPIPodStatus } from "./generate.ts";
 import { isTerminalPhase } from "./phase.ts";
 
@@ -112,6 +114,11 @@ const pod: Pod = {
   spec: { containers: [{ name: "c", image: "image" }], restartPolicy: "OnFailure" },
 };
 
+/** An ending by which the node fails a pod, as an eviction: no room of this version makes that one. */
+function failing(code: CauseCode, message: string, outcome: "failed" | "refused" = "failed"): Failure {
+  return { cause: { code, message }, outcome };
+}
+
 test("a new pod waits for its containers to be created", () => {
   const status = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [], []), now: 1999 }));
   assert.equal(status.phase, "Pending");
@@ -120,14 +127,17 @@ test("a new pod waits for its containers to be created", () => {
 });
 
 test("a pod that the node ends is Failed in the node's words, and stays so", () => {
-  const failure = { reason: "Evicted", message: "The node was low on resource: memory." };
+  const failure = failing("Evicted", "The node was low on resource: memory.");
   const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
   const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
-  assert.deepEqual([failed.phase, failed.reason, failed.message], ["Failed", failure.reason, failure.message]);
+  assert.deepEqual(
+    [failed.phase, failed.reason, failed.message],
+    ["Failed", failure.cause.code, failure.cause.message],
+  );
   const done = runtimeContainer("c", { state: "exited", reason: "Completed" });
   const later = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [done]), previous: failed }));
   assert.deepEqual([later.phase, later.reason], ["Failed", "Evicted"]);
-  const other = { reason: "DeadlineExceeded", message: "" };
+  const other = failing("DeadlineExceeded", "");
   assert.equal(
     generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed, failure: other })).reason,
     "Evicted",
@@ -136,19 +146,17 @@ test("a pod that the node ends is Failed in the node's words, and stays so", () 
 
 test("a pod that is over before it began has no containers that wait, so that its reason is what people see", () => {
   const podStatus = runtimeStatus(pod, [], []);
-  const failure = {
-    reason: "DeadlineExceeded",
-    message: "Pod was active on the node longer than the specified deadline",
-  };
+  const failure = failing("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
   const failed = generateAPIPodStatus(statusInputs(pod, { podStatus, failure }));
-  assert.deepEqual([failed.phase, failed.reason, failed.containerStatuses], ["Failed", failure.reason, undefined]);
+  assert.deepEqual([failed.phase, failed.reason, failed.containerStatuses], ["Failed", "DeadlineExceeded", undefined]);
   assert.equal(failed.conditions?.find(({ type }) => type === "Ready")?.reason, "PodFailed");
   assert.deepEqual(generateAPIPodStatus(statusInputs(pod, { podStatus, previous: failed })), failed);
 });
 
 test("of a pod that the node refuses is said why and nothing else, but what others say of it", () => {
   const podStatus = runtimeStatus(pod, [], []);
-  const failure = { reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu" };
+  const [reason, message] = ["OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu"] as const;
+  const failure = failing(reason, message, "refused");
   const asking: Pod = {
     metadata: { ...pod.metadata, generation: 1 },
     spec: { ...pod.spec, containers: [{ name: "c", resources: { requests: { cpu: "100" } } }] },
@@ -156,7 +164,7 @@ test("of a pod that the node refuses is said why and nothing else, but what othe
   const inputs = { podStatus, failure, hostIPs: ["192.0.2.2"], podIsTerminal: true };
   const failed = generateAPIPodStatus(statusInputs(asking, inputs));
   assert.deepEqual(failed, {
-    ...{ observedGeneration: 1, phase: "Failed", ...failure },
+    ...{ observedGeneration: 1, phase: "Failed", reason, message },
     ...{ startTime: failed.startTime, qosClass: "Burstable" },
   });
   const condition = (type: string): PodCondition => ({
@@ -171,7 +179,7 @@ test("of a pod that the node refuses is said why and nothing else, but what othe
 });
 
 test("a pod that is being stopped is over when nothing of it runs, and not ready before", () => {
-  const failure = { reason: "Evicted", message: "The node was low on resource: memory." };
+  const failure = failing("Evicted", "The node was low on resource: memory.");
   const podStatus = runtimeStatus(pod, [runtimeContainer("c")]);
   const before = generateAPIPodStatus(statusInputs(pod, { podStatus }));
   const ready = (status: PodStatus): unknown => status.conditions?.find(({ type }) => type === "Ready")?.status;
@@ -195,7 +203,7 @@ test("a pod that is being stopped is over when nothing of it runs, and not ready
 });
 
 test("that a pod was preempted is told with its end, in place of what others said of its going", () => {
-  const failure = { reason: "Preempting", message: "Preempted in order to admit critical pod" };
+  const failure = { ...failing("Preempting", "Preempted in order to admit critical pod"), disruption: "for another" };
   const [runs, stopped] = [runtimeStatus(pod, [runtimeContainer("c")]), runtimeStatus(pod, [])];
   const disruption = (status: PodStatus): unknown[] =>
     (status.conditions ?? []).flatMap(({ type, status: is, reason }) => {

@@ -2,14 +2,13 @@ import { isV6 } from "../base/ip.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodPhase, PodStatus } from "../api/status.ts";
 import { formatTime } from "../base/time.ts";
-import { isRejection } from "../journal/vocabulary.ts";
-import { preempting } from "../pods/preemption.ts";
+import { tellsRejection } from "../pods/rejection.ts";
 import { qosClass } from "../resources/qos.ts";
 import { findContainer, type PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
 import { podConditions } from "./conditions.ts";
 import { containerStatuses } from "./container-statuses.ts";
 import { nameTaken } from "./ignored-pods.ts";
-import type { StatusInputs } from "./inputs.ts";
+import type { Failure, StatusInputs } from "./inputs.ts";
 import { podResourceStatus, resizeConditionsOf } from "./resources.ts";
 import { getPhase, isTerminalPhase } from "./phase.ts";
 import { foreignConditions } from "./merged-conditions.ts";
@@ -27,7 +26,7 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
   const decided = nextPhase(inputs, [...init, ...regular]);
   const phase = heldBack(inputs, decided, [...init, ...regular]);
   const isTurned = isTurnedAway(inputs, decided);
-  if (isTurned && isRejection(inputs.failure?.reason ?? previous?.reason ?? "")) return refusedStatus(inputs, phase);
+  if (isTurned && wasRefused(inputs)) return refusedStatus(inputs, phase);
   const conditions = podConditions({
     pod,
     podStatus,
@@ -55,6 +54,11 @@ export function generateAPIPodStatus(inputs: StatusInputs): PodStatus {
     qosClass: qosClass(pod),
     ...podResourceStatus(pod, inputs.resize?.actuated),
   };
+}
+
+/** Also by an earlier life, of which the status alone is known. */
+function wasRefused({ failure, previous }: StatusInputs): boolean {
+  return failure === undefined ? tellsRejection(previous?.message ?? "") : failure.outcome === "refused";
 }
 
 /** As upstream's rejectPod: the node has given the pod nothing, and says nothing else of it than why. */
@@ -92,7 +96,7 @@ function isTurnedAway({ podStatus, previous }: StatusInputs, phase: PodPhase): b
 /** As upstream, it is told with the pod's end: until then the pod runs, and others may say why it goes. */
 function disruptionOf({ failure, previous }: StatusInputs, phase: PodPhase): string | undefined {
   const ends = isTerminalPhase(phase) && !isTerminalPhase(previous?.phase);
-  return ends && failure?.reason === preempting.reason ? preempting.disruption : undefined;
+  return ends ? failure?.disruption : undefined;
 }
 
 /** An end is never left. A pod that runs is Pending again only while it is initialised anew. */
@@ -154,8 +158,12 @@ function explanation({ failure, previous }: StatusInputs, phase: PodPhase): Pick
   const ended = previous !== undefined && isTerminalPhase(previous.phase);
   const isNews = failure !== undefined && !ended && phase === "Failed";
   const stays = previous?.phase === phase && previous.reason !== nameTaken.reason;
-  const { reason, message } = isNews ? failure : stays ? previous : {};
+  const { reason, message } = isNews ? wordsOf(failure) : stays ? previous : {};
   return { ...(message && { message }), ...(reason && { reason }) };
+}
+
+function wordsOf({ cause: { code, message } }: Failure): Pick<PodStatus, "message" | "reason"> {
+  return { reason: code, message };
 }
 
 /** The pod's addresses in the order of the node's families; a pod that has lost its sandbox keeps its last ones. */

@@ -1,6 +1,7 @@
 import type { Pod } from "../api/pod.ts";
 import type { PodStatus } from "../api/status.ts";
 import type { ContainerId } from "../base/ids.ts";
+import type { Ending } from "../pods/ending.ts";
 import type { ResizeView } from "../pods/pod-resize.ts";
 import type { ProbeState } from "../prober/probe-state.ts";
 import type { PodStatus as RuntimePodStatus } from "../runtime/status/pod-status.ts";
@@ -10,6 +11,9 @@ export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
 }
+
+/** An ending by which the node itself has failed a pod. */
+export type Failure = Pick<Ending, "cause" | "outcome" | "disruption">;
 
 /** Everything that a pod's status is made from. */
 export interface StatusInputs {
@@ -36,8 +40,8 @@ export interface StatusInputs {
   readonly podIsTerminal: boolean;
   /** Something of the pod runs, or may be about to; of one that is not being stopped that is never ruled out. */
   readonly mayRun?: boolean;
-  /** Set when the node refuses or ends the pod (admission, Evicted, DeadlineExceeded): it is Failed, in these words. */
-  readonly failure?: { readonly reason: string; readonly message: string };
+  /** Set when the node refuses or fails the pod: it is Failed, with code and message of the cause. */
+  readonly failure?: Failure;
   /** What containers left as termination message, by container id. */
   readonly terminationMessages: ReadonlyMap<ContainerId, string>;
   /** By container name. */

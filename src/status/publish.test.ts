@@ -4,6 +4,9 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { podWith } from "../../test/support/pods.ts";
 import { runtimeContainer, runtimeStatus } from "../../test/support/runtime-status.ts";
 import { MemoryRecorder } from "../../test/support/sources.ts";
+import type { PodStatus } from "../api/status.ts";
+import type { Ending } from "../pods/ending.ts";
+import { refused, rejection } from "../pods/rejection.ts";
 import { firstView } from "../pods/waiting-pod.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { publishStatus } from "./publish.ts";
@@ -33,4 +36,37 @@ test("a node that is reached by another family of addresses than before is told 
   const moved = ["2001:db8::1", ["2001:db8::1", "192.0.2.1"], [message]];
   assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
   assert.deepEqual(told("2001:db8::1", "192.0.2.2"), moved);
+});
+
+test("a pod that the node evicts and one that it refuses for the same reason are told apart", () => {
+  const [reason, message] = ["Evicted", "The node was low on resource: memory."] as const;
+  const pod = podWith({ containers: [{ name: "c" }] });
+  const published = (ending: Ending): PodStatus | undefined => {
+    const statuses = new StatusManager(new MemoryRecorder());
+    const view = firstView({
+      ref: podRef(pod),
+      pod,
+      state: { kind: "terminated", ending, killAtMs: 0, released: false },
+      status: runtimeStatus(pod, [], []),
+    });
+    publishStatus(statuses, { ...view, waiting: new Map() }, cause, {
+      ...{ clock: new ManualClock(), journal: new MemoryRecorder(), runtimeName: "sim", hostIPs: [] },
+      ...{ probes: () => new Map(), recursiveReadOnlyMounts: false },
+    });
+    return statuses.get(pod.metadata.uid);
+  };
+  // As an eviction would make it: no room of this version does.
+  const evicted: Ending = {
+    cause: { code: reason, message },
+    ...{ outcome: "failed", lasts: true, graceSeconds: 1, disruption: message },
+  };
+  const gone = published(evicted);
+  assert.deepEqual([gone?.phase, gone?.reason, gone?.message], ["Failed", reason, message]);
+  const disruption = gone?.conditions?.find(({ type }) => type === "DisruptionTarget");
+  assert.deepEqual(
+    [disruption?.status, disruption?.reason, disruption?.message],
+    ["True", "TerminationByKubelet", message],
+  );
+  const turnedAway = published(refused(rejection(reason, "The node had condition: [MemoryPressure]. "), 1));
+  assert.deepEqual([turnedAway?.phase, turnedAway?.reason, turnedAway?.conditions], ["Failed", reason, undefined]);
 });

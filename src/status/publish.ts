@@ -1,10 +1,8 @@
 import type { Pod } from "../api/pod.ts";
 import type { Cause, Recorder } from "../journal/entry.ts";
-import { isRejection, type CauseCode } from "../journal/vocabulary.ts";
 import { isV6 } from "../base/ip.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { withoutInstances } from "../pods/post-start-hooks.ts";
-import { preempting } from "../pods/preemption.ts";
 import type { WorkerView } from "../pods/worker-dependencies.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
@@ -12,13 +10,6 @@ import { generateAPIPodStatus, hasRegularInSandbox } from "./generate.ts";
 import type { ProbeState } from "../prober/probe-state.ts";
 import type { StatusManager } from "./status-manager.ts";
 import { terminatedStatus } from "./transitions.ts";
-
-/** Causes of termination by which the node itself ends a pod: its phase is Failed, with these as its reason. */
-const nodeReasons: ReadonlySet<CauseCode> = new Set([preempting.reason, "DeadlineExceeded", "Evicted"]);
-
-function isNodeReason(code: CauseCode): boolean {
-  return nodeReasons.has(code) || isRejection(code);
-}
 
 /** Makes the pod's API status from what its worker tells, and stores it. */
 export function publishStatus(
@@ -38,9 +29,7 @@ export function publishStatus(
 ): void {
   const { pod, state } = view;
   if (pod === undefined) return;
-  const ended = state.kind === "terminating" || state.kind === "terminated" ? state.cause : undefined;
-  const failure =
-    ended !== undefined && isNodeReason(ended.code) ? { reason: ended.code, message: ended.message } : undefined;
+  const ending = state.kind === "terminating" || state.kind === "terminated" ? state.ending : undefined;
   const previous = statuses.get(pod.metadata.uid);
   const mismatch = familyMismatch(previous?.hostIP, node.hostIPs[0]);
   if (mismatch !== undefined) {
@@ -58,16 +47,16 @@ export function publishStatus(
     startedAt: view.startedAt,
     hostIPs: node.hostIPs,
     runtimeName: node.runtimeName,
-    podIsTerminal: ended !== undefined,
+    podIsTerminal: ending !== undefined,
     mayRun: state.kind === "syncing" || (state.kind === "terminating" && isUnderWay(view.status)),
-    ...(failure === undefined ? {} : { failure }),
+    ...(ending !== undefined && ending.outcome !== "asContainers" && { failure: ending }),
     terminationMessages: view.terminationMessages,
     probes: node.probes(pod, podStatus),
     recursiveReadOnlyMounts: node.recursiveReadOnlyMounts,
     resize: view.resize,
   });
   // What never ran waits no longer then, and the pod has an end. One that the node refused was never begun.
-  const isOver = ended !== undefined && !isRejection(ended.code) && !canRun(view.status);
+  const isOver = ending !== undefined && ending.outcome !== "refused" && !canRun(view.status);
   statuses.set(pod, isOver ? terminatedStatus(pod, status) : status, cause);
 }
 

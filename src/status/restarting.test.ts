@@ -97,7 +97,7 @@ test("a pod without such a rule has no such condition, and one that has ended re
   const plain: Pod = { ...pod, spec: { ...pod.spec, containers: [{ name: "other", image: "image" }] } };
   const status = generateAPIPodStatus(statusInputs(plain, { podStatus: runtimeStatus(plain, [other]) }));
   assert.deepEqual(condition(status), [undefined, undefined]);
-  const failure = { reason: "DeadlineExceeded", message: "" };
+  const failure = { cause: { code: "DeadlineExceeded", message: "" }, outcome: "failed" } as const;
   const failed = generateAPIPodStatus(statusInputs(pod, { podStatus: runtimeStatus(pod, [init, ended]), failure }));
   assert.deepEqual(condition(failed), ["False", "PodFailed"]);
 });

@@ -5,13 +5,12 @@ import { MemoryRecorder } from "../../test/support/sources.ts";
 import type { Pod } from "../api/pod.ts";
 import type { Cause } from "../journal/entry.ts";
 import { decideAdmission } from "./admission.ts";
-import { AdmissionDesk } from "./admission-desk.ts";
+import { AdmissionQueue } from "./admission-queue.ts";
+import type { Ending } from "./ending.ts";
 import type { PodChange } from "./pod-change.ts";
 import type { PodWorker } from "./pod-worker.ts";
-import { sysctlAllowlist } from "./sysctl-allowlist.ts";
 
 const cause = { code: "ManifestAdded", message: "it came" } as const;
-const security = { sysctls: sysctlAllowlist("6.8.0", []), appArmor: true, supplementalGroupsPolicy: true };
 
 function asking(name: string, cpu: string, more: MetadataParts = {}, priority = 0): Pod {
   const containers = [{ name: "c", resources: { requests: { cpu } } }];
@@ -34,7 +33,7 @@ class FakeWorker {
     this.pod = pod;
   }
 
-  terminate(why: Cause): void {
+  terminate({ cause: why }: Ending): void {
     this.state = { kind: "terminating" };
     this.stoppedFor = why;
   }
@@ -50,28 +49,31 @@ class World {
   /** Pods that come back under the UID of one that is still ending. */
   readonly returning = new Map<string, Pod>();
   /** Pods that run and that no source has named yet. */
-  unheard: readonly Pod[] = [];
+  unclaimed: readonly Pod[] = [];
   /** Who waited, by name, when the last pod was passed on. */
   waitingAtNext: readonly string[] = [];
   labels: Readonly<Record<string, string>> = {};
   looks = 0;
-  nowMs = 0;
-  readonly desk = new AdmissionDesk({
+  readonly queue = new AdmissionQueue({
     workers: {
       list: () => [...this.workers.values()] as unknown as PodWorker[],
-      terminate: (uid, why) => this.workers.get(uid)?.terminate(why),
       returning: (uid) => {
         const pod = this.returning.get(uid);
         return pod && { pod, letIn: pod, cause };
       },
     },
-    unheard: () => this.unheard,
+    killer: {
+      kill: async ({ metadata }, ending) => {
+        this.workers.get(metadata.uid)?.terminate(ending);
+        return await Promise.resolve(true);
+      },
+    },
+    unclaimed: () => this.unclaimed,
     journal: this.journal,
-    now: () => this.nowMs,
     granted: (pod) => this.granted.get(pod.metadata.name) ?? pod,
     decide: (pod, holders) => {
       const node = { allocatable: { cpu: "2" }, place: { name: "n", labels: this.labels, taints: [] } };
-      return decideAdmission(pod, { holders, node, security, unsupported: "" });
+      return decideAdmission(pod, { before: [], after: [] }, { holders, node });
     },
     refreshPlace: async () => {
       this.looks++;
@@ -79,14 +81,14 @@ class World {
       this.labels = { zone: "a" };
     },
     next: ({ pod }, rejection) => {
-      this.waitingAtNext = this.desk.pods.map(({ metadata }) => metadata.name);
+      this.waitingAtNext = this.queue.pods.map(({ metadata }) => metadata.name);
       if (rejection === undefined) this.workers.set(pod.metadata.uid, new FakeWorker(pod));
       else this.refused.push(`${pod.metadata.name}: ${rejection.reason}`);
     },
   });
 
   run(...pods: readonly Pod[]): this {
-    for (const pod of pods) this.desk.add(add(pod));
+    for (const pod of pods) this.queue.add(add(pod));
     return this;
   }
 
@@ -97,7 +99,7 @@ class World {
 
   gone(uid: string): void {
     this.workers.delete(uid);
-    this.desk.retry();
+    this.queue.retry();
   }
 
   get names(): string[] {
@@ -117,12 +119,12 @@ describe("a pod that has room only when another has stopped", () => {
   test("waits for one that runs and was not named yet: it keeps what it has once it is, or leaves it", () => {
     for (const isNamed of [true, false]) {
       const world = new World();
-      world.unheard = [asking("runs", "2")];
+      world.unclaimed = [asking("runs", "2")];
       world.run(asking("new", "1"));
       assert.deepEqual([world.names, world.refused], [[], []]);
-      world.unheard = [];
+      world.unclaimed = [];
       if (isNamed) world.workers.set("runs", new FakeWorker(asking("runs", "2")));
-      world.desk.retry();
+      world.queue.retry();
       assert.deepEqual(world.names, isNamed ? ["runs"] : ["new"]);
       assert.deepEqual(world.refused, isNamed ? ["new: OutOfcpu"] : []);
     }
@@ -143,7 +145,7 @@ describe("a pod that has room only when another has stopped", () => {
     const world = new World().run(asking("a", "1500m"));
     world.stop("a");
     world.run(asking("b", "1"), asking("c", "1500m"), asking("d", "100m"));
-    world.desk.retry();
+    world.queue.retry();
     assert.deepEqual(world.names, ["a"]);
     assert.deepEqual(world.refused, ["c: OutOfcpu"]);
     assert.deepEqual(world.journal.messages("AdmissionWaits").slice(0, 1), [
@@ -158,9 +160,9 @@ describe("a pod that has room only when another has stopped", () => {
     const world = new World().run(asking("a", "2"));
     world.stop("a");
     world.run(asking("b", "1"), asking("c", "1"));
-    assert.equal(world.desk.holds({ op: "update", pod: asking("b", "500m"), cause }), true);
-    assert.equal(world.desk.holds({ op: "remove", pod: asking("c", "1"), cause }), true);
-    assert.equal(world.desk.holds({ op: "remove", pod: asking("a", "2"), cause }), false);
+    assert.equal(world.queue.update({ op: "update", pod: asking("b", "500m"), cause }), true);
+    assert.equal(world.queue.update({ op: "remove", pod: asking("c", "1"), cause }), true);
+    assert.equal(world.queue.update({ op: "remove", pod: asking("a", "2"), cause }), false);
     world.gone("a");
     assert.deepEqual(world.names, ["b"]);
     assert.deepEqual(world.workers.get("b")?.pod.spec.containers[0]?.resources?.requests, { cpu: "500m" });
@@ -172,7 +174,7 @@ describe("a pod that has room only when another has stopped", () => {
     world.run(asking("b", "1"), asking("c", "1"));
     world.gone("a");
     assert.deepEqual([world.names, world.waitingAtNext], [["b", "c"], ["c"]]);
-    assert.deepEqual(world.desk.pods, []);
+    assert.deepEqual(world.queue.pods, []);
   });
 
   test("that is deleted at the API server is passed on to be let go", () => {
@@ -180,7 +182,7 @@ describe("a pod that has room only when another has stopped", () => {
     world.stop("a");
     world.run(asking("b", "1"));
     const deleted = asking("b", "1", { deletionTimestamp: "2026-11-20T14:02:00Z" });
-    assert.equal(world.desk.holds({ op: "update", pod: deleted, cause }), false);
+    assert.equal(world.queue.update({ op: "update", pod: deleted, cause }), false);
     world.gone("a");
     assert.deepEqual(world.names, [], "it does not come to life later");
   });
@@ -206,26 +208,6 @@ test("for a critical pod others are stopped, with their own grace and its name, 
   assert.equal(world.journal.messages("Preempting").length, 1);
   world.gone(victim.pod.metadata.uid);
   assert.ok(world.names.includes("critical"));
-});
-
-test("of a pod that makes room and has not stopped in half again its grace is told, once", () => {
-  const world = new World().run(asking("a", "2"));
-  world.run(asking("critical", "500m", {}, 2_000_000_000));
-  const told = (atMs: number): readonly string[] => {
-    world.nowMs = atMs;
-    world.desk.tellOverdue();
-    return world.journal.messages("ExceededGracePeriod");
-  };
-  assert.deepEqual(told(44_999), []);
-  const words = "Container runtime did not kill the pod within specified grace period.";
-  assert.deepEqual(told(45_000), [words]);
-  assert.deepEqual(told(60_000), [words]);
-  const punctual = new World().run(asking("a", "2"));
-  punctual.run(asking("critical", "500m", {}, 2_000_000_000));
-  punctual.gone("a");
-  punctual.nowMs = 45_000;
-  punctual.desk.tellOverdue();
-  assert.deepEqual(punctual.journal.messages("ExceededGracePeriod"), []);
 });
 
 test("a critical pod takes the room that others wait for: none of these is told to make room, and they wait on", () => {

@@ -5,7 +5,7 @@ import { podWith } from "../../test/support/pods.ts";
 import { silentLog } from "../../test/support/sources.ts";
 import { keepSpec } from "../runtime/layout/kept-spec.ts";
 import { MemoryFiles } from "../sim/files.ts";
-import { UnheardPods } from "./unheard-pods.ts";
+import { UnclaimedPods } from "./unclaimed-pods.ts";
 
 const node = { rootDirectory: "/kubelet" };
 
@@ -23,17 +23,17 @@ test("pods of the API server that are not heard of hold what they have, until al
   const files = await filesOf({ a: "api", b: "api", static: "file" });
   await files.makeDirectory("/kubelet/pods/torn", 0o750);
   await files.write("/kubelet/pods/torn/podwright-pod.json", "{", 0o600);
-  const unheard = new UnheardPods({ files, node, log: silentLog });
-  const names = (): string[] => unheard.holding((uid) => uid !== "b").map(({ metadata }) => metadata.name);
+  const unclaimed = new UnclaimedPods({ files, node, log: silentLog });
+  const names = (): string[] => unclaimed.holding((uid) => uid !== "b").map(({ metadata }) => metadata.name);
   assert.deepEqual(names(), [], "nothing was read yet");
-  await Promise.all([unheard.load(), unheard.load()]);
+  await Promise.all([unclaimed.load(), unclaimed.load()]);
   assert.deepEqual(names(), ["a"]);
-  unheard.clear();
+  unclaimed.clear();
   assert.deepEqual(names(), []);
 });
 
 test("a node without pods has none, and a directory that can't be read keeps nobody waiting", async () => {
-  const none = new UnheardPods({ files: new MemoryFiles(new ManualClock()), node, log: silentLog });
+  const none = new UnclaimedPods({ files: new MemoryFiles(new ManualClock()), node, log: silentLog });
   await none.load();
   assert.deepEqual(
     none.holding(() => true),

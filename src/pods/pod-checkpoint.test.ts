@@ -7,15 +7,18 @@ import { SimClock } from "../sim/clock.ts";
 import { MemoryFiles } from "../sim/files.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
-import { ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
+import { ActiveDeadline, overdue } from "./active-deadline.ts";
+import { unwanted } from "./ending.ts";
 import { PodEndings } from "./pod-endings.ts";
-import { PodRecord } from "./pod-record.ts";
+import { PodCheckpoint } from "./pod-checkpoint.ts";
+import { preempted, preemptionDisruption } from "./preemption.ts";
+import { refused, rejection } from "./rejection.ts";
 import { RestartTimes } from "./restart-times.ts";
 
 const wallMs = 1_700_000_000_000;
 const node = { rootDirectory: "/kubelet" };
 const web: Container = { name: "web", image: "web:1" };
-const removed = { code: "ManifestRemoved", message: "its manifest was removed" } as const;
+const removed = unwanted({ code: "ManifestRemoved", message: "its manifest was removed" }, 30);
 const path = "/kubelet/pods/uid-1/podwright.json";
 
 class Scene {
@@ -26,7 +29,7 @@ class Scene {
   /** One life of podwright. */
   async life() {
     const life = this.unread();
-    await life.record.load();
+    await life.checkpoint.load();
     return life;
   }
 
@@ -34,8 +37,8 @@ class Scene {
     const clock = this.world.incarnation();
     const [deadline, restarts] = [new ActiveDeadline(clock), new RestartTimes(clock, 300_000)];
     const log = { warn: (message: string) => void this.warnings.push(message) };
-    const record = new PodRecord({ files: this.files, node, log }, podUid("uid-1"), deadline, restarts);
-    return { clock, deadline, restarts, record };
+    const checkpoint = new PodCheckpoint({ files: this.files, node, log }, podUid("uid-1"), deadline, restarts);
+    return { clock, deadline, restarts, checkpoint };
   }
 
   /** Why the pod is over, as a life that begins now knows it. */
@@ -60,7 +63,7 @@ test("since when the node has a pod, and its crash-loop back-offs, outlive podwr
   const exitAt = (ms: number) => testContainer({ name: "web", state: "exited", finishedAt: BigInt(ms) * 1_000_000n });
   first.restarts.attempted(web, testStatus([], [exitAt(wallMs)]));
   first.restarts.attempted(web, testStatus([], [exitAt(wallMs)]));
-  await first.record.save();
+  await first.checkpoint.save();
   assert.equal((await scene.files.stat(path))?.mode, 0o600);
   await scene.pass(30_000);
   const second = await scene.life();
@@ -76,12 +79,12 @@ test("since when the node has a pod, and its crash-loop back-offs, outlive podwr
 
 test("what has not changed is not written again", async () => {
   const scene = new Scene();
-  const { deadline, record } = await scene.life();
+  const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
-  await record.save();
+  await checkpoint.save();
   const { inode } = (await scene.files.stat(path)) ?? {};
-  await record.save();
-  await (await scene.life()).record.save();
+  await checkpoint.save();
+  await (await scene.life()).checkpoint.save();
   assert.equal((await scene.files.stat(path))?.inode, inode);
 });
 
@@ -95,30 +98,30 @@ test("what can't be read or written is said, and starts over", async () => {
   const other = new Scene();
   await other.files.makeDirectory("/kubelet/pods", 0o750);
   await other.files.write("/kubelet/pods/uid-1", "in the way", 0o600);
-  await (await other.life()).record.save();
+  await (await other.life()).checkpoint.save();
   assert.equal(other.warnings.at(-1), "remembering a pod's times failed");
 });
 
 test("a pod of the API server that stops while the disk is full is no longer known to the next life", async () => {
   const scene = new Scene();
-  const { record } = await scene.life();
+  const { checkpoint } = await scene.life();
   const pod = testPod();
   const ofApi = {
     ...pod,
     metadata: { ...pod.metadata, uid: podUid("uid-1"), annotations: { [Annotation.configSource]: "api" } },
   };
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
-  await record.save(ofApi);
+  await checkpoint.save(ofApi);
   assert.ok(await keptSpec(scene.files, node, "uid-1"));
   scene.files.writeAtomic = () => Promise.reject(new Error("no space left on device"));
-  await record.stopping(ofApi, removed);
+  await checkpoint.stopping(ofApi, removed);
   assert.equal(await keptSpec(scene.files, node, "uid-1"), undefined);
   assert.equal(scene.warnings.length, 1);
 });
 
 test("writes follow one another: what is told last stands at the end, and what is told twice is written once", async () => {
   const scene = new Scene();
-  const { deadline, record } = await scene.life();
+  const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
   const write = scene.files.writeAtomic.bind(scene.files);
   const { promise: free, resolve: release } = Promise.withResolvers<void>();
@@ -129,9 +132,9 @@ test("writes follow one another: what is told last stands at the end, and what i
     if (writes++ === 0) await free;
     await write(...what);
   };
-  const all: Promise<unknown>[] = [record.save()];
+  const all: Promise<unknown>[] = [checkpoint.save()];
   await begun;
-  all.push(record.stopping(undefined, removed), record.stopping(undefined, removed));
+  all.push(checkpoint.stopping(undefined, removed), checkpoint.stopping(undefined, removed));
   release();
   await Promise.all(all);
   assert.equal(writes, 2);
@@ -144,37 +147,55 @@ test("a pod that the node ended for good is over for the next life too, as long 
   assert.equal(await scene.end(), undefined);
   const first = await scene.life();
   first.deadline.endsAt(testPod(), testStatus([]));
-  const refused = { code: "OutOfcpu", message: "Pod was rejected: too little of it" } as const;
-  for (const cause of [removed, refused]) {
-    await first.record.stopping(undefined, cause);
-    assert.equal(await scene.end(), undefined, cause.code);
+  for (const ending of [removed, refused(rejection("OutOfcpu", "too little of it"), 1), undefined]) {
+    await first.checkpoint.stopping(undefined, ending);
+    assert.equal(await scene.end(), undefined);
   }
-  const [code, message] = ["Preempting", "Preempted in order to admit critical pod"] as const;
-  await first.record.stopping(undefined, { code, message, because: refused });
-  assert.deepEqual(await scene.end(), { code, message });
+  await first.checkpoint.stopping(undefined, preempted(testPod(), 1, removed.cause));
+  const kept = {
+    cause: { code: "Preempting", message: "Preempted in order to admit critical pod" },
+    ...{ outcome: "failed", disruption: "Pod was preempted by Kubelet to accommodate a critical pod." },
+  };
+  assert.deepEqual(await scene.end(), kept);
   const second = await scene.life();
-  await second.record.save();
-  assert.deepEqual(await scene.end(), { code, message });
+  await second.checkpoint.save();
+  assert.deepEqual(await scene.end(), kept);
   assert.equal(second.deadline.startedAt, wallMs);
-  await second.record.stopping(undefined, removed);
+  await second.checkpoint.stopping(undefined, removed);
   assert.equal(await scene.end(), undefined);
+});
+
+test("an ending that an earlier version kept by its reason alone means what it meant then", async () => {
+  const scene = new Scene();
+  await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
+  const after = async (code: string) => {
+    await scene.files.write(path, JSON.stringify({ backOff: [], ends: true, end: { code, message: "" } }), 0o600);
+    return await scene.end();
+  };
+  const ending = (code: string, outcome: string, disruption?: string) => {
+    return { cause: { code, message: "" }, outcome, disruption };
+  };
+  assert.deepEqual(await after("PodCompleted"), ending("PodCompleted", "asContainers"));
+  assert.deepEqual(await after("InitContainerFailed"), ending("InitContainerFailed", "asContainers"));
+  assert.deepEqual(await after("DeadlineExceeded"), ending("DeadlineExceeded", "failed"));
+  assert.deepEqual(await after("Preempting"), ending("Preempting", "failed", preemptionDisruption));
 });
 
 test("what is told before it is known what an earlier life left leaves that as it is", async () => {
   const scene = new Scene();
-  const { deadline, record } = await scene.life();
+  const { deadline, checkpoint } = await scene.life();
   deadline.endsAt(testPod(), testStatus([]));
-  await record.stopping(undefined, deadlineExceeded);
+  await checkpoint.stopping(undefined, overdue(testPod()));
   const second = await scene.life();
   assert.equal(second.deadline.startedAt, wallMs);
-  const { deadline: third, record: next } = scene.unread();
+  const { deadline: third, checkpoint: next } = scene.unread();
   const loaded = next.load();
-  await Promise.all([next.stopping(undefined, deadlineExceeded), loaded]);
+  await Promise.all([next.stopping(undefined, overdue(testPod())), loaded]);
   assert.equal(third.startedAt, wallMs);
   assert.equal((await scene.life()).deadline.startedAt, wallMs);
 });
 
-test("a pod whose record can't be read runs on, and that is said", async () => {
+test("a pod whose checkpoint can't be read runs on, and that is said", async () => {
   const scene = new Scene();
   await scene.files.makeDirectory("/kubelet/pods/uid-1", 0o750);
   await scene.files.write(path, '{"end": 1}', 0o600);

@@ -1,23 +1,22 @@
 import type { Pod } from "../api/pod.ts";
-import { podUid } from "../base/ids.ts";
 import type { Cause, JournalInput, Recorder } from "../journal/entry.ts";
 import type { NameOf } from "../journal/vocabulary.ts";
-import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import type { Admission, Holder } from "./admission.ts";
 import type { PodChange } from "./pod-change.ts";
+import type { PodKiller } from "./pod-killer.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodWorkers } from "./pod-workers.ts";
-import { mayPreempt, preempting } from "./preemption.ts";
+import { mayPreempt, preempted, preempting } from "./preemption.ts";
 import type { Rejection } from "./rejection.ts";
 
-export interface AdmissionDeskDependencies {
-  readonly workers: Pick<PodWorkers, "list" | "terminate" | "returning">;
+export interface AdmissionQueueDependencies {
+  readonly workers: Pick<PodWorkers, "list" | "returning">;
+  /** Ends pods that make room. */
+  readonly killer: Pick<PodKiller, "kill">;
   /** Pods that run and that no source has named yet in this life. They keep what they have, or are about to go. */
-  readonly unheard: () => readonly Pod[];
+  readonly unclaimed: () => readonly Pod[];
   readonly journal: Recorder;
-  /** Monotonic ms. */
-  readonly now: () => number;
   /** The pod with the resources that it was granted. */
   readonly granted: (pod: Pod) => Pod;
   readonly decide: (pod: Pod, holders: readonly Holder[]) => Admission;
@@ -27,37 +26,24 @@ export interface AdmissionDeskDependencies {
   readonly next: (change: PodChange, rejection: Rejection | undefined) => void;
 }
 
-const exceededGrace = "Container runtime did not kill the pod within specified grace period.";
-/** However short the grace of a pod is, that makes room: the runtime needs its time. */
-const leastPatienceSeconds = 10;
-
 /** A pod that may run once others have stopped. */
 interface Waiting {
   change: PodChange;
   lacks: string;
 }
 
-/** A pod that makes room for another. */
-interface Victim {
-  readonly pod: Pod;
-  readonly cause: Cause;
-  /** Monotonic ms by which it should have stopped. */
-  readonly dueMs: number;
-}
-
 /**
  * Lets pods in one after the other. One that has room only when others have stopped waits here for that, and whoever
  * comes after it finds its part taken, unless that is a critical pod, before which it stands back.
  */
-export class AdmissionDesk {
-  readonly #deps: AdmissionDeskDependencies;
+export class AdmissionQueue {
+  readonly #deps: AdmissionQueueDependencies;
   readonly #waiting = new Map<string, Waiting>();
   /** Pods that wait for a fresh look at the node's labels; false: it was taken. */
   readonly #looking = new Map<string, boolean>();
   #isRetrying = false;
-  readonly #victims = new Map<string, Victim>();
 
-  constructor(deps: AdmissionDeskDependencies) {
+  constructor(deps: AdmissionQueueDependencies) {
     this.#deps = deps;
   }
 
@@ -78,7 +64,7 @@ export class AdmissionDesk {
   }
 
   /** True when the pod of the change waits: the change was taken into account. */
-  holds(change: PodChange): boolean {
+  update(change: PodChange): boolean {
     const { uid } = change.pod.metadata;
     const waiting = this.#waiting.get(uid);
     if (waiting === undefined) return false;
@@ -112,18 +98,6 @@ export class AdmissionDesk {
       }
     } finally {
       this.#isRetrying = false;
-    }
-  }
-
-  /** Tells once of each pod that made room and has not stopped in time (upstream's killPodNow). To be called again and again. */
-  tellOverdue(): void {
-    for (const [uid, { pod, cause, dueMs }] of this.#victims) {
-      const ends = this.#deps.workers
-        .list()
-        .some((worker) => worker.uid === uid && worker.state.kind === "terminating");
-      if (ends && this.#deps.now() < dueMs) continue;
-      this.#victims.delete(uid);
-      if (ends) this.#record("ExceededGracePeriod", pod, exceededGrace, cause);
     }
   }
 
@@ -206,11 +180,7 @@ export class AdmissionDesk {
       };
       const { reason, message } = preempting;
       const entry = this.#record(reason, victim, message, because, { resource, preemptor: uid });
-      const preempted: Cause = { code: reason, message, entry, because };
-      const graceSeconds = gracePeriodSeconds(victim);
-      const patienceMs = Math.max(leastPatienceSeconds, Math.floor(graceSeconds * 1.5)) * 1000;
-      this.#victims.set(victim.metadata.uid, { pod: victim, cause: preempted, dueMs: this.#deps.now() + patienceMs });
-      this.#deps.workers.terminate(podUid(victim.metadata.uid), preempted, graceSeconds);
+      void this.#deps.killer.kill(victim, preempted(victim, entry, because));
     }
   }
 
@@ -226,9 +196,9 @@ export class AdmissionDesk {
   }
 
   #holders(candidate: Pod): Holder[] {
-    const { granted, unheard } = this.#deps;
+    const { granted, unclaimed } = this.#deps;
     const promised = this.#ahead(candidate).map((pod) => ({ pod: this.#toHave(pod), ending: false }));
-    const running = unheard().map((pod) => ({ pod: granted(pod), ending: true }));
+    const running = unclaimed().map((pod) => ({ pod: granted(pod), ending: true }));
     const others = [...promised, ...running].filter(({ pod }) => !isSameName(pod, candidate));
     return [...this.#letIn(candidate), ...others];
   }

@@ -8,7 +8,7 @@ import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 
-interface UnheardPodsDependencies {
+interface UnclaimedPodsDependencies {
   readonly files: Files;
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly log: Logger;
@@ -20,12 +20,12 @@ const readAtOnce = 8;
  * Pods of the API server as an earlier life knew them last. Static pods are let in before the server says which pods it
  * has: what those of its pods hold that run is not free, or a restart of podwright would take it from them.
  */
-export class UnheardPods {
-  readonly #deps: UnheardPodsDependencies;
+export class UnclaimedPods {
+  readonly #deps: UnclaimedPodsDependencies;
   readonly #pods = new Map<PodUid, Pod>();
   #loading: Promise<void> | undefined;
 
-  constructor(deps: UnheardPodsDependencies) {
+  constructor(deps: UnclaimedPodsDependencies) {
     this.#deps = deps;
   }
 
@@ -35,9 +35,9 @@ export class UnheardPods {
     return this.#loading;
   }
 
-  /** @param isUnheard says of a pod that it may run, and that no source has named it yet */
-  holding(isUnheard: (uid: PodUid) => boolean): Pod[] {
-    return [...this.#pods].flatMap(([uid, pod]) => (isUnheard(uid) ? [pod] : []));
+  /** @param isUnclaimed says of a pod that it may run, and that no source has named it yet */
+  holding(isUnclaimed: (uid: PodUid) => boolean): Pod[] {
+    return [...this.#pods].flatMap(([uid, pod]) => (isUnclaimed(uid) ? [pod] : []));
   }
 
   /** Everything that runs is known: they are needed no longer. */

@@ -3,16 +3,16 @@ import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
 import { type PodUid, podUid } from "../base/ids.ts";
 import { formatTime } from "../base/time.ts";
-import type { Cause } from "../journal/entry.ts";
-import { type CauseCode, causeCodeOf } from "../journal/vocabulary.ts";
+import { causeCodeOf } from "../journal/vocabulary.ts";
 import type { Files } from "../ports/files.ts";
 import type { Logger } from "../ports/log.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { dropSpec, keepSpec } from "../runtime/layout/kept-spec.ts";
 import { Annotation } from "../runtime/config/labels.ts";
 import { podDirectory } from "../runtime/layout/pod-directories.ts";
-import { type ActiveDeadline, deadlineExceeded } from "./active-deadline.ts";
-import { preempting } from "./preemption.ts";
+import type { ActiveDeadline } from "./active-deadline.ts";
+import type { Ending, LastingEnding } from "./ending.ts";
+import { preempting, preemptionDisruption } from "./preemption.ts";
 import type { RestartTimes } from "./restart-times.ts";
 
 const Content = z.object({
@@ -24,24 +24,23 @@ const Content = z.object({
   /** It was told to stop, and never runs again. */
   ends: z.boolean().optional(),
   /** Why it is over, where nothing of it may run again. */
-  end: z.object({ code: z.string(), message: z.string() }).optional(),
+  end: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      /** Missing in records of earlier versions. */
+      outcome: z.enum(["failed", "refused", "asContainers"]).optional(),
+      disruption: z.string().optional(),
+    })
+    .optional(),
 });
 
-/**
- * Ends that stay: the node's own, and those that the pod's containers came to. A later life could read the latter from
- * the runtime, but by then it may have taken what the pod has no more for taken. Who is refused may find room next time.
- */
-const lastingEnds: ReadonlySet<CauseCode> = new Set([
-  preempting.reason,
-  deadlineExceeded.code,
-  "PodCompleted",
-  "InitContainerFailed",
-]);
+type StoredEnd = z.infer<typeof Content>["end"];
 
 const fileName = "podwright.json";
 const maxBytes = 1 << 20;
 
-export interface RecordDependencies {
+export interface CheckpointDependencies {
   readonly files: Files;
   readonly node: Pick<NodeContext, "rootDirectory">;
   readonly log: Pick<Logger, "warn">;
@@ -52,20 +51,20 @@ export interface RecordDependencies {
  * containers' crash-loop back-offs have become; and why it is over. Kept in the pod's directory, so that it goes with the
  * pod, and a restart of podwright starts none of it over.
  */
-export class PodRecord {
-  readonly #deps: RecordDependencies;
+export class PodCheckpoint {
+  readonly #deps: CheckpointDependencies;
   readonly #uid: PodUid;
   readonly #deadline: ActiveDeadline;
   readonly #restarts: RestartTimes;
   #saved = "";
   #ends = false;
-  #end: z.infer<typeof Content>["end"];
+  #end: StoredEnd;
   /** One write after the other, so that the newest is the last; it never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
   /** The pod as it was kept last. */
   #kept = "";
 
-  constructor(deps: RecordDependencies, uid: PodUid, deadline: ActiveDeadline, restarts: RestartTimes) {
+  constructor(deps: CheckpointDependencies, uid: PodUid, deadline: ActiveDeadline, restarts: RestartTimes) {
     this.#deps = deps;
     this.#uid = uid;
     this.#deadline = deadline;
@@ -130,11 +129,11 @@ export class PodRecord {
   /**
    * Before anything of the pod is stopped for good: whoever finds it half stopped must not start it again. Where that
    * can't be written, as on a full disk, the spec of the API server's pod goes: what is not known can't be started.
-   * @param cause why, by now: of one that is wanted no longer it does not matter any more how it ended
+   * @param ending undefined: nobody wants the pod any more, and it does not matter how it ended
    */
-  async stopping(pod: Pod | undefined, { code, message }: Cause): Promise<void> {
+  async stopping(pod: Pod | undefined, ending: Ending | undefined): Promise<void> {
     this.#ends = true;
-    this.#end = lastingEnds.has(code) ? { code, message } : undefined;
+    this.#end = ending?.lasts === true ? stored(ending) : undefined;
     if ((await this.save()) || pod === undefined || !isOfApi(pod)) return;
     const { files, node, log } = this.#deps;
     await dropSpec(files, node, this.#uid).catch((error: unknown) => {
@@ -165,9 +164,13 @@ export class PodRecord {
 /**
  * Keeps of an API server's pod that it was deleted, before it has a worker that could stop it: should podwright be killed
  * until then, a next life that finds no API server must not take it up. Where that can't be written the spec goes, as in
- * {@link PodRecord.stopping}. Never rejects.
+ * {@link PodCheckpoint.stopping}. Never rejects.
  */
-export async function keepDeletion({ files, node, log }: RecordDependencies, pod: Pod, nowMs: number): Promise<void> {
+export async function keepDeletion(
+  { files, node, log }: CheckpointDependencies,
+  pod: Pod,
+  nowMs: number,
+): Promise<void> {
   const { uid, deletionTimestamp = formatTime(nowMs) } = pod.metadata;
   if (!isOfApi(pod)) return;
   try {
@@ -185,7 +188,7 @@ function isOfApi({ metadata }: Pod): boolean {
 }
 
 /** Whether the pod was told to stop in an earlier life; true also when that can't be said. */
-export async function hasEnded(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<boolean> {
+export async function hasEnded(from: Omit<CheckpointDependencies, "log">, uid: PodUid): Promise<boolean> {
   try {
     return (await readContent(from, uid))?.ends === true;
   } catch {
@@ -193,14 +196,34 @@ export async function hasEnded(from: Omit<RecordDependencies, "log">, uid: PodUi
   }
 }
 
-/** Why the pod was over for good in an earlier life; undefined: it was not. Rejects when that can't be said. */
-export async function rememberedEnd(from: Omit<RecordDependencies, "log">, uid: PodUid): Promise<Cause | undefined> {
+/** How the pod was ended for good in an earlier life; undefined: it was not. Rejects when that can't be said. */
+export async function rememberedEnd(
+  from: Omit<CheckpointDependencies, "log">,
+  uid: PodUid,
+): Promise<LastingEnding | undefined> {
   const end = (await readContent(from, uid))?.end;
-  return end && { code: causeCodeOf(end.code), message: end.message };
+  return end && restored(end);
+}
+
+function stored({ cause: { code, message }, outcome, disruption }: LastingEnding): StoredEnd {
+  return { code, message, outcome, ...(disruption !== undefined && { disruption }) };
+}
+
+function restored({ code, message, outcome, disruption }: NonNullable<StoredEnd>): LastingEnding {
+  const cause = { code: causeCodeOf(code), message };
+  if (outcome !== undefined) return { cause, outcome, disruption };
+  // Earlier versions kept the reason alone: one of these two, or else the node's own.
+  const isOfContainers = code === "PodCompleted" || code === "InitContainerFailed";
+  const isPreemption = code === preempting.reason;
+  return {
+    cause,
+    outcome: isOfContainers ? "asContainers" : "failed",
+    disruption: isPreemption ? preemptionDisruption : undefined,
+  };
 }
 
 async function readContent(
-  { files, node }: Omit<RecordDependencies, "log">,
+  { files, node }: Omit<CheckpointDependencies, "log">,
   uid: PodUid,
 ): Promise<z.infer<typeof Content> | undefined> {
   const path = `${podDirectory(node, uid)}/${fileName}`;

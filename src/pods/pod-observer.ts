@@ -6,7 +6,7 @@ import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import { readTerminationMessages } from "../runtime/status/termination-messages.ts";
 
-interface SightDependencies {
+interface ObserverDependencies {
   readonly runtime: RuntimeDependencies;
   readonly pleg: Pick<
     Pleg,
@@ -17,8 +17,8 @@ interface SightDependencies {
 }
 
 /** What its worker sees of a pod: never less than it has done itself. */
-export class PodSight {
-  readonly #deps: SightDependencies;
+export class PodObserver {
+  readonly #deps: ObserverDependencies;
   readonly #ref: PodRef;
   readonly #uid: PodUid;
   /** Everything that this worker did, or one of its UID before it, is seen by observations after this one. */
@@ -27,7 +27,7 @@ export class PodSight {
   #messages: ReadonlyMap<ContainerId, string> = new Map();
 
   /** @param after what was done before can be seen by observations after this one */
-  constructor(deps: SightDependencies, ref: PodRef, uid: PodUid, after: Observation) {
+  constructor(deps: ObserverDependencies, ref: PodRef, uid: PodUid, after: Observation) {
     this.#deps = deps;
     this.#ref = ref;
     this.#uid = uid;

@@ -1,0 +1,21 @@
+import { isCriticalPod } from "../api/pod-kind.ts";
+import type { Pod } from "../api/pod.ts";
+import { tolerates } from "./predicates.ts";
+import type { Rejection } from "./rejection.ts";
+import { qosClass } from "../resources/qos.ts";
+import type { Pressure } from "../eviction/pressure.ts";
+
+const memoryPressureTaint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };
+
+/**
+ * Refuses a pod that would only make a node's pressure worse: each one for want of disk or processes, for want of memory those
+ * that asked for none. Critical pods are let in. In upstream's words. Pure.
+ */
+export function admitUnderPressure(pod: Pod, pressures: readonly Pressure[]): Rejection | undefined {
+  if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
+  if (pressures.every((pressure) => pressure === "MemoryPressure")) {
+    if (qosClass(pod) !== "BestEffort") return undefined;
+    if ((pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, memoryPressureTaint))) return undefined;
+  }
+  return { reason: "Evicted", message: `The node had condition: [${pressures.join(" ")}]. ` };
+}
