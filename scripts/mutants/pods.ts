@@ -86,7 +86,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "rival-of-earlier-life-ignored",
     file: "src/pods/pod-worker.ts",
-    from: "if (await this.#waitsForRival(signal)) return;",
+    from: "if (rival !== undefined) return this.#waitFor(rival);",
     to: "",
   },
   {
