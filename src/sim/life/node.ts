@@ -13,23 +13,20 @@ import type { GarbagePolicy } from "../../runtime/actions/garbage.ts";
 import type { PodUpdate } from "../../sources/source.ts";
 import type { StatusManager } from "../../status/status-manager.ts";
 import type { IncarnationClock, SimClock } from "../clock.ts";
-import { simCompression } from "../compression.ts";
 import { SimConnection } from "../cri.ts";
 import { MemoryFiles } from "../files.ts";
 import { Gate } from "../gate.ts";
-import { simHashing } from "../hashing.ts";
 import { SimKernelLog } from "../kernel-log.ts";
 import { simPressureStall } from "../pressure-stall.ts";
-import { silentLog, SimCgroups, SimMounts, simProcesses } from "../machine.ts";
-import { SimNetworkProbes } from "../network-probes.ts";
+import { silentLog, SimCgroups, SimMounts } from "../machine.ts";
 import { SimPressure } from "../pressure.ts";
 import type { SimRandom } from "../random.ts";
 import type { RuntimeWorld } from "../runtime-world.ts";
-import { SimVolumeFiles } from "../volume-files.ts";
 import { buildAlone, type Built, buildInCluster, type Surroundings } from "./build-kubelet.ts";
 import type { SimCluster } from "./cluster.ts";
 import { FaultWindows } from "./faults.ts";
 import { ManifestReader } from "./manifest-reader.ts";
+import { portsOf } from "./machine-ports.ts";
 import { usualConfig } from "./node-config.ts";
 import { SimObjects } from "./objects.ts";
 
@@ -287,32 +284,19 @@ export class SimNode {
   }
 
   #build(): Incarnation {
-    const { world, files, random, faults, config, cluster, onFault, onUpdate } = this.#settings;
+    const { world, random, faults, config, cluster, onFault, onUpdate } = this.#settings;
     const clock = this.#settings.clock.incarnation();
     const gateRandom = random.fork();
     const onStep = (): void => this.#step();
     const gate = new Gate({ clock, random: gateRandom, faults: () => faults.current, onStep, onFault });
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
-    const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
+    const stalls = simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0);
     const surroundings: Surroundings = {
       config,
       record: (entry) => (gate.alive ? this.#record(entry) : 0),
       objects: this.objects,
-      ports: {
-        clock,
-        random: random.fork(),
-        files: guarded,
-        hashing: simHashing,
-        compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
-        processes: simProcesses,
-        mounts: gate.through(this.mounts, "machine"),
-        volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
-        cgroups: gate.through(this.cgroups, "machine"),
-        networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
-        kernelLog: this.kernelLog,
-        stalls: simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0),
-      },
+      ports: portsOf(this, { world, clock, gate, random: random.fork(), stalls }),
       cri: connection.cri,
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },

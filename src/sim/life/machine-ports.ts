@@ -1,0 +1,52 @@
+import type { KubeletDependencies } from "../../kubelet/dependencies.ts";
+import type { PressureStall } from "../../ports/pressure-stall.ts";
+import type { IncarnationClock } from "../clock.ts";
+import { simCompression } from "../compression.ts";
+import type { MemoryFiles } from "../files.ts";
+import type { Gate } from "../gate.ts";
+import { simHashing } from "../hashing.ts";
+import type { SimKernelLog } from "../kernel-log.ts";
+import { type SimCgroups, type SimMounts, simProcesses } from "../machine.ts";
+import { SimNetworkProbes } from "../network-probes.ts";
+import type { SimRandom } from "../random.ts";
+import type { RuntimeWorld } from "../runtime-world.ts";
+import { SimVolumeFiles } from "../volume-files.ts";
+
+/** What of a simulated machine outlives the lives of podwright on it. */
+interface SimMachine {
+  readonly files: MemoryFiles;
+  readonly cgroups: SimCgroups;
+  readonly mounts: SimMounts;
+  readonly kernelLog: SimKernelLog;
+}
+
+/** One life of podwright on it. */
+interface SimLife {
+  readonly world: RuntimeWorld;
+  readonly clock: IncarnationClock;
+  readonly gate: Gate;
+  readonly random: SimRandom;
+  readonly stalls: PressureStall;
+}
+
+/** The machine as one life reaches it: through a gate at which the life may end, and calls may fail. */
+export function portsOf(
+  { files, cgroups, mounts, kernelLog }: SimMachine,
+  { world, clock, gate, random, stalls }: SimLife,
+): KubeletDependencies["ports"] {
+  const guarded = gate.through(files, "files", ["watch", "watchEntries"]);
+  return {
+    clock,
+    random,
+    files: guarded,
+    hashing: simHashing,
+    compression: gate.through(simCompression(guarded), "plain", ["gunzip"]),
+    processes: simProcesses,
+    mounts: gate.through(mounts, "machine"),
+    volumeFiles: gate.through(new SimVolumeFiles(files), "files"),
+    cgroups: gate.through(cgroups, "machine"),
+    networkProbes: gate.through(new SimNetworkProbes(world, clock), "plain"),
+    kernelLog,
+    stalls,
+  };
+}
