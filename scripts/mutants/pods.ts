@@ -17,7 +17,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "old-observation-accepted",
     file: "src/pods/pod-observer.ts",
-    from: "this.#effects = this.#deps.pleg.now();",
+    from: "this.#effects = now;",
     to: "",
   },
   {

@@ -6,7 +6,9 @@ import type { ClusterSetup } from "../engine/cluster.ts";
 import { IdleExit } from "../engine/idle-exit.ts";
 import { Node, type NodeSources } from "../engine/node.ts";
 import type { NodePressure, PressureMonitorConfig } from "../eviction/pressure-monitor.ts";
+import { onBrokenInvariant } from "../base/invariant.ts";
 import type { Recorder } from "../journal/entry.ts";
+import { tellBrokenInvariants } from "./broken-invariants.ts";
 import { Journal } from "../journal/journal.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import { pageAssets } from "../linux/http/page-assets.ts";
@@ -76,6 +78,7 @@ export async function runNode(parts: NodeProcess): Promise<NodeEnd> {
     directory: layout.journal,
     observe: (entry) => metrics.recorded(entry),
   });
+  using _invariants = onBrokenInvariant(tellBrokenInvariants(journal, log));
   const idle = new IdleExit(clock, () => ended.resolve("idle"));
   const pressure = parts.pressure && buildPressure({ ports, cri, journal, log, node: config.node }, parts.pressure);
   const measured = { ports, log, cri, config, runtimeName: runtime.info.name, metrics, subject };

@@ -1,3 +1,4 @@
+import { invariant } from "./invariant.ts";
 import { onAbort } from "./abort.ts";
 
 /**
@@ -34,6 +35,9 @@ export class EventChannel<T> {
       using _abort = onAbort(signal, () => reject(signal.reason));
       await promise.finally(() => (this.#wake = undefined));
     }
+    const { length } = this.#queue;
+    // Offers beyond the capacity are refused.
+    invariant("a channel holds what fits it", length <= this.#capacity, () => `${length} of ${this.#capacity}`);
     return this.#queue.splice(0);
   }
 }

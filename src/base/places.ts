@@ -1,3 +1,4 @@
+import { invariant } from "./invariant.ts";
 import { Semaphore } from "./semaphore.ts";
 import type { Turn } from "./waiting-line.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -78,6 +79,8 @@ export class Places {
         patience.abort(over);
         place[Symbol.dispose]();
         if (isOverdue) this.#overdue--;
+        // Each overdue work was counted once, when it lost its place.
+        invariant("overdue works are never negative", this.#overdue >= 0, () => `${this.#kind}: ${this.#overdue}`);
         isOverdue = false;
       },
     };

@@ -1,3 +1,4 @@
+import { invariant } from "./invariant.ts";
 import { type Turn, WaitingLine } from "./waiting-line.ts";
 
 /** At most `limit` holders at a time. */
@@ -35,6 +36,9 @@ export class Semaphore {
         if (given) return;
         given = true;
         if (!this.#waiting.grantNext()) this.#held--;
+        // A place is given back once.
+        const isRight = this.#held >= 0 && this.#held <= this.#limit;
+        invariant("places are neither owed nor too many", isRight, () => `${this.#held} of ${this.#limit}`);
       },
     };
   }

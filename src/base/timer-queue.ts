@@ -1,3 +1,4 @@
+import { invariant } from "./invariant.ts";
 import type { Clock } from "../ports/clock.ts";
 
 interface Wait {
@@ -73,6 +74,8 @@ export class TimerQueue implements Disposable {
     for (let ended = 0; ended < maxPerTurn; ended++) {
       const wait = this.#heap[0];
       if (wait === undefined || wait.dueMs > nowMs) break;
+      // A wait that ended is out of the heap by then; found there again, it would end twice.
+      invariant("a wait ends once", wait.index === 0, () => `${this.#name}: it has place ${wait.index}`);
       this.#remove(wait);
       wait.callback(wait.dueMs);
     }
@@ -84,6 +87,8 @@ export class TimerQueue implements Disposable {
   #remove(wait: Wait): void {
     const { index } = wait;
     if (index < 0) return;
+    // Every swap writes both places.
+    invariant("a wait knows its place in the heap", this.#heap[index] === wait, () => `${this.#name}: ${index}`);
     wait.index = -1;
     const last = this.#heap.pop();
     // A timer that is armed for a wait that is gone fires in vain once: cheaper than arming anew each time.

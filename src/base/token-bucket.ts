@@ -1,3 +1,5 @@
+import { invariant } from "./invariant.ts";
+
 /** Allows `burst` at once and then `perSecond` a second; a rate of 0 allows everything. Starts full. */
 export class TokenBucket {
   readonly #perSecond: number;
@@ -15,6 +17,8 @@ export class TokenBucket {
   tryTake(nowMs: number): boolean {
     if (this.availableInMs(nowMs) > 0) return false;
     this.#tokens--;
+    // One is taken only where there is one.
+    invariant("tokens are never negative", this.#perSecond <= 0 || this.#tokens >= 0, () => `${this.#tokens}`);
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import { onAbort } from "../base/abort.ts";
 
 interface Running<T> {
@@ -25,6 +26,8 @@ export class SharedWork<T> {
       return await Promise.race([work.promise, aborted.promise]);
     } finally {
       work.waiters--;
+      // Whoever leaves has joined.
+      invariant("shared work has no less than no waiters", work.waiters >= 0, () => `${key}: ${work.waiters}`);
       if (work.waiters === 0) this.#leave(key, work, signal);
     }
   }

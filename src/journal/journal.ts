@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import { errorMessage } from "../base/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { encodeEntry } from "./codec.ts";
@@ -112,6 +113,9 @@ export class Journal implements Recorder {
     const folded = this.#fold(input, nowMs);
     if (folded !== undefined) return folded;
     const seq = this.#nextSeq++;
+    const { of = 0 } = input;
+    // Whoever tells of an outcome has the action's number from here.
+    invariant("an outcome follows its action", of < seq, () => `${input.what} ${seq} is of ${of}`);
     const { entry, line } = encodeEntry({ ...input, seq, time: this.#clock.now() });
     this.#memory.add(entry, line.length);
     this.#folding.recorded(input, seq, nowMs);

@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { JournalEntry, PodRef } from "./entry.ts";
 import type { JournalKind } from "./vocabulary/term.ts";
 
@@ -54,6 +55,7 @@ export class JournalMemory {
   readonly #entries = new Map<number, Stored>();
   readonly #byPod = new Map<string, Set<number>>();
   #bytes = 0;
+  #lastSeq = 0;
 
   constructor(limits: MemoryLimits) {
     this.#limits = limits;
@@ -65,6 +67,9 @@ export class JournalMemory {
 
   /** Adds an entry whose sequence number is above all others'. */
   add(entry: JournalEntry, bytes: number): void {
+    // Readers and files rely on the order.
+    invariant("entries are numbered up", entry.seq > this.#lastSeq, () => `${entry.seq} after ${this.#lastSeq}`);
+    this.#lastSeq = entry.seq;
     this.#entries.set(entry.seq, { entry, bytes });
     this.#bytes += bytes;
     const uid = entry.pod?.uid ?? "";
@@ -129,6 +134,8 @@ export class JournalMemory {
     if (seq === undefined || stored === undefined) return;
     this.#entries.delete(seq);
     this.#bytes -= stored.bytes;
+    // Each entry takes away what it brought.
+    invariant("the journal holds no less than nothing", this.#bytes >= 0, () => `${this.#bytes} bytes`);
     const uid = stored.entry.pod?.uid ?? "";
     const seqs = this.#byPod.get(uid);
     seqs?.delete(seq);

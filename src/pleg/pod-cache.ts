@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import { withDeadline } from "../base/deadline.ts";
 import type { PodUid } from "../base/ids.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -52,6 +53,8 @@ export class PodCache {
   set(uid: PodUid, status: PodStatus, error: Error | undefined, observed: Observation): void {
     const known = this.#pods.get(uid);
     if (known !== undefined && known.observed >= observed) return;
+    // Whoever asks by UID decides about that pod.
+    invariant("a pod's entry is its own", status.uid === uid, () => `${status.uid} is stored as ${uid}`);
     if (observed > (this.#stale.get(uid) ?? 0)) this.#stale.delete(uid);
     this.#pods.set(uid, { status, error, observed });
     this.#notify(uid);
@@ -99,6 +102,9 @@ export class PodCache {
   async getNewerThan(uid: PodUid, newerThan: Observation, limitMs: number, signal?: AbortSignal): Promise<PodStatus> {
     const known = this.#read(uid);
     const data = known.observed > newerThan ? known : await this.#wait(uid, newerThan, limitMs, signal);
+    // Subscribers are told of nothing older.
+    const isNewer = data.observed > newerThan;
+    invariant("a wait for news ends with news", isNewer, () => `${uid}: ${data.observed}, ${newerThan}`);
     if (data.error !== undefined) throw data.error;
     return data.status;
   }

@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { Observation, PodCache } from "../pleg/pod-cache.ts";
@@ -41,7 +42,10 @@ export class PodObserver {
 
   /** The runtime may have changed under its worker's hands: only a newer look counts from here on. */
   acted(look: "requestInspect" | "requestInspectSoon" | "requestInspectAfresh" = "requestInspect"): void {
-    this.#effects = this.#deps.pleg.now();
+    const now = this.#deps.pleg.now();
+    // Observations are counted up.
+    invariant("effects are never set back", now >= this.#effects, () => `${this.#uid}: ${now} after ${this.#effects}`);
+    this.#effects = now;
     this.#deps.pleg[look](this.#uid);
   }
 
@@ -64,6 +68,10 @@ export class PodObserver {
       const effects = this.#effects;
       this.#deps.pleg.expedite(this.#uid);
       const status = await cache.getNewerThan(this.#uid, effects, config.observeLimitMs, signal);
+      const { observed } = cache.get(this.#uid);
+      // Acting on an older view would do twice what was done since.
+      const isNews = observed > effects;
+      invariant("what decides was observed after all effects", isNews, () => `${this.#uid}: ${observed}, ${effects}`);
       const from = { logs: runtime, node: runtime.node };
       this.#messages = await readTerminationMessages(from, this.#ref, status, this.#messages);
       const preparing = prepare(status);

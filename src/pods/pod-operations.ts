@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import { eitherSignal } from "../base/abort.ts";
@@ -95,8 +96,20 @@ export class PodOperations {
       pending: new Set(operation.containers),
       before,
     };
+    this.#check(operation);
     this.#running.add(running);
     void this.#run(running, signal);
+  }
+
+  /** What is being worked on is busy, and nothing is decided about it. */
+  #check({ name, containers, resizes }: PodOperation): void {
+    for (const { operation, pending, wholePod } of this.#running) {
+      const beside = (): string => `${name} beside ${operation.name}`;
+      const isFree = ![...containers].some((container) => pending.has(container));
+      invariant("no container is in two operations at once", isFree, beside);
+      invariant("nothing begins in a pod while its sandbox is made", !wholePod, beside);
+      invariant("a pod is resized once at a time", resizes !== true || operation.resizes !== true, beside);
+    }
   }
 
   /**

@@ -31,7 +31,7 @@ import type { WorkerDependencies, WorkerView } from "./worker-dependencies.ts";
 import { resyncDelayMs, retryDelayMs, StepSchedule } from "./step-schedule.ts";
 import type { WorkerPlan } from "./worker-plan.ts";
 import { WorkerViews } from "./worker-views.ts";
-import { assertTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
+import { checkTransition, terminate, type Terminated, type Terminating, type WorkerState } from "./worker-state.ts";
 
 /** Stops in a row that left something to be stopped: more is a loop that needs a pause, not progress. */
 const maxStopsInARow = 5;
@@ -377,7 +377,7 @@ export class PodWorker {
   }
 
   #enter(to: WorkerState): void {
-    assertTransition(this.#state, to);
+    checkTransition(this.#state, to);
     this.#stopsInARow = 0;
     this.#actions = undefined;
     this.#failures.clear();

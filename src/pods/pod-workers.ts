@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import { fullName } from "../api/full-name.ts";
 import { isStaticPod } from "../api/pod-kind.ts";
 import type { Pod } from "../api/pod.ts";
@@ -189,6 +190,8 @@ export class PodWorkers {
   }
 
   #add(worker: PodWorker): void {
+    // A UID that is wanted again waits until its worker has finished.
+    invariant("a pod has one worker", !this.#workers.has(worker.uid), () => worker.uid);
     this.#workers.set(worker.uid, worker);
     const name = fullName(worker.ref);
     const queue = this.#queues.get(name);
@@ -216,6 +219,10 @@ export class PodWorkers {
   #run(worker: PodWorker | undefined): void {
     const signal = this.#signal;
     if (worker === undefined || signal === undefined || signal.aborted) return;
+    const queue = this.#queues.get(fullName(worker.ref)) ?? [];
+    // Names of logs and addresses are shared.
+    const isItsTurn = queue[0] === worker || !queue.includes(worker);
+    invariant("one pod of a name works at a time", isItsTurn, () => `${worker.uid} before ${queue[0]?.uid}`);
     void this.#runToEnd(worker, signal);
   }
 
@@ -232,6 +239,8 @@ export class PodWorkers {
 
   #finished(worker: PodWorker): void {
     const name = fullName(worker.ref);
+    // Nobody takes its place before it has finished.
+    invariant("who finishes is known", this.#workers.get(worker.uid) === worker, () => worker.uid);
     const wasFirst = this.#queues.get(name)?.[0] === worker;
     const rest = (this.#queues.get(name) ?? []).filter((other) => other !== worker);
     this.#workers.delete(worker.uid);

@@ -4,7 +4,7 @@ import { fc } from "../../test/support/fast-check.ts";
 import { containerId } from "../base/ids.ts";
 import type { Cause } from "../journal/entry.ts";
 import { completed, type Ending, unwanted } from "./ending.ts";
-import { assertTransition, terminate, type WorkerState } from "./worker-state.ts";
+import { checkTransition, terminate, type WorkerState } from "./worker-state.ts";
 
 const cause: Cause = { code: "Resync", message: "a test" };
 const ending = (graceSeconds: number): Ending => unwanted(cause, graceSeconds);
@@ -12,9 +12,9 @@ const ending = (graceSeconds: number): Ending => unwanted(cause, graceSeconds);
 describe("worker states", () => {
   test("a pod that is terminating never runs again", () => {
     const terminating = terminate({ kind: "syncing" }, ending(30), 0);
-    assert.throws(() => assertTransition(terminating, { kind: "syncing" }), /cannot go from terminating to syncing/);
-    assert.throws(() => assertTransition({ kind: "finished" }, terminating));
-    assert.throws(() => assertTransition({ kind: "syncing" }, { kind: "finished" }));
+    assert.throws(() => checkTransition(terminating, { kind: "syncing" }), /cannot go from terminating to syncing/);
+    assert.throws(() => checkTransition({ kind: "finished" }, terminating));
+    assert.throws(() => checkTransition({ kind: "syncing" }, { kind: "finished" }));
   });
 
   test("a grace of 0 counts as 1 second", () => {

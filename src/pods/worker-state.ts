@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { ContainerId } from "../base/ids.ts";
 import type { Ending } from "./ending.ts";
 
@@ -36,9 +37,11 @@ const next: Readonly<Record<WorkerState["kind"], readonly WorkerState["kind"][]>
   finished: [],
 };
 
-/** @throws Error for an illegal step: a defect that must not reach the runtime */
-export function assertTransition(from: WorkerState, to: WorkerState): void {
-  if (!next[from.kind].includes(to.kind)) throw new Error(`a pod worker cannot go from ${from.kind} to ${to.kind}`);
+/** Whether the worker may take that step. */
+export function checkTransition(from: WorkerState, to: WorkerState): void {
+  // What has ended never runs again under its UID.
+  const isLegal = next[from.kind].includes(to.kind);
+  invariant("a pod's worker goes legal ways", isLegal, () => `it cannot go from ${from.kind} to ${to.kind}`);
 }
 
 /**

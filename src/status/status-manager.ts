@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import { Emitter } from "../base/emitter.ts";
 import type { Pod } from "../api/pod.ts";
 import type { ContainerStatus, PodStatus } from "../api/status.ts";
@@ -90,6 +91,10 @@ export class StatusManager {
       return false;
     }
     const version = ++this.#lastVersion;
+    const last = before?.version ?? 0;
+    // By it the later of two statuses is known, whoever wrote it.
+    invariant("a status's version grows", version > last, () => `${uid}: ${version} after ${last}`);
+    this.#checkRestarts(uid, before?.status, status);
     this.#statuses.set(uid, { status, version });
     this.#record(ref, before?.status, status, cause);
     this.#changes.emit({ pod: ref, previous: before?.status, status, version, cause });
@@ -110,6 +115,15 @@ export class StatusManager {
   /** Calls `listener` with the UID of each pod that is forgotten, likewise. */
   onRemove(listener: (uid: string) => void): Disposable {
     return this.#removals.on(listener);
+  }
+
+  #checkRestarts(uid: string, before: PodStatus | undefined, after: PodStatus): void {
+    const counts = new Map(allStatuses(before).map(({ name, restartCount }) => [name, restartCount]));
+    for (const { name, restartCount } of allStatuses(after)) {
+      const last = counts.get(name) ?? 0;
+      // Its instances' logs and its status go on counting where the one before ended.
+      invariant("restarts are counted up", restartCount >= last, () => `${uid}/${name}: ${restartCount}, ${last}`);
+    }
   }
 
   #record(pod: PodRef, before: PodStatus | undefined, after: PodStatus, cause: Cause): void {

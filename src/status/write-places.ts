@@ -1,3 +1,4 @@
+import { invariant } from "../base/invariant.ts";
 import type { Clock } from "../ports/clock.ts";
 
 interface Write {
@@ -35,6 +36,9 @@ export class WritePlaces {
     if (!isRoom(all, 1) || (hasFailed && !isRoom(failed, 1 / 2))) return undefined;
     const write: Write = { hasFailed, isSlow: false };
     this.#writes.add(write);
+    // Room is asked for before.
+    const { size } = this.#writes;
+    invariant("statuses are written within the limits", size <= writesLimit, () => `${size} of ${writesLimit}`);
     const patience = this.#clock.timer("a pod's status to be answered", patienceMs, () => {
       write.isSlow = true;
       this.#onRoom();

@@ -20,7 +20,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "CertificateNamesDiffer CertificateNotIssued CgroupV1 CheckLimitsForResolvConf CloudMetadataAnswers",
     "CloudMetadataFailed ContainerGCFailed CredentialProviderFailed DNSConfigForming DeleteMirrorPod",
     "DuplicateManifest Evicted ExceededGracePeriod FailedCreatePodContainer FailedNodeAllocatableEnforcement",
-    "FailedToRetrieveImagePullSecret FailedValidation HostIPsIPFamilyMismatch InvalidImageName JournalGap",
+    "FailedToRetrieveImagePullSecret FailedValidation HostIPsIPFamilyMismatch InvalidImageName InvariantBroken JournalGap",
     "JournalProblem JournalWritable LifecycleHTTPFallback LivenessProbeSucceeded ManifestMended",
     "ManifestRejected ManifestReturned ManifestWarning ManifestWarningOver MatchingSandbox MirrorPodDeleted",
     "MirrorPodOrphaned MirrorPodOutdated MirrorPodOver MissingCause NameTaken NetworkNotReady NetworkReady",

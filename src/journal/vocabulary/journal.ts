@@ -6,6 +6,7 @@ export const journalTerms = {
   JournalGap: { kind: "note" },
   JournalProblem: { kind: "note" },
   JournalWritable: { kind: "note" },
+  InvariantBroken: { kind: "note" },
   /** An action was requested without a cause, which is a defect. */
   MissingCause: { kind: "note" },
   StopRequested: { kind: "input" },

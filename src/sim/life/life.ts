@@ -1,3 +1,4 @@
+import { InvariantError, onBrokenInvariant } from "../../base/invariant.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import { SimClock } from "../clock.ts";
 import { MemoryFiles } from "../files.ts";
@@ -133,6 +134,10 @@ class Life {
   }
 
   async run(): Promise<LifeResult> {
+    using _invariants = onBrokenInvariant((name, detail) => {
+      this.#referee.broken(`invariant: ${name}`, detail);
+      throw new InvariantError(name, detail);
+    });
     try {
       await this.#play();
     } catch (error) {

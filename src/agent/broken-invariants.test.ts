@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLog } from "../../test/support/sources.ts";
+import { invariant, onBrokenInvariant } from "../base/invariant.ts";
+import type { JournalInput } from "../journal/entry.ts";
+import { tellBrokenInvariants } from "./broken-invariants.ts";
+
+test("a node tells of each broken invariant once, and goes on", () => {
+  const told: JournalInput[] = [];
+  using _told = onBrokenInvariant(tellBrokenInvariants({ record: (input) => told.push(input) }, silentLog));
+  for (const name of ["a is b", "a is b", "b is c"]) invariant(name, false, () => "it is not");
+  assert.deepEqual(
+    told.map(({ what, message }) => [what, message]),
+    [
+      ["InvariantBroken", "a defect of podwright: a is b: it is not"],
+      ["InvariantBroken", "a defect of podwright: b is c: it is not"],
+    ],
+  );
+});

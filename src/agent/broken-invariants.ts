@@ -1,0 +1,14 @@
+import type { BrokenInvariant } from "../base/invariant.ts";
+import type { Recorder } from "../journal/entry.ts";
+import type { Logger } from "../ports/log.ts";
+
+/** Tells of each broken invariant once, in the journal and the log: pods are looked after as well as it goes on. */
+export function tellBrokenInvariants(journal: Recorder, log: Logger): BrokenInvariant {
+  const told = new Set<string>();
+  return (name, detail) => {
+    if (told.has(name)) return;
+    told.add(name);
+    log.error("an invariant is broken: a defect of podwright, please report it", { invariant: name, detail });
+    journal.record({ kind: "note", what: "InvariantBroken", message: `a defect of podwright: ${name}: ${detail}` });
+  };
+}
