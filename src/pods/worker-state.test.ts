@@ -31,6 +31,13 @@ describe("worker states", () => {
     assert.deepEqual(terminate(first, ending(5), 1000), { kind: "terminating", ending: ending(5), killAtMs: 6000 });
   });
 
+  test("what the node failed a pod for stays its end when it is deleted with a shorter grace", () => {
+    const disruption = "Pod was preempted";
+    const preempted: Ending = { cause, outcome: "failed", lasts: true, graceSeconds: 30, disruption };
+    const state = terminate(terminate({ kind: "syncing" }, preempted, 0), ending(5), 1000);
+    assert.deepEqual(state, { kind: "terminating", ending: { ...preempted, graceSeconds: 5 }, killAtMs: 6000 });
+  });
+
   test("a container may have a time of its own, longer than its pod's as well, which a shorter grace leaves as it is", () => {
     const id = containerId("c");
     const done = completed(cause, 30, [{ id, seconds: 5 }]);

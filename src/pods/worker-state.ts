@@ -60,9 +60,14 @@ export function terminate(state: WorkerState, ending: Ending, nowMs: number): Wo
       return { kind: "terminating", ending, killAtMs, killsAtMs };
     }
     case "terminating":
-      return killAtMs < state.killAtMs ? { ...state, ending, killAtMs } : state;
+      return killAtMs < state.killAtMs ? { ...state, ending: sooner(state.ending, ending), killAtMs } : state;
     case "terminated":
     case "finished":
       return state;
   }
+}
+
+/** What the node failed the pod for stays its end, also when the pod is deleted meanwhile with less time to stop. */
+function sooner(first: Ending, next: Ending): Ending {
+  return first.outcome === "asContainers" ? next : { ...first, graceSeconds: next.graceSeconds };
 }
