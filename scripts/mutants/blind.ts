@@ -64,7 +64,7 @@ export const blindMutants: readonly Mutant[] = [
   },
   {
     name: "dead-sandbox-not-stopped",
-    file: "src/runtime/operations/kill-pod.ts",
+    file: "src/runtime/status/remains.ts",
     from: "sandboxes: status.sandboxes };",
     to: "sandboxes: status.sandboxes.filter(({ ready }) => ready) };",
   },

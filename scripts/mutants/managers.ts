@@ -82,9 +82,9 @@ export const managerMutants: readonly Mutant[] = [
   },
   {
     name: "kill-untold",
-    file: "src/runtime/operations/kill-pod.ts",
-    from: "      tellKill(deps, target.ref, container, cause);\n      const kill = killOf(container);",
-    to: "      const kill = killOf(container);",
+    file: "src/runtime/operations/pod-stopper.ts",
+    from: "        this.#tell(target, container);\n        const stop = stopOf(container);",
+    to: "        const stop = stopOf(container);",
   },
   {
     name: "never-pending-again",

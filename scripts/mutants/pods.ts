@@ -50,7 +50,7 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "orphan-loses-its-grace",
     file: "src/pods/sync-loop.ts",
-    from: "const pod = await keptSpec(runtime.files, runtime.node, uid);",
+    from: "const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);",
     to: "const pod = undefined;",
   },
   {
@@ -140,19 +140,19 @@ export const podMutants: readonly Mutant[] = [
   {
     name: "grace-halved",
     file: "src/pods/pod-worker.ts",
-    from: "wholeSeconds(atMs - runtime.clock.monotonic())",
-    to: "wholeSeconds((atMs - runtime.clock.monotonic()) / 2)",
+    from: "wholeSeconds(atMs - effects.clock.monotonic())",
+    to: "wholeSeconds((atMs - effects.clock.monotonic()) / 2)",
   },
   {
     name: "grace-doubled",
     file: "src/pods/pod-worker.ts",
-    from: "wholeSeconds(atMs - runtime.clock.monotonic())",
-    to: "wholeSeconds((atMs - runtime.clock.monotonic()) * 2)",
+    from: "wholeSeconds(atMs - effects.clock.monotonic())",
+    to: "wholeSeconds((atMs - effects.clock.monotonic()) * 2)",
   },
   {
     name: "volume-updates-lost",
     file: "src/pods/pod-worker.ts",
-    from: "makesSandbox || (await this.#deps.runtime.volumes.refresh(pod, cause, signal))",
+    from: "makesSandbox || (await this.#deps.volumes.refresh(pod, cause, signal))",
     to: "true",
   },
   {

@@ -82,22 +82,22 @@ export const runtimeMutants: readonly Mutant[] = [
   },
   {
     name: "pre-stop-not-waited-for",
-    file: "src/runtime/operations/kill-pod.ts",
-    from: "const ended = deps.preStops.once(container.id, (life) => runPreStop(deps, subject, handler, cause, life));",
-    to: `void deps.preStops.once(container.id, (life) => runPreStop(deps, subject, handler, cause, life));
-  const ended = Promise.resolve();`,
+    file: "src/runtime/operations/pod-stopper.ts",
+    from: "const ended = preStops.once(id, (life) => runPreStop(hooks, journal, { container: subject, handler, cause }, life));",
+    to: `const ended = Promise.resolve();
+    void preStops.once(id, (life) => runPreStop(hooks, journal, { container: subject, handler, cause }, life));`,
   },
   {
     name: "pre-stop-skipped",
-    file: "src/runtime/operations/kill-pod.ts",
-    from: "if (kill.graceSeconds <= 0) return;",
-    to: "if (kill.graceSeconds <= 20) return;",
+    file: "src/runtime/operations/pod-stopper.ts",
+    from: "if (graceSeconds <= 0) return;",
+    to: "if (graceSeconds <= 20) return;",
   },
   {
     name: "post-start-not-waited-for",
-    file: "src/runtime/operations/start-container.ts",
-    from: 'await place.during("a postStart hook", postStart(deps, pod, sandbox, start, id, signal));',
-    to: "postStart(deps, pod, sandbox, start, id, signal).catch(() => {});",
+    file: "src/runtime/operations/container-start.ts",
+    from: 'await place.during("a postStart hook", postStarts.run(started, signal));',
+    to: "postStarts.run(started, signal).catch(() => {});",
   },
   {
     name: "newest-dead-instance-collected",
@@ -113,7 +113,7 @@ export const runtimeMutants: readonly Mutant[] = [
   },
   {
     name: "logs-of-other-instances-removed",
-    file: "src/runtime/operations/remove-pod.ts",
+    file: "src/runtime/operations/container-removal.ts",
     from: "if (goes(entry.name)) await",
     to: 'if (entry.name !== "") await',
   },
@@ -126,18 +126,18 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: "restart-all-asker-goes-first",
     file: "src/runtime/operations/restart-all.ts",
-    from: "for (const container of [...victims, ...sources]) await",
-    to: "for (const container of [...sources, ...victims]) await",
+    from: "for (const container of [...victims, ...sources])",
+    to: "for (const container of [...sources, ...victims])",
   },
   {
     name: "resize-not-recorded",
-    file: "src/runtime/operations/resize-pod.ts",
-    from: "for (const { container } of resize.updates) recordActuated(deps, pod, container);",
+    file: "src/runtime/operations/pod-resizer.ts",
+    from: "for (const { container } of resize.updates) recordActuated(actuated, pod, container);",
     to: "",
   },
   {
     name: "resize-shrinks-the-pod-first",
-    file: "src/runtime/operations/resize-pod.ts",
+    file: "src/runtime/operations/resize-steps.ts",
     from: "order > 0 ? limit : undefined,\n",
     to: "order < 0 ? limit : undefined,\n",
   },
@@ -149,9 +149,9 @@ export const runtimeMutants: readonly Mutant[] = [
   },
   {
     name: "failed-post-start-not-stopped",
-    file: "src/runtime/operations/start-container.ts",
-    from: "await killContainer(deps, target, { id, name }, graceSeconds, failure, signal);",
-    to: "void [killContainer, target, graceSeconds, failure];",
+    file: "src/runtime/operations/post-start.ts",
+    from: "await this.#parts.stopper.stopContainer(stop, signal);",
+    to: "void stop;",
   },
   {
     name: "ended-ephemeral-started-again",

@@ -71,6 +71,6 @@ export class Kubelet {
   /** For a node that ends without pods: removes what they left, and what they shared. */
   async tidyUp(): Promise<void> {
     await this.#managers.syncLoop.removeLeftovers(new AbortController().signal);
-    await this.#managers.runtime.holdings.tidyUp();
+    await this.#managers.acting.holdings.tidyUp();
   }
 }

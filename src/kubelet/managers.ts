@@ -13,7 +13,6 @@ import { ProbeManager } from "../prober/probe-manager.ts";
 import { AllocationManager } from "../resources/allocation-manager.ts";
 import { PodCgroups } from "../resources/pod-cgroups.ts";
 import { ResourceRecord } from "../resources/resource-record.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
 import { matchesRunning } from "../sources/static-pod.ts";
 import { publishStatus } from "../status/publish.ts";
@@ -22,7 +21,7 @@ import { admissionChain } from "./admission-chain.ts";
 import type { KubeletConfig } from "./config.ts";
 import type { KubeletDependencies } from "./dependencies.ts";
 import { KnownPods } from "./known-pods.ts";
-import { runtimeDependencies } from "./runtime.ts";
+import { type ActingParts, buildActing } from "./runtime.ts";
 
 /** The managers of a kubelet that others work with. */
 export interface Managers {
@@ -31,7 +30,7 @@ export interface Managers {
   readonly statuses: StatusManager;
   readonly allocations: AllocationManager;
   readonly preStops: PreStopHooks;
-  readonly runtime: RuntimeDependencies;
+  readonly acting: ActingParts;
   readonly probes: ProbeManager;
   readonly identity: StaticIdentity;
   readonly workers: PodWorkers;
@@ -43,8 +42,8 @@ export interface Managers {
 
 /** The first phase: builds the managers, each of what is there already. `connect` tells them of those that come later. */
 export function buildManagers(deps: KubeletDependencies, config: KubeletConfig): Managers {
-  const { ports, cri, journal, log, observer, objects } = deps;
-  const { clock, random, files, processes, cgroups, networkProbes } = ports;
+  const { ports, cri, journal, log, observer } = deps;
+  const { clock, files, compression, processes, cgroups } = ports;
   const { node } = config;
   const cache = new PodCache(clock);
   const pleg = new Pleg({ clock, cri, cache, journal, log: log.child({ room: "pleg" }), observer }, config.pleg);
@@ -57,26 +56,23 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const actuated = new ResourceRecord(files, log, `${node.rootDirectory}/actuated_pods_state`);
   const allocations = new AllocationManager({ clock, journal, allocated, actuated, node: node.resources });
   const preStops = new PreStopHooks();
-  const runtime = runtimeDependencies(deps, config, { cri, podCgroups, actuated, preStops });
-  const probes = new ProbeManager({
-    clock,
-    random,
-    files,
-    commands: cri.runtime,
-    networkProbes,
-    journal,
-    log: log.child({ room: "prober" }),
-    node,
-    objects,
-    said: (uid) => statuses.get(uid),
-    observer,
-  });
+  const acting = buildActing(deps, config, { cri, podCgroups, actuated, preStops });
+  const { effects, holdings } = acting;
+  const checkpoint = { files, log: effects.log, node };
+  const probes = buildProbes(deps, config, statuses);
   const identity = buildIdentity(deps, config, { pleg, cache });
   const sourcesReady = (source?: string): boolean => deps.sourcesReady(source) && identity.settled;
   const { cluster, pressure } = deps;
   const admission = admissionChain({ admission: config.admission, cluster, pressure, allocations });
   const workers = new PodWorkers({
-    runtime,
+    effects,
+    observer,
+    checkpoint,
+    messages: { logs: { files, compression }, node },
+    runtime: acting.runtime,
+    volumes: acting.volumes,
+    podCgroups,
+    actuated,
     pleg,
     cache,
     probes,
@@ -89,7 +85,10 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     recorder: deps.recorder,
   });
   const syncLoop = new SyncLoop({
-    runtime,
+    effects,
+    observer,
+    checkpoint,
+    node,
     pleg,
     cache,
     workers,
@@ -97,15 +96,36 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
     sourcesReady,
     moreToCome: () => !identity.settled,
     owns: deps.owns,
-    leftovers: new PodLeftovers(runtime),
+    leftovers: new PodLeftovers({ files, journal, node, holdings }),
     housekeepingPeriodMs: config.housekeepingPeriodMs,
     admission,
     cluster,
     hadEnded: (uid) => statuses.hadEnded(uid),
   });
   const pods = new KnownPods({ workers, syncLoop, statuses, cache, pleg });
-  const first = { cache, pleg, statuses, allocations, preStops, runtime, probes };
+  const first = { cache, pleg, statuses, allocations, preStops, acting, probes };
   return { ...first, identity, workers, syncLoop, pods, sourcesReady };
+}
+
+function buildProbes(
+  { ports, cri, journal, log, objects, observer }: KubeletDependencies,
+  { node }: KubeletConfig,
+  statuses: StatusManager,
+): ProbeManager {
+  const { clock, random, files, networkProbes } = ports;
+  return new ProbeManager({
+    clock,
+    random,
+    files,
+    commands: cri.runtime,
+    networkProbes,
+    journal,
+    log: log.child({ room: "prober" }),
+    node,
+    objects,
+    said: (uid) => statuses.get(uid),
+    observer,
+  });
 }
 
 function buildIdentity(

@@ -16,7 +16,7 @@ import type { Managers } from "./managers.ts";
 export function managerRows(
   { ports, cri, journal, log }: KubeletDependencies,
   { node, logRotation, garbage }: KubeletConfig,
-  { allocations, pleg, pods, probes, runtime, sourcesReady, statuses, syncLoop }: Managers,
+  { allocations, pleg, pods, probes, acting, sourcesReady, statuses, syncLoop }: Managers,
 ): Manager[] {
   const { clock, files, compression, kernelLog } = ports;
   return [
@@ -40,7 +40,10 @@ export function managerRows(
     ),
     new NodeGarbage(
       {
-        runtime,
+        effects: acting.effects,
+        removal: acting.removal,
+        holdings: acting.holdings,
+        node,
         ready: () => sourcesReady() && pleg.lastRelistMs !== undefined,
         pods: () => pods.observed(),
         known: (uid) => pods.isKnown(podUid(uid)),

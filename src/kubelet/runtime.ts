@@ -3,18 +3,34 @@ import { type ImageConfig, makeImageManager } from "../images/make-image-manager
 import type { Recorder } from "../journal/entry.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
-import type { UsedFeatures } from "../runtime-service/features.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
-import type { ObjectLookup } from "../runtime/config/environment.ts";
-import { directoriesHolding } from "../runtime/layout/pod-directories.ts";
-import { PodHoldings } from "../runtime/pod-holdings.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
+import type { ResourceRecord } from "../resources/resource-record.ts";
+import type { UsedFeatures } from "../runtime-service/features.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
-import type { NodeContext } from "../runtime/node-context.ts";
-import { StartAttempts } from "../runtime/operations/start-attempts.ts";
 import { UserNamespaces } from "../runtime/config/user-namespaces.ts";
+import type { Effects } from "../runtime/effects.ts";
+import { directoriesHolding } from "../runtime/layout/pod-directories.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { GarbageCollector } from "../runtime/operations/collect-garbage.ts";
+import { ContainerConfigs } from "../runtime/operations/container-configs.ts";
+import { ContainerImages } from "../runtime/operations/container-image.ts";
+import { ContainerRemoval } from "../runtime/operations/container-removal.ts";
+import { HookRunner } from "../runtime/operations/hooks.ts";
+import { PodPreparation } from "../runtime/operations/pod-preparation.ts";
+import { PodResizer } from "../runtime/operations/pod-resizer.ts";
+import { PodRuntime } from "../runtime/operations/pod-runtime.ts";
+import { PodSandboxes } from "../runtime/operations/pod-sandboxes.ts";
+import { PodStopper } from "../runtime/operations/pod-stopper.ts";
+import { PostStarts } from "../runtime/operations/post-start.ts";
+import type { PreStopHooks } from "../runtime/operations/pre-stop-hooks.ts";
+import { PodRemover } from "../runtime/operations/remove-pod.ts";
+import { StartAttempts } from "../runtime/operations/start-attempts.ts";
+import { Teardowns } from "../runtime/operations/teardown.ts";
+import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
@@ -35,58 +51,98 @@ interface RuntimeConfig {
   readonly parallelStarts: number;
 }
 
-/** What acting on pods needs, with the managers that belong to nobody else. */
-export function runtimeDependencies(
-  deps: RuntimeParts,
-  config: RuntimeConfig,
-  own: Pick<RuntimeDependencies, "cri" | "actuated" | "preStops"> & { readonly podCgroups: PodCgroups },
-): RuntimeDependencies {
-  const { ports, journal, log, observer } = deps;
-  const { clock, stalls, random, files, compression, mounts, volumeFiles, networkProbes } = ports;
-  const { podCgroups: cgroups } = own;
-  const volumes = new VolumeManager({
+/** What the kubelet has itself of what acting on pods needs. */
+interface OwnParts {
+  readonly cri: Cri;
+  readonly podCgroups: PodCgroups;
+  readonly actuated: ResourceRecord;
+  readonly preStops: PreStopHooks;
+}
+
+/** What acts on pods, with what the kubelet's other parts share of it. */
+export interface ActingParts {
+  readonly effects: Effects;
+  readonly runtime: PodRuntime;
+  readonly removal: ContainerRemoval;
+  readonly volumes: VolumeManager;
+  readonly holdings: PodHoldings;
+}
+
+/** Builds what acts on pods, with the managers that belong to nobody else. */
+export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnParts): ActingParts {
+  const { ports, journal, observer, objects } = deps;
+  const { cri, podCgroups, actuated, preStops } = own;
+  const { node } = config;
+  const { clock, stalls, random, files, mounts } = ports;
+  const log = deps.log.child({ room: "runtime" });
+  const effects: Effects = { clock, random, cri, files, journal, log };
+  const images = makeImageManager({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
+  const volumes = makeVolumes(deps, node);
+  const ids = { ids: config.podIds, supported: deps.features.userNamespaces };
+  const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
+  const places = (kind: string, patienceMs: number): Places =>
+    new Places({ clock, stalls }, { kind, limit: config.parallelStarts, patienceMs });
+  const attempts = new StartAttempts();
+  const teardowns = new Teardowns(clock, places("a teardown", 1000));
+  const hooks = new HookRunner(effects, ports.networkProbes);
+  const removal = new ContainerRemoval(effects, { preStops, node });
+  const stopper = new PodStopper(effects, { hooks, preStops, removal, teardowns, objects, node });
+  const containers = {
+    images: new ContainerImages(images, objects, journal),
+    configs: new ContainerConfigs(effects, { objects, volumes, userNamespaces, node }),
+    postStarts: new PostStarts(effects, { hooks, stopper, objects, node }),
+    volumes,
+    podCgroups,
+    actuated,
+    attempts,
+    removal,
+    node,
+  };
+  const sync = {
+    preparation: new PodPreparation(effects, { podCgroups, actuated, node }),
+    sandboxes: new PodSandboxes(effects, { stopper, objects, userNamespaces, node }),
+    resizer: new PodResizer(effects, { podCgroups, actuated, node }),
+    containers,
+    stopper,
+    removal,
+    volumes,
+    starts: places("a start", 2000),
+    networkProblem: () => deps.cluster?.networkProblem(),
+  };
+  // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
+  const directories = directoriesHolding(files, mounts, node);
+  const holdings = new PodHoldings([volumes, userNamespaces, cgroupHolding(podCgroups), directories]);
+  const runtime = new PodRuntime(effects, {
+    sync,
+    stopper,
+    collector: new GarbageCollector(effects, removal),
+    remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
+  });
+  return { effects, runtime, removal, volumes, holdings };
+}
+
+function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, node: NodeContext): VolumeManager {
+  const { clock, random, files, volumeFiles, mounts } = ports;
+  return new VolumeManager({
     clock,
     random,
     files,
     volumeFiles,
     mounts,
     journal,
+    objects,
+    node,
     log: log.child({ room: "volumes" }),
-    objects: deps.objects,
-    node: config.node,
-    recursiveReadOnlyMounts: deps.features.recursiveReadOnlyMounts,
+    recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
-  const userNamespaces = new UserNamespaces({
-    files,
-    journal,
-    log: log.child({ room: "runtime" }),
-    node: config.node,
-    ids: config.podIds,
-    supported: deps.features.userNamespaces,
-  });
+}
+
+function cgroupHolding(cgroups: PodCgroups): PodHolding {
   return {
-    ...{ ...own, clock, random, files, compression, mounts, journal, observer, attempts: new StartAttempts() },
-    ...{ log: log.child({ room: "runtime" }), objects: deps.objects },
-    images: makeImageManager({ ...ports, log, journal, observer, images: own.cri.images }, config),
-    volumes,
-    userNamespaces,
-    // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
-    holdings: new PodHoldings([
-      volumes,
-      userNamespaces,
-      {
-        name: "cgroup",
-        until: "removed",
-        release: (pod) => cgroups.destroy(pod),
-        leftovers: { what: "RemoveCgroup", uids: () => cgroups.podUids() },
-        tidyUp: () => cgroups.removeTree(),
-      },
-      directoriesHolding(files, mounts, config.node),
-    ]),
-    networkProbes,
-    networkProblem: () => deps.cluster?.networkProblem(),
-    node: config.node,
-    starts: new Places({ clock, stalls }, { kind: "a start", limit: config.parallelStarts, patienceMs: 2000 }),
-    teardowns: new Places({ clock, stalls }, { kind: "a teardown", limit: config.parallelStarts, patienceMs: 1000 }),
+    name: "cgroup",
+    until: "removed",
+    release: (pod) => cgroups.destroy(pod),
+    leftovers: { what: "RemoveCgroup", uids: () => cgroups.podUids() },
+    tidyUp: () => cgroups.removeTree(),
   };
 }

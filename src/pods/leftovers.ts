@@ -1,9 +1,16 @@
-import type { Cause, PodRef } from "../journal/entry.ts";
+import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
+import type { Files } from "../ports/files.ts";
 import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import type { PodHoldings } from "../runtime/pod-holdings.ts";
 import type { Leftovers } from "./sync-loop.ts";
 
-type LeftoverDependencies = Pick<RuntimeDependencies, "files" | "node" | "journal" | "holdings">;
+interface LeftoverDependencies {
+  readonly files: Files;
+  readonly journal: Recorder;
+  readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot">;
+  readonly holdings: PodHoldings;
+}
 
 /**
  * What pods leave on disk and in the cgroup tree when podwright ended before it could remove it. Only pods with a

@@ -3,12 +3,11 @@ import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { PodRef } from "../journal/entry.ts";
 import type { Observation, PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
-import { readTerminationMessages } from "../runtime/status/termination-messages.ts";
+import { type MessageDependencies, readTerminationMessages } from "../runtime/status/termination-messages.ts";
 
 interface ObserverDependencies {
-  readonly runtime: RuntimeDependencies;
+  readonly messages: MessageDependencies;
   readonly pleg: Pick<
     Pleg,
     "now" | "ending" | "expedite" | "requestInspect" | "requestInspectSoon" | "requestInspectAfresh"
@@ -63,7 +62,7 @@ export class PodObserver {
     prepare: (status: PodStatus) => Promise<PodStatus> | undefined,
     signal: AbortSignal,
   ): Promise<PodStatus> {
-    const { cache, config, runtime } = this.#deps;
+    const { cache, config, messages } = this.#deps;
     for (;;) {
       const effects = this.#effects;
       this.#deps.pleg.expedite(this.#uid);
@@ -72,8 +71,7 @@ export class PodObserver {
       // Acting on an older view would do twice what was done since.
       const isNews = observed > effects;
       invariant("what decides was observed after all effects", isNews, () => `${this.#uid}: ${observed}, ${effects}`);
-      const from = { logs: runtime, node: runtime.node };
-      this.#messages = await readTerminationMessages(from, this.#ref, status, this.#messages);
+      this.#messages = await readTerminationMessages(messages, this.#ref, status, this.#messages);
       const preparing = prepare(status);
       const prepared = preparing === undefined ? status : await preparing;
       if (effects === this.#effects) return prepared;

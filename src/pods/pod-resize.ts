@@ -1,12 +1,12 @@
 import type { Pod } from "../api/pod.ts";
 import { errorMessage } from "../base/errors.ts";
-import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
-import type { Logger } from "../ports/log.ts";
+import type { Cause, PodRef } from "../journal/entry.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
 import type { PendingReason } from "../resources/resize-admission.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { PodResources } from "../resources/resource-checkpoint.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { Effects } from "../runtime/effects.ts";
+import type { PodCgroupProvider } from "../runtime/providers.ts";
 import type { CgroupState } from "../ports/cgroups.ts";
 import type { ContainerStatus, PodStatus } from "../runtime/status/pod-status.ts";
 import { disputed, withCgroups } from "../runtime/actions/told-resources.ts";
@@ -31,10 +31,10 @@ export interface ResizeView {
 }
 
 interface ResizeDependencies {
+  readonly effects: Pick<Effects, "clock" | "journal" | "log">;
   readonly allocations: AllocationManager;
-  readonly runtime: Pick<RuntimeDependencies, "actuated" | "clock" | "podCgroups">;
-  readonly journal: Recorder;
-  readonly log: Logger;
+  readonly actuated: Pick<ResourceRecord, "get" | "set">;
+  readonly podCgroups: Pick<PodCgroupProvider, "readContainer" | "settle">;
 }
 
 const noResize: Cause = { code: "ResourcesDiffer", message: "its containers do not have what the pod was granted" };
@@ -92,9 +92,9 @@ export class PodResizing {
    */
   prepare(pod: Pod | undefined, status: PodStatus): Promise<PodStatus> | undefined {
     if (pod === undefined) return undefined;
-    const { allocations, runtime } = this.#deps;
+    const { allocations, actuated } = this.#deps;
     const saving = allocations.saved();
-    const recorded = runtime.actuated.get(this.#pod.uid);
+    const recorded = actuated.get(this.#pod.uid);
     const unsure = disputed(recorded, status);
     if (unsure.length === 0) return saving?.then(() => status);
     return this.#withCgroups(pod, status, unsure, saving);
@@ -106,19 +106,23 @@ export class PodResizing {
     unsure: readonly ContainerStatus[],
     saving: Promise<void> | undefined,
   ): Promise<PodStatus> {
-    const { runtime, log } = this.#deps;
+    const { actuated, podCgroups, effects } = this.#deps;
     const found = new Map<string, CgroupState>();
     for (const { id, name } of unsure) {
       try {
-        const cgroup = await runtime.podCgroups.readContainer(pod, id);
+        const cgroup = await podCgroups.readContainer(pod, id);
         if (cgroup !== undefined) found.set(id, cgroup);
       } catch (error) {
         // It may have ended, and its cgroup with it.
-        log.debug("cannot read a container's cgroup", { ...this.#pod, container: name, error: errorMessage(error) });
+        effects.log.debug("cannot read a container's cgroup", {
+          ...this.#pod,
+          container: name,
+          error: errorMessage(error),
+        });
       }
     }
     await saving;
-    return withCgroups(status, runtime.actuated.get(this.#pod.uid), found);
+    return withCgroups(status, actuated.get(this.#pod.uid), found);
   }
 
   /** @param underWay a resize is being carried out */
@@ -128,13 +132,13 @@ export class PodResizing {
 
   /** Monotonic ms of the next try of a resize that failed; undefined when that is due, and waits for a container. */
   get retryAtMs(): number | undefined {
-    const isToCome = (this.#retryAtMs ?? 0) > this.#deps.runtime.clock.monotonic();
+    const isToCome = (this.#retryAtMs ?? 0) > this.#deps.effects.clock.monotonic();
     return isToCome ? this.#retryAtMs : undefined;
   }
 
   /** Judges whether the pod has by now what it was granted. @param pod as {@link granted} gives it */
   observe(pod: Pod, status: PodStatus): void {
-    const { allocations, journal } = this.#deps;
+    const { allocations, effects } = this.#deps;
     this.#putRight(pod, status);
     this.#seen = pod;
     this.#status = status;
@@ -147,12 +151,12 @@ export class PodResizing {
     const given = this.#given();
     const resizing = isResizing(pod, status, given);
     // Done, though it was said to have failed: it is not done again. What is left of the pod's cgroup is settled.
-    if (!resizing && this.#isUnsure && given !== undefined) this.#deps.runtime.actuated.set(this.#pod.uid, given);
+    if (!resizing && this.#isUnsure && given !== undefined) this.#deps.actuated.set(this.#pod.uid, given);
     this.#isUnsure &&= resizing;
     if (!resizing && this.#inProgress) {
       const message = "the pod's containers have the resources that it was granted";
       const why = this.#cause ?? noResize;
-      const entry = journal.record({
+      const entry = effects.journal.record({
         kind: "observation",
         what: "ResizeCompleted",
         message,
@@ -171,7 +175,7 @@ export class PodResizing {
    * runtime shows to be done counts as done: what is done next would begin at what containers had long ago.
    */
   #putRight(pod: Pod, status: PodStatus): void {
-    const { actuated } = this.#deps.runtime;
+    const { actuated } = this.#deps;
     const recorded = actuated.get(this.#pod.uid);
     if (this.#isRecordRight || recorded === undefined || !isResizing(pod, status, recorded)) return;
     this.#isRecordRight = true;
@@ -185,7 +189,14 @@ export class PodResizing {
       const cause = this.#cause ?? noResize;
       const what = "ResizeError";
       const data = this.#seen && { eventMessage: this.#eventMessage(what, this.#seen, message) };
-      this.#deps.journal.record({ kind: "observation", what, message, pod: this.#pod, cause, ...(data && { data }) });
+      this.#deps.effects.journal.record({
+        kind: "observation",
+        what,
+        message,
+        pod: this.#pod,
+        cause,
+        ...(data && { data }),
+      });
     }
     this.#error = message;
     this.#retryAtMs = retryAtMs;
@@ -196,30 +207,30 @@ export class PodResizing {
   async settle(pod: Pod): Promise<void> {
     if (this.#inProgress) return;
     try {
-      await this.#deps.runtime.podCgroups.settle(pod);
+      await this.#deps.podCgroups.settle(pod);
     } catch (error) {
-      this.#deps.log.warn("the cgroup of a pod can't be updated", { ...this.#pod, error: errorMessage(error) });
+      this.#deps.effects.log.warn("the cgroup of a pod can't be updated", { ...this.#pod, error: errorMessage(error) });
     }
   }
 
   /** What keeps it is over: it is tried again at once. */
   retryNow(): void {
-    if (this.#retryAtMs !== undefined) this.#retryAtMs = this.#deps.runtime.clock.monotonic();
+    if (this.#retryAtMs !== undefined) this.#retryAtMs = this.#deps.effects.clock.monotonic();
   }
 
   view(): ResizeView {
-    const { allocations, runtime } = this.#deps;
+    const { allocations, actuated } = this.#deps;
     const generation = allocations.granted(this.#pod.uid)?.generation;
     return {
       pending: allocations.pending(this.#pod.uid),
       inProgress: this.#inProgress ? { error: this.#error, generation } : undefined,
-      actuated: runtime.actuated.get(this.#pod.uid),
+      actuated: actuated.get(this.#pod.uid),
     };
   }
 
   /** What the pod's containers have, as far as anybody knows: while that is unsure, the runtime's word counts. */
   #given(): PodResources | undefined {
-    const recorded = this.#deps.runtime.actuated.get(this.#pod.uid);
+    const recorded = this.#deps.actuated.get(this.#pod.uid);
     return this.#isUnsure && this.#status ? recorded && asTold(recorded, this.#status) : recorded;
   }
 

@@ -5,13 +5,10 @@ import { type PodUid, podUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
 import type { Observation } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent } from "../pleg/pleg.ts";
-import { collectGarbage } from "../runtime/operations/collect-garbage.ts";
 import { gracePeriodSeconds, wholeSeconds } from "../runtime/actions/grace.ts";
-import { hasStopped, killPod, remainsOf } from "../runtime/operations/kill-pod.ts";
+import { hasStopped, remainsOf } from "../runtime/status/remains.ts";
 import { computePodActions, isIdle, type PodActions } from "../runtime/actions/pod-actions.ts";
 import { hasInstance, type PodStatus } from "../runtime/status/pod-status.ts";
-import { removePod } from "../runtime/operations/remove-pod.ts";
-import { syncPod } from "../runtime/operations/sync-pod.ts";
 import { actionsContext } from "./actions-context.ts";
 import { ActiveDeadline, deadlineExceeded, overdue } from "./active-deadline.ts";
 import { CalledOff } from "./called-off.ts";
@@ -80,15 +77,15 @@ export class PodWorker {
     this.uid = podUid(ref.uid);
     this.#pod = pod;
     this.#observer = new PodObserver(deps, ref, this.uid, after);
-    this.#restarts = new RestartTimes(deps.runtime.clock, deps.config.maxContainerRestartPeriodMs);
-    this.#decisions = new DecisionLog(deps.runtime.journal, deps.runtime.clock, ref, this.#failures);
-    this.#activeDeadline = new ActiveDeadline(deps.runtime.clock);
-    this.#checkpoint = new PodCheckpoint(deps.runtime, this.uid, this.#activeDeadline, this.#restarts);
-    const { clock, log } = deps.runtime;
+    this.#restarts = new RestartTimes(deps.effects.clock, deps.config.maxContainerRestartPeriodMs);
+    this.#decisions = new DecisionLog(deps.effects.journal, deps.effects.clock, ref, this.#failures);
+    this.#activeDeadline = new ActiveDeadline(deps.effects.clock);
+    this.#checkpoint = new PodCheckpoint(deps.checkpoint, this.uid, this.#activeDeadline, this.#restarts);
+    const { clock, log } = deps.effects;
     this.#rivals = new Rivals({ ...deps, log }, ref, this.#decisions);
     this.#outage = new RuntimeOutage(clock, deps.pleg);
     this.#schedule = new StepSchedule(clock, `next look at pod ${ref.namespace}/${ref.name}`, cause);
-    this.#resizing = new PodResizing({ ...deps, journal: deps.runtime.journal, log }, ref);
+    this.#resizing = new PodResizing(deps, ref);
     const learners = {
       outage: this.#outage,
       failures: this.#failures,
@@ -131,7 +128,7 @@ export class PodWorker {
 
   /** Stops the pod for good. Again with a shorter grace: shortens it. */
   terminate(ending: Ending): void {
-    const to = terminate(this.#state, ending, this.#deps.runtime.clock.monotonic());
+    const to = terminate(this.#state, ending, this.#deps.effects.clock.monotonic());
     if (to === this.#state) return;
     const { cause } = ending;
     this.#enter(to);
@@ -188,12 +185,12 @@ export class PodWorker {
 
   /** What the next step would do, judged by the latest observation. Changes nothing. */
   async plan(): Promise<WorkerPlan> {
-    const { cache, rivals, runtime } = this.#deps;
+    const { cache, rivals, effects } = this.#deps;
     const { status, error, observed } = cache.get(this.uid);
     const pod = this.#state.kind === "syncing" ? this.#resizing.granted(this.#pod) : undefined;
     const behind = pod !== undefined && status.sandboxes.length === 0 ? (await rivals(this.ref))[0] : undefined;
     const endsAtMs = pod && this.#activeDeadline.lastKnown(pod);
-    const isOverdue = endsAtMs !== undefined && endsAtMs <= runtime.clock.monotonic();
+    const isOverdue = endsAtMs !== undefined && endsAtMs <= effects.clock.monotonic();
     const decides = observed > 0 && behind === undefined && !isOverdue && !this.#operations.busy.wholePod;
     return {
       ref: this.ref,
@@ -277,7 +274,7 @@ export class PodWorker {
     // with, and is resized with its pod when it does.
     const makesSandbox = actions.createSandbox !== undefined;
     if (!makesSandbox && this.#operations.count === 0) await this.#resizing.settle(pod);
-    const isFresh = makesSandbox || (await this.#deps.runtime.volumes.refresh(pod, cause, signal));
+    const isFresh = makesSandbox || (await this.#deps.volumes.refresh(pod, cause, signal));
     // What was decided before a stop came must not begin after it.
     signal.throwIfAborted();
     if (!isIdle(actions)) this.#act(pod, status, actions);
@@ -291,7 +288,7 @@ export class PodWorker {
   #isOverdue(pod: Pod, status: PodStatus): boolean {
     const endsAtMs = this.#activeDeadline.endsAt(pod, status);
     if (endsAtMs === undefined) return false;
-    if (endsAtMs > this.#deps.runtime.clock.monotonic()) {
+    if (endsAtMs > this.#deps.effects.clock.monotonic()) {
       this.#schedule.by(endsAtMs, deadlineExceeded);
       return false;
     }
@@ -302,15 +299,15 @@ export class PodWorker {
   #waitFor(rival: Rival): void {
     this.#failures.sandboxFailed({ reason: "ContainerCreating", message: rival.message, retryAtMs: 0 }, 0);
     const cause: Cause = { code: "RivalPod", message: `pod ${rival.uid} of the same name was in the way` };
-    this.#schedule.by(this.#deps.runtime.clock.monotonic() + rivalRetryMs, cause);
+    this.#schedule.by(this.#deps.effects.clock.monotonic() + rivalRetryMs, cause);
   }
 
   #context() {
     const { busy } = this.#operations;
     const resize = this.#resizing.facts(busy.resizing);
     const knowledge = { restarts: this.#restarts, failures: this.#failures, evidence: this.#evidence, resize };
-    const { probes, runtime } = this.#deps;
-    return actionsContext({ ...knowledge, probes, busy: busy.containers }, runtime.clock.monotonic());
+    const { probes, effects } = this.#deps;
+    return actionsContext({ ...knowledge, probes, busy: busy.containers }, effects.clock.monotonic());
   }
 
   #act(pod: Pod, status: PodStatus, actions: PodActions): void {
@@ -318,18 +315,19 @@ export class PodWorker {
     this.#restarts.acting(actions);
     const life = this.#life;
     if (life === undefined) return;
-    for (const each of syncPod(this.#deps.runtime, pod, status, actions)) this.#operations.launch(each, status, life);
+    const operations = this.#deps.runtime.syncPod(pod, status, actions);
+    for (const operation of operations) this.#operations.launch(operation, status, life);
   }
 
   /** What is left of the pod's earlier containers and sandboxes. */
   async #prune(status: PodStatus, signal: AbortSignal): Promise<void> {
     const { config, runtime } = this.#deps;
-    const isPruned = await collectGarbage(runtime, this.ref, status, config.garbage, signal);
+    const isPruned = await runtime.collectGarbage(this.ref, status, config.garbage, signal);
     if (isPruned) this.#observer.acted("requestInspectAfresh");
   }
 
   async #terminating(state: Terminating | Terminated, status: PodStatus, signal: AbortSignal): Promise<void> {
-    const { runtime } = this.#deps;
+    const { effects, runtime } = this.#deps;
     const { cause } = state.ending;
     const waitUntilMs = this.#operations.calledOffUntil(hasStopped(status), state.killAtMs);
     if (waitUntilMs !== undefined) return this.#schedule.by(waitUntilMs, cause);
@@ -343,10 +341,11 @@ export class PodWorker {
     await this.#checkpoint.stopping(this.#pod, this.forgotten ? undefined : state.ending);
     try {
       using _ending = this.#observer.ending();
-      const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - runtime.clock.monotonic()));
+      const left = (atMs: number): number => Math.max(0, wholeSeconds(atMs - effects.clock.monotonic()));
       const graces = new Map([...(state.killsAtMs ?? [])].map(([id, atMs]) => [id, left(atMs)]));
       const remains = { ...remainsOf(status), graces };
-      await killPod(runtime, { ref: this.ref, pod: this.#pod }, remains, left(state.killAtMs), cause, signal);
+      const target = { ref: this.ref, pod: this.#pod, graceSeconds: left(state.killAtMs), cause };
+      await runtime.killPod(target, remains, signal);
       this.#schedule.by(++this.#stopsInARow > maxStopsInARow ? this.#after(retryDelayMs) : 0, cause);
     } finally {
       this.#observer.acted();
@@ -360,7 +359,7 @@ export class PodWorker {
       // That it has ended may not be remembered yet, for want of room on the disk.
       if (!(await this.#checkpoint.save())) this.#schedule.by(this.#after(retryDelayMs), resync);
       const cause: Cause = { code: "PodTerminated", message: "the pod has ended and needs its volumes no longer" };
-      if (!state.released) await this.#deps.runtime.holdings.releaseEnded(this.ref, cause, signal);
+      if (!state.released) await this.#deps.runtime.release(this.ref, cause, signal);
       this.#state = { ...state, released: true };
       await this.#prune(status, signal);
       return;
@@ -369,7 +368,7 @@ export class PodWorker {
     try {
       const comesBack = this.#deps.comesBack(this.uid);
       const removal = { cause: this.#forgotten, comesBack, hasReleased: state.released };
-      await removePod(this.#deps.runtime, this.ref, status, removal, signal);
+      await this.#deps.runtime.removePod(this.ref, status, removal, signal);
     } finally {
       this.#observer.acted("requestInspectAfresh");
     }
@@ -389,12 +388,12 @@ export class PodWorker {
     this.#outage.failed(error);
     const message = errorMessage(error);
     this.#decisions.failed(this.#state.kind, message, this.#schedule.lastCause);
-    this.#deps.runtime.log.warn("pod worker step failed", { ...this.ref, error: message });
+    this.#deps.effects.log.warn("pod worker step failed", { ...this.ref, error: message });
     this.#deps.pleg.requestInspect(this.uid);
     this.#schedule.by(this.#after(retryDelayMs), { code: "RetryDue", message: `another try after: ${message}` });
   }
 
   #after(delayMs: typeof retryDelayMs): number {
-    return this.#deps.runtime.clock.monotonic() + delayMs(this.#deps.config, this.#deps.runtime.random.uniform());
+    return this.#deps.effects.clock.monotonic() + delayMs(this.#deps.config, this.#deps.effects.random.uniform());
   }
 }

@@ -212,7 +212,7 @@ export class PodWorkers {
     queue.splice(queue.indexOf(worker), 1);
     this.#workers.delete(worker.uid);
     const message = "the pod is wanted no longer; it never started";
-    this.#deps.runtime.journal.record({ kind: "decision", what: "PodFinished", message, pod: worker.ref, cause });
+    this.#deps.effects.journal.record({ kind: "decision", what: "PodFinished", message, pod: worker.ref, cause });
     this.#tellRemoved(worker.uid);
   }
 
@@ -231,7 +231,7 @@ export class PodWorkers {
       await worker.run(signal);
     } catch (error) {
       // A defect: this pod is looked after no longer, the others are.
-      this.#deps.runtime.log.error("pod worker failed", { ...worker.ref, error: errorMessage(error) });
+      this.#deps.effects.log.error("pod worker failed", { ...worker.ref, error: errorMessage(error) });
       return;
     }
     if (worker.state.kind === "finished") this.#finished(worker);
@@ -252,7 +252,7 @@ export class PodWorkers {
     const back = this.#returning.get(worker.uid);
     this.#returning.delete(worker.uid);
     if (back === undefined) return;
-    if (back.end === undefined) this.#deps.runtime.observer?.podReturned(isStaticPod(back.pod));
+    if (back.end === undefined) this.#deps.observer?.podReturned(isStaticPod(back.pod));
     const next = this.#workerOf(back.pod, back.cause);
     // What its predecessor was granted is forgotten with that one.
     if (back.end === undefined) this.#deps.reserve(back.letIn, back.cause);

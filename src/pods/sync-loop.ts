@@ -5,7 +5,9 @@ import type { Cause } from "../journal/entry.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { DeliveredEvent, Pleg } from "../pleg/pleg.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { Observer } from "../journal/observer.ts";
+import type { Effects } from "../runtime/effects.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
 import { gracePeriodSeconds } from "../runtime/actions/grace.ts";
 import { keptSpec } from "../runtime/layout/kept-spec.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -18,14 +20,18 @@ import { type Ending, resumed, unwanted } from "./ending.ts";
 import { PodEndings } from "./pod-endings.ts";
 import type { PodChange } from "./pod-change.ts";
 import { PodKiller } from "./pod-killer.ts";
-import { keepDeletion } from "./pod-checkpoint.ts";
+import { type CheckpointDependencies, keepDeletion } from "./pod-checkpoint.ts";
 import type { PodWorkers } from "./pod-workers.ts";
 import { refused, type Rejection } from "./rejection.ts";
 import { takenUp } from "./taken-up.ts";
 import { UnclaimedPods } from "./unclaimed-pods.ts";
 
 export interface SyncLoopDependencies {
-  readonly runtime: RuntimeDependencies;
+  readonly effects: Pick<Effects, "clock" | "journal" | "log">;
+  /** Where pods' checkpoints are kept. */
+  readonly checkpoint: CheckpointDependencies;
+  readonly node: Pick<NodeContext, "resources">;
+  readonly observer?: Observer | undefined;
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly workers: PodWorkers;
@@ -72,11 +78,11 @@ export class SyncLoop {
   constructor(deps: SyncLoopDependencies) {
     this.#deps = deps;
     const knowsAll = (): boolean => this.#knowsAll;
-    this.#unclaimed = new UnclaimedPods(deps.runtime);
+    this.#unclaimed = new UnclaimedPods(deps.checkpoint);
     const beforeStarts = (): Promise<void> => this.#unclaimed.load();
     this.#afterListing = new AfterListing({ ...deps, knowsAll, beforeStarts, next: (change) => this.#take(change) });
-    this.#endings = new PodEndings(deps.runtime);
-    const { clock, journal } = deps.runtime;
+    this.#endings = new PodEndings(deps.checkpoint);
+    const { clock, journal } = deps.effects;
     this.#killer = new PodKiller({ workers: deps.workers, journal, now: () => clock.monotonic() });
     this.#queue = new AdmissionQueue({
       workers: deps.workers,
@@ -85,7 +91,7 @@ export class SyncLoop {
       journal,
       granted: (pod) => deps.allocations.allocatedPod(pod),
       decide: (pod, holders) => {
-        const { allocatable } = deps.runtime.node.resources;
+        const { allocatable } = deps.node.resources;
         return decideAdmission(pod, deps.admission, { holders, node: { allocatable, place: deps.cluster?.place() } });
       },
       refreshPlace: deps.cluster && (async () => await deps.cluster?.refreshPlace()),
@@ -109,10 +115,10 @@ export class SyncLoop {
   /** Takes a change of what is wanted. */
   handle(change: PodChange): void {
     if (!this.#afterListing.holds(change, change.op === "add")) return this.#take(change);
-    const { runtime } = this.#deps;
+    const { effects, checkpoint } = this.#deps;
     if (change.op !== "remove" && !isDeleted(change.pod)) return;
     // One after the other: a pod that is deleted and gone at once is written twice.
-    this.#deletions = this.#deletions.then(() => keepDeletion(runtime, change.pod, runtime.clock.now()));
+    this.#deletions = this.#deletions.then(() => keepDeletion(checkpoint, change.pod, effects.clock.now()));
   }
 
   /** True while pods come of which nothing is known yet but that they run: what they hold is not free. */
@@ -179,7 +185,7 @@ export class SyncLoop {
       workers.terminate(podUid(pod.metadata.uid), unwanted(deleted, gracePeriodSeconds(pod)));
     }
     if (rejection === undefined) return;
-    const entry = this.#deps.runtime.journal.record({
+    const entry = this.#deps.effects.journal.record({
       kind: "decision",
       what: rejection.reason,
       message: rejection.message,
@@ -219,15 +225,15 @@ export class SyncLoop {
       try {
         await this.#housekeeping(signal);
       } catch (error) {
-        this.#deps.runtime.log.warn("housekeeping failed", { error: errorMessage(error) });
+        this.#deps.effects.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
       this.#killer.look();
       // Of what waits for pods that were not heard of: some are by now.
       if (!this.#knowsAll) this.#queue.retry();
-      const { runtime, housekeepingPeriodMs } = this.#deps;
+      const { effects, housekeepingPeriodMs } = this.#deps;
       // Until all pods of the runtime are known, soon: what an earlier life left is shown and stopped at once.
       const pauseMs = this.#knowsAll ? housekeepingPeriodMs : Math.min(housekeepingPeriodMs, firstLookMs);
-      await runtime.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
+      await effects.clock.sleep("housekeeping", pauseMs, signal).catch(() => {});
     }
   }
 
@@ -250,14 +256,14 @@ export class SyncLoop {
 
   /** Stops pods of the runtime that no source wants, as far as those have spoken that may want them. */
   async #endOrphans(allReady: boolean): Promise<void> {
-    const { workers, cache, owns, runtime } = this.#deps;
+    const { workers, cache, owns, checkpoint } = this.#deps;
     for (const uid of cache.uids()) {
       if (workers.get(uid) !== undefined) continue;
       const { status, error } = cache.get(uid);
       if (!allReady && !this.#isDisowned(status)) continue;
       if (status.sandboxes.length > 0 || status.containers.length > 0) {
         if (!(await owns(uid))) continue;
-        const pod = await keptSpec(runtime.files, runtime.node, uid);
+        const pod = await keptSpec(checkpoint.files, checkpoint.node, uid);
         const cause: Cause = { code: "OrphanedPod", message: "no source wants this pod" };
         this.#endings.take(uid);
         workers.removeOrphan({ uid, name: status.name, namespace: status.namespace }, pod, cause);
@@ -278,7 +284,7 @@ export class SyncLoop {
 
   /** Removes what pods left that are gone. What can't be removed of one of them keeps no other's. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
-    const { workers, cache, pleg, leftovers, runtime } = this.#deps;
+    const { workers, cache, pleg, leftovers, effects, observer } = this.#deps;
     let [found, failed] = [0, 0];
     for (const uid of await leftovers.podUids()) {
       const pod = podUid(uid);
@@ -292,19 +298,19 @@ export class SyncLoop {
       } catch (error) {
         signal.throwIfAborted();
         failed++;
-        runtime.log.warn("what a pod left can't be removed", { uid, error: errorMessage(error) });
+        effects.log.warn("what a pod left can't be removed", { uid, error: errorMessage(error) });
       }
     }
-    runtime.observer?.leftoversSwept(found, failed);
+    observer?.leftoversSwept(found, failed);
   }
 
   /** One line on what of an earlier life runs on. */
   #tellTakenUp(): void {
-    const { cache, workers, runtime } = this.#deps;
+    const { cache, workers, effects } = this.#deps;
     const message = takenUp(cache, (uid) => workers.get(uid)?.forgotten === false);
     if (message === undefined) return;
-    runtime.log.info(message);
-    runtime.journal.record({ kind: "note", what: "PodsTakenUp", message });
+    effects.log.info(message);
+    effects.journal.record({ kind: "note", what: "PodsTakenUp", message });
   }
 
   /**

@@ -11,7 +11,7 @@ import type { NodeContext } from "../runtime/node-context.ts";
 interface UnclaimedPodsDependencies {
   readonly files: Files;
   readonly node: Pick<NodeContext, "rootDirectory">;
-  readonly log: Logger;
+  readonly log: Pick<Logger, "warn">;
 }
 
 const readAtOnce = 8;

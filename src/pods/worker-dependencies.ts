@@ -1,15 +1,20 @@
 import type { Pod } from "../api/pod.ts";
 import type { ContainerId, PodUid } from "../base/ids.ts";
 import type { Cause, PodRef } from "../journal/entry.ts";
-import type { StepState } from "../journal/observer.ts";
+import type { Observer, StepState } from "../journal/observer.ts";
 import type { PodCache } from "../pleg/pod-cache.ts";
 import type { Pleg } from "../pleg/pleg.ts";
 import type { PodProbes } from "../prober/probe-manager.ts";
 import type { AllocationManager } from "../resources/allocation-manager.ts";
-import type { RuntimeDependencies } from "../runtime/dependencies.ts";
+import type { ResourceRecord } from "../resources/resource-record.ts";
+import type { Effects } from "../runtime/effects.ts";
+import type { PodRuntime } from "../runtime/operations/pod-runtime.ts";
+import type { PodCgroupProvider, VolumeProvider } from "../runtime/providers.ts";
+import type { MessageDependencies } from "../runtime/status/termination-messages.ts";
 import type { GarbagePolicy } from "../runtime/actions/garbage.ts";
 import type { PodStatus } from "../runtime/status/pod-status.ts";
 import type { DecisionRecorder } from "./decision-recorder.ts";
+import type { CheckpointDependencies } from "./pod-checkpoint.ts";
 import type { ResizeView } from "./pod-resize.ts";
 import type { Waiting } from "./start-failures.ts";
 import type { WorkerState } from "./worker-state.ts";
@@ -47,7 +52,17 @@ export interface WorkerView {
 }
 
 export interface WorkerDependencies {
-  readonly runtime: RuntimeDependencies;
+  readonly effects: Pick<Effects, "clock" | "random" | "journal" | "log">;
+  readonly observer?: Observer | undefined;
+  /** Where a pod's checkpoint is kept. */
+  readonly checkpoint: CheckpointDependencies;
+  /** Where termination messages are read. */
+  readonly messages: MessageDependencies;
+  readonly runtime: PodRuntime;
+  readonly volumes: Pick<VolumeProvider, "refresh">;
+  readonly podCgroups: Pick<PodCgroupProvider, "readContainer" | "settle">;
+  /** What each pod's containers were last given of CPU and memory. */
+  readonly actuated: Pick<ResourceRecord, "get" | "set">;
   readonly pleg: Pleg;
   readonly cache: PodCache;
   readonly probes: PodProbes;

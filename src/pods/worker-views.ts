@@ -31,20 +31,20 @@ interface ViewedWorker {
 
 /** What is told of one pod. Belongs to its worker. */
 export class WorkerViews {
-  readonly #deps: Pick<WorkerDependencies, "publish" | "cache" | "allocations" | "runtime">;
+  readonly #deps: Pick<WorkerDependencies, "publish" | "cache" | "allocations" | "actuated">;
   readonly #learned: Learned;
   #latest: WorkerView | undefined;
 
-  constructor(deps: Pick<WorkerDependencies, "publish" | "cache" | "allocations" | "runtime">, learned: Learned) {
+  constructor(deps: Pick<WorkerDependencies, "publish" | "cache" | "allocations" | "actuated">, learned: Learned) {
     this.#deps = deps;
     this.#learned = learned;
   }
 
   /** The latest view, with changes that came after the step that it is of. */
   current({ ref, pod, state }: ViewedWorker): WorkerView {
-    const { allocations, cache, runtime } = this.#deps;
+    const { cache } = this.#deps;
     const seen = this.#latest ?? firstView({ ref, pod, state, status: cache.get(podUid(ref.uid)).status });
-    const resize = resizeNow({ allocations, actuated: runtime.actuated }, pod, seen);
+    const resize = resizeNow(this.#deps, pod, seen);
     return { ...seen, pod: this.#learned.resizing.granted(pod) ?? seen.pod, state, resize };
   }
 

@@ -32,16 +32,10 @@ export async function importBuiltInImages(
   cri: Cri,
   signal?: AbortSignal,
 ): Promise<void> {
+  const target = { layout, programs, cri };
   if (!(await isPresent(cri, PAUSE_IMAGE, signal))) {
     const catatonit = await deps.files.read(programs.catatonit, MAX_PROGRAM_BYTES);
-    await importImage(
-      deps,
-      layout,
-      programs,
-      cri,
-      pauseImage(catatonit, architectureOf(catatonit, programs.catatonit)),
-      signal,
-    );
+    await importImage(deps, target, pauseImage(catatonit, architectureOf(catatonit, programs.catatonit)), signal);
   }
   if (!(await isPresent(cri, DEMO_IMAGE, signal))) {
     const busybox = await deps.files.read(programs.busybox, MAX_PROGRAM_BYTES);
@@ -50,22 +44,20 @@ export async function importBuiltInImages(
       ...(signal && { signal }),
     });
     const applets = list.stdout.split("\n").filter((applet) => /^[\w.[\]-]+$/.test(applet));
-    await importImage(
-      deps,
-      layout,
-      programs,
-      cri,
-      demoImage(busybox, applets, architectureOf(busybox, programs.busybox)),
-      signal,
-    );
+    await importImage(deps, target, demoImage(busybox, applets, architectureOf(busybox, programs.busybox)), signal);
   }
+}
+
+/** The runtime into which images are imported. */
+interface Target {
+  readonly layout: RuntimeLayout;
+  readonly programs: Programs;
+  readonly cri: Cri;
 }
 
 async function importImage(
   { clock, files, hashing, processes }: ImageImportDeps,
-  layout: RuntimeLayout,
-  programs: Programs,
-  cri: Cri,
+  { layout, programs, cri }: Target,
   image: OciImage,
   signal: AbortSignal | undefined,
 ): Promise<void> {

@@ -50,6 +50,13 @@ export interface Contest {
   readonly ignored: string;
 }
 
+/** What is told of a change that is passed on. */
+interface Told {
+  readonly what: "PodAdded" | "PodChanged" | "PodRemoved";
+  readonly code: "ManifestAdded" | "ManifestChanged" | "ManifestRemoved";
+  readonly message: string;
+}
+
 /** From where a pod comes, for people who don't know the node's files. */
 const origins: Readonly<Record<SourceName, string>> = {
   file: "a static pod of the node",
@@ -257,27 +264,33 @@ export class PodMux {
   #add(candidate: Candidate): void {
     const running = runningOf(candidate, formatTime(this.#deps.clock.now()));
     this.#running.set(running.pod.metadata.uid, running);
-    this.#pass("add", running, "PodAdded", "ManifestAdded", `${candidate.place} asks for the pod`);
+    this.#pass("add", running, {
+      what: "PodAdded",
+      code: "ManifestAdded",
+      message: `${candidate.place} asks for the pod`,
+    });
   }
 
   #update(candidate: Candidate): void {
     const seen = this.#running.get(candidate.pod.metadata.uid)?.pod.metadata.annotations?.[Annotation.configSeen];
     const running = runningOf(candidate, seen ?? "");
     this.#running.set(running.pod.metadata.uid, running);
-    this.#pass("update", running, "PodChanged", "ManifestChanged", `${candidate.place} changed`);
+    this.#pass("update", running, {
+      what: "PodChanged",
+      code: "ManifestChanged",
+      message: `${candidate.place} changed`,
+    });
   }
 
   #remove(running: Running, graceSeconds: number | undefined): void {
     const message = `${running.place} no longer asks for the pod`;
-    this.#pass("remove", running, "PodRemoved", "ManifestRemoved", message, graceSeconds);
+    this.#pass("remove", running, { what: "PodRemoved", code: "ManifestRemoved", message }, graceSeconds);
   }
 
   #pass(
     op: PodUpdate["op"],
     { pod, source, place, warnings }: Candidate,
-    what: "PodAdded" | "PodChanged" | "PodRemoved",
-    code: "ManifestAdded" | "ManifestChanged" | "ManifestRemoved",
-    message: string,
+    { what, code, message }: Told,
     graceSeconds?: number,
   ): void {
     const data = { source, place, ...(graceSeconds !== undefined && { graceSeconds }) };

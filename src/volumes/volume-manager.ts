@@ -16,7 +16,7 @@ import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { Mount } from "../runtime/config/container-config.ts";
 import { ContainerConfigError, NotKnownYetError } from "../runtime/config/container-config-error.ts";
-import type { VolumeProvider } from "../runtime/dependencies.ts";
+import type { VolumeProvider } from "../runtime/providers.ts";
 import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
 import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtime/config/environment.ts";
 import type { NodeContext } from "../runtime/node-context.ts";

@@ -28,7 +28,10 @@ function mergeFields(kind: string, path: string, original: Fields, patch: Fields
   for (const [name, value] of Object.entries(patch)) {
     if (value === undefined || name.startsWith("$")) continue;
     if (value === null) delete merged[name];
-    else merged[name] = mergeMember(kind, path === "" ? name : `${path}.${name}`, merged[name], value, patch, name);
+    else {
+      const removed = patch[deleteFromPrimitiveList + name];
+      merged[name] = mergeMember(kind, path === "" ? name : `${path}.${name}`, merged[name], value, removed);
+    }
   }
   removeFromPrimitiveLists(merged, patch);
   orderLists(kind, path, merged, original, patch);
@@ -40,8 +43,7 @@ function mergeMember(
   path: string,
   original: Json | undefined,
   patch: Json,
-  parent: Fields,
-  name: string,
+  deleted: Json | undefined,
 ): Json {
   if (isFields(patch)) return mergeFields(kind, path, isFields(original) ? original : {}, patch);
   if (!Array.isArray(patch)) return patch;
@@ -50,8 +52,7 @@ function mergeMember(
   if (rule === undefined) return items.map(withoutDirectives);
   const old = Array.isArray(original) ? (original as Json[]) : [];
   if (rule.key === undefined) {
-    const kept = parent[deleteFromPrimitiveList + name];
-    const removed = Array.isArray(kept) ? (kept as Json[]) : [];
+    const removed = Array.isArray(deleted) ? (deleted as Json[]) : [];
     return [...old, ...items.filter((item) => !old.includes(item) && !removed.includes(item))];
   }
   return mergeList(kind, path, rule.key, old.filter(isFields), items);

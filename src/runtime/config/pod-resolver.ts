@@ -1,5 +1,7 @@
 import type { Pod } from "../../api/pod.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
+import type { Recorder } from "../../journal/entry.ts";
+import type { Files } from "../../ports/files.ts";
+import type { NodeContext } from "../node-context.ts";
 import { maxResolvConfBytes, podDns } from "./dns.ts";
 import { Annotation } from "./labels.ts";
 import { podRef } from "../pod-ref.ts";
@@ -7,9 +9,9 @@ import type { DnsConfig } from "./sandbox-config.ts";
 
 /** What making a pod's resolver needs. */
 export interface ResolverDependencies {
-  readonly files: Pick<RuntimeDependencies["files"], "read">;
-  readonly journal: RuntimeDependencies["journal"];
-  readonly node: Pick<RuntimeDependencies["node"], "resolvConf" | "clusterDNS" | "clusterDomain" | "hostIPs">;
+  readonly files: Pick<Files, "read">;
+  readonly journal: Recorder;
+  readonly node: Pick<NodeContext, "resolvConf" | "clusterDNS" | "clusterDomain" | "hostIPs">;
 }
 
 /** The pod's resolver from its spec and the node's resolver file; what had to be left out of it is noted. */

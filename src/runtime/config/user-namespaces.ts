@@ -5,7 +5,7 @@ import { FileError, type Files } from "../../ports/files.ts";
 import { NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../../ports/log.ts";
 import { ContainerConfigError } from "./container-config-error.ts";
-import type { UserNamespaceProvider } from "../dependencies.ts";
+import type { UserNamespaceProvider } from "../providers.ts";
 import { type IdRange, overlaps, type PodIds, readRange, writeRange } from "./id-ranges.ts";
 import type { UserNamespace } from "./namespaces.ts";
 import type { NodeContext } from "../node-context.ts";

@@ -8,10 +8,9 @@ import { type HttpProbeRequest, ProbeTargetError } from "../../ports/network-pro
 import { SimClock } from "../../sim/clock.ts";
 import { SimConnection } from "../../sim/cri.ts";
 import { noFaults } from "../../sim/cri-faults.ts";
-import { simNetworkProbes } from "../../sim/network-probes.ts";
 import { SimRandom } from "../../sim/random.ts";
 import { RuntimeWorld } from "../../sim/runtime-world.ts";
-import { type HookContainer, type LifecycleHandler, runHook } from "./hooks.ts";
+import { type HookContainer, HookRunner, type LifecycleHandler } from "./hooks.ts";
 
 const cause = { code: "ContainerMissing", message: "container web has not been started yet" } as const;
 const container: HookContainer = {
@@ -48,20 +47,16 @@ class Scene {
         },
       },
     };
-    const deps = {
-      clock,
-      cri,
-      journal: { record: (entry: JournalInput) => this.entries.push(entry) },
-      networkProbes: {
-        ...simNetworkProbes,
-        httpGet: async (request: HttpProbeRequest) => {
-          this.requests.push(request);
-          this.answer(request);
-          return { status: 500 };
-        },
+    const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    const networkProbes = {
+      httpGet: async (request: HttpProbeRequest) => {
+        this.requests.push(request);
+        this.answer(request);
+        return { status: 500 };
       },
     };
-    return runHook(deps, "postStart", subject, handler, cause, this.#abort.signal);
+    const hooks = new HookRunner({ clock, cri, journal }, networkProbes);
+    return hooks.run({ kind: "postStart", container: subject, handler, cause }, this.#abort.signal);
   }
 
   abort(reason: Error): void {

@@ -1,12 +1,15 @@
 import type { Pod } from "../../api/pod.ts";
 import { podLogDirectory, restartCountOfLog } from "../layout/log-paths.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
+import type { Files } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
+import type { StartAttempts } from "./start-attempts.ts";
 import type { ContainerToStart } from "../actions/container-decision.ts";
 
-type LogsAndAttempts = Pick<RuntimeDependencies, "attempts" | "files"> & {
+interface LogsAndAttempts {
+  readonly files: Pick<Files, "list">;
   readonly node: Pick<NodeContext, "podLogsRoot">;
-};
+  readonly attempts: StartAttempts;
+}
 
 /**
  * The start with its restart count: when the runtime knows no instance of the container, but one has left a log, the

@@ -6,7 +6,6 @@ import { containerId } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { MemoryFiles } from "../../sim/files.ts";
 import { silentLog, SimMounts } from "../../sim/machine.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
 import { defaultGarbagePolicy } from "../actions/garbage.ts";
 import { NodeGarbage } from "./node-garbage.ts";
 import { PodHoldings } from "../pod-holdings.ts";
@@ -28,27 +27,27 @@ class Scene {
   readonly known = new Set(["uid-1"]);
   readonly garbage = new NodeGarbage(
     {
-      // Containers are beyond what is tested here: nothing else of the runtime is asked for.
-      runtime: {
+      effects: {
         clock: this.clock,
         files: this.files,
-        node: this.node,
         log: silentLog,
         journal: { record: (entry: JournalInput) => this.entries.push(entry) },
-        holdings: new PodHoldings([
-          {
-            name: "cgroup",
-            until: "removed",
-            release: async ({ uid }) => void this.destroyed.push(uid),
-            leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups },
-          },
-          {
-            name: "nothing",
-            until: "removed",
-            release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`),
-          },
-        ]),
-      } as unknown as RuntimeDependencies,
+      },
+      removal: { removeDead: () => assert.fail("containers are beyond what is tested here") },
+      node: this.node,
+      holdings: new PodHoldings([
+        {
+          name: "cgroup",
+          until: "removed",
+          release: async ({ uid }) => void this.destroyed.push(uid),
+          leftovers: { what: "RemoveCgroup", uids: async () => this.cgroups },
+        },
+        {
+          name: "nothing",
+          until: "removed",
+          release: async ({ uid }) => void this.destroyed.push(`nothing of ${uid}`),
+        },
+      ]),
       ready: () => true,
       pods: () => this.pods,
       known: (uid) => this.known.has(uid),

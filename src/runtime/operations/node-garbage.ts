@@ -1,12 +1,13 @@
 import { errorMessage } from "../../base/errors.ts";
 import type { Cause } from "../../journal/entry.ts";
 import { perform } from "../../journal/perform.ts";
-import { removeDead } from "./collect-garbage.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
+import type { Effects } from "../effects.ts";
+import type { NodeContext } from "../node-context.ts";
+import type { ContainerRemoval } from "./container-removal.ts";
 import { type GarbagePolicy, nodeGarbage } from "../actions/garbage.ts";
 import { isDeadLink, logLinks } from "../layout/log-links.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
-import type { PodHolding } from "../pod-holdings.ts";
+import type { PodHolding, PodHoldings } from "../pod-holdings.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
 export interface NodeGarbageConfig extends GarbagePolicy {
@@ -15,7 +16,10 @@ export interface NodeGarbageConfig extends GarbagePolicy {
 }
 
 export interface NodeGarbageDependencies {
-  readonly runtime: RuntimeDependencies;
+  readonly effects: Pick<Effects, "clock" | "files" | "journal" | "log">;
+  readonly removal: Pick<ContainerRemoval, "removeDead">;
+  readonly holdings: PodHoldings;
+  readonly node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">;
   /** True once it is known which pods are wanted and which the runtime has. */
   readonly ready: () => boolean;
   /** Pods of this node, as last observed. */
@@ -40,7 +44,7 @@ export class NodeGarbage {
 
   /** Collects again and again until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.runtime;
+    const { clock } = this.#deps.effects;
     while (!signal.aborted) {
       await clock.sleep("next garbage collection", this.#config.periodMs, signal).catch(() => {});
       if (!signal.aborted && this.#deps.ready()) await this.collect(signal);
@@ -49,7 +53,7 @@ export class NodeGarbage {
 
   /** One collection; what fails is told and tried again by the next. */
   async collect(signal: AbortSignal): Promise<void> {
-    const { log, journal } = this.#deps.runtime;
+    const { log, journal } = this.#deps.effects;
     const steps = [
       { step: this.#containers.bind(this), isTold: true },
       { step: this.#links.bind(this), isTold: true },
@@ -69,17 +73,17 @@ export class NodeGarbage {
   }
 
   async #containers(signal: AbortSignal): Promise<void> {
-    const { runtime, pods } = this.#deps;
+    const { effects, removal, pods } = this.#deps;
     const { maxContainers } = this.#config;
     const cause: Cause = { code: "ContainerGC", message: `the node keeps ${maxContainers} dead containers at most` };
-    for (const { status, container } of nodeGarbage(pods(), this.#config, runtime.clock.now())) {
-      await removeDead(runtime, refOf(status), container, cause, signal);
+    for (const { status, container } of nodeGarbage(pods(), this.#config, effects.clock.now())) {
+      await removal.removeDead(refOf(status), container, cause, signal);
     }
   }
 
   async #links(): Promise<void> {
-    const { runtime, pods } = this.#deps;
-    const { files, node, journal, clock } = runtime;
+    const { effects, node, pods } = this.#deps;
+    const { files, journal, clock } = effects;
     for (const link of await logLinks(files, node)) {
       // Only of pods of this node: logs may be in one place with those of another one.
       const status = pods().find(({ uid }) => uid === link.podUid);
@@ -98,21 +102,22 @@ export class NodeGarbage {
   }
 
   async #leftovers(signal: AbortSignal): Promise<void> {
-    for (const holding of this.#deps.runtime.holdings.all) await this.#leftoversOf(holding, signal);
+    for (const holding of this.#deps.holdings.all) await this.#leftoversOf(holding, signal);
   }
 
   async #leftoversOf(holding: PodHolding, signal: AbortSignal): Promise<void> {
-    const { runtime, known } = this.#deps;
+    const { effects, node, known } = this.#deps;
+    const { files, journal, clock } = effects;
     const { name, leftovers } = holding;
     if (leftovers === undefined) return;
     const cause: Cause = { code: "OrphanedPod", message: "no source wants the pod, and the runtime has nothing of it" };
     for (const uid of await leftovers.uids()) {
       // One that still has a directory is removed with that, mounts first.
-      if (known(uid) || (await runtime.files.stat(podDirectory(runtime.node, uid))) !== undefined) continue;
+      if (known(uid) || (await files.stat(podDirectory(node, uid))) !== undefined) continue;
       if (known(uid)) continue;
       const pod = { uid, namespace: "", name: "" };
       const message = `remove the ${name} of pod ${uid}`;
-      await perform(runtime.journal, runtime.clock, { what: leftovers.what, message, pod, cause }, () =>
+      await perform(journal, clock, { what: leftovers.what, message, pod, cause }, () =>
         holding.release(pod, { cause, comesBack: false }, signal),
       );
     }

@@ -10,7 +10,7 @@ test("what is called off is cut off 10 s later, unless it has come to its end", 
   const begin = (): { signal: AbortSignal | undefined; end: (value: string) => void; ended: Promise<string> } => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let given: AbortSignal | undefined;
-    const ended = patiently({ clock }, "a thing", calling.signal, ({ signal }) => {
+    const ended = patiently(clock, "a thing", calling.signal, ({ signal }) => {
       given = signal;
       return promise;
     });

@@ -10,7 +10,7 @@ const patienceMs = 10_000;
  * but not for a runtime that is stuck, as the pod would be as well.
  */
 export async function patiently<T>(
-  { clock }: { readonly clock: Clock },
+  clock: Clock,
   what: string,
   signal: AbortSignal,
   work: (options: RpcCallOptions) => Promise<T>,

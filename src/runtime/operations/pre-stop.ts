@@ -1,25 +1,24 @@
 import { errorMessage } from "../../base/errors.ts";
-import type { Cause } from "../../journal/entry.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
-import { type HookContainer, type LifecycleHandler, runHook } from "./hooks.ts";
+import type { Recorder } from "../../journal/entry.ts";
+import type { Hook, HookRunner } from "./hooks.ts";
 
 /**
  * Runs a preStop hook. A hook that fails delays nothing and fails nothing: it is written to the journal.
  * @throws the signal's reason
  */
 export async function runPreStop(
-  deps: Pick<RuntimeDependencies, "clock" | "cri" | "journal" | "networkProbes">,
-  container: HookContainer,
-  handler: LifecycleHandler,
-  cause: Cause,
+  hooks: HookRunner,
+  journal: Recorder,
+  hook: Omit<Hook, "kind">,
   signal: AbortSignal,
 ): Promise<void> {
+  const { container, cause } = hook;
   try {
-    await runHook(deps, "preStop", container, handler, cause, signal);
+    await hooks.run({ ...hook, kind: "preStop" }, signal);
   } catch (error) {
     signal.throwIfAborted();
     const problem = errorMessage(error);
-    deps.journal.record({
+    journal.record({
       kind: "observation",
       what: "FailedPreStopHook",
       message: `the preStop hook of container ${container.name} failed: ${problem}`,

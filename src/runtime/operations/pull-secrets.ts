@@ -2,10 +2,10 @@ import type { Pod } from "../../api/pod.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { decodeDockerConfig, DockerConfigError, type DockerConfigForm } from "../../images/docker-config.ts";
 import type { PullSecret } from "../../images/pull-credentials.ts";
-import type { Cause } from "../../journal/entry.ts";
+import type { Cause, Recorder } from "../../journal/entry.ts";
 import { ContainerConfigError } from "../config/container-config-error.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
 import type { SecretContent } from "../../api/object-content.ts";
+import type { ObjectLookup } from "../config/environment.ts";
 import { podRef } from "../pod-ref.ts";
 
 /** Types of Secrets that hold credentials of registries, and where. */
@@ -19,7 +19,7 @@ const forms: Readonly<Record<string, { readonly key: string; readonly form: Dock
  * told, and the pull goes on without them: the image may be there for everybody.
  */
 export async function pullSecretsOf(
-  deps: Pick<RuntimeDependencies, "objects" | "journal">,
+  deps: { readonly objects: ObjectLookup; readonly journal: Recorder },
   pod: Pod,
   cause: Cause,
   signal: AbortSignal,

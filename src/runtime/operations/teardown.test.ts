@@ -2,21 +2,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../sim/clock.ts";
 import { Places } from "../../base/places.ts";
-import { inTeardown } from "./teardown.ts";
+import { Teardowns } from "./teardown.ts";
 
 function scene(places: number) {
   const time = new SimClock(1_700_000_000_000);
   const clock = time.incarnation();
-  const deps = { clock, teardowns: new Places({ clock }, { kind: "a teardown", limit: places, patienceMs: 1000 }) };
+  const held = new Places({ clock }, { kind: "a teardown", limit: places, patienceMs: 1000 });
+  const teardowns = new Teardowns(clock, held);
   const done: [name: string, atMs: number, queuedMs: number][] = [];
   const began = time.nowMs;
   const { signal } = new AbortController();
   const work = (name: string, ms: number, turn: "first" | "later"): Promise<void> =>
-    inTeardown(deps, turn, signal, async (queuedMs) => {
-      await deps.clock.sleep(name, ms);
+    teardowns.run(turn, signal, async (queuedMs) => {
+      await clock.sleep(name, ms);
       done.push([name, time.nowMs - began, queuedMs]);
     });
-  return { time, deps, done, work };
+  return { time, clock, held, teardowns, done, work };
 }
 
 test("stops go before removals that came earlier, and it is known how long each waited", async () => {
@@ -32,40 +33,40 @@ test("stops go before removals that came earlier, and it is known how long each 
 });
 
 test("a removal waits behind stops for five seconds, then in turn with them", async () => {
-  const { time, deps, done, work } = scene(1);
+  const { time, clock, held, done, work } = scene(1);
   // Stops come all the time.
   const stops = Array.from({ length: 10 }, (_, index) => work(`stop ${index}`, 900, "first"));
   const removal = work("remove", 100, "later");
-  const late = deps.clock.sleep("more to be stopped", 6000).then(() => work("stop late", 900, "first"));
+  const late = clock.sleep("more to be stopped", 6000).then(() => work("stop late", 900, "first"));
   await time.run(time.nowMs + 20_000);
   await Promise.all([...stops, removal, late]);
   assert.deepEqual(done.slice(-2), [
     ["remove", 9100, 9000],
     ["stop late", 10_000, 3100],
   ]);
-  assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0, overdue: 0 });
+  assert.deepEqual(held.load, { held: 0, waiting: 0, overdue: 0 });
 });
 
 test("a place that comes in the moment in which a removal is called off is not lost", async () => {
-  const { time, deps } = scene(1);
+  const { time, held, teardowns } = scene(1);
   for (const calledOffFirst of [true, false]) {
-    const holder = await deps.teardowns.take("first", new AbortController().signal);
+    const holder = await held.take("first", new AbortController().signal);
     const controller = new AbortController();
-    const waits = inTeardown(deps, "later", controller.signal, async () => assert.fail("it was called off"));
+    const waits = teardowns.run("later", controller.signal, async () => assert.fail("it was called off"));
     if (calledOffFirst) controller.abort(new Error("called off"));
     holder[Symbol.dispose]();
     if (!calledOffFirst) controller.abort(new Error("called off"));
     await assert.rejects(waits, /called off/);
     await time.run(time.nowMs + 10);
-    assert.deepEqual(deps.teardowns.load, { held: 0, waiting: 0, overdue: 0 });
+    assert.deepEqual(held.load, { held: 0, waiting: 0, overdue: 0 });
   }
 });
 
 test("who is called off while it waits does nothing", async () => {
-  const { time, deps, work } = scene(1);
+  const { time, teardowns, work } = scene(1);
   const holder = work("holder", 500, "first");
   const controller = new AbortController();
-  const waits = inTeardown(deps, "first", controller.signal, async () => assert.fail("it was called off"));
+  const waits = teardowns.run("first", controller.signal, async () => assert.fail("it was called off"));
   controller.abort(new Error("called off"));
   await assert.rejects(waits, /called off/);
   await time.run(time.nowMs + 1000);

@@ -1,7 +1,7 @@
 import type { ContainerId } from "../../base/ids.ts";
-import type { Cause, PodRef } from "../../journal/entry.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
+import type { Cause, PodRef, Recorder } from "../../journal/entry.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
+import type { PreStopHooks } from "./pre-stop-hooks.ts";
 
 /** A container that is to be stopped. */
 export interface ToldContainer {
@@ -16,7 +16,7 @@ export interface ToldContainer {
  * waits for its turn, as either may take minutes. However often it is tried, one cause is told once.
  */
 export function tellKill(
-  { journal, preStops }: Pick<RuntimeDependencies, "journal" | "preStops">,
+  { journal, preStops }: { readonly journal: Recorder; readonly preStops: PreStopHooks },
   pod: PodRef,
   { id, name, eventMessage = `Stopping container ${name}` }: ToldContainer,
   cause: Cause,

@@ -5,7 +5,7 @@ import type { ResourceRecord } from "../../resources/resource-record.ts";
 
 /** Records what a container was given, or with `undefined` the pod as a whole. */
 export function recordActuated(
-  { actuated }: { readonly actuated: Pick<ResourceRecord, "setPart"> },
+  actuated: Pick<ResourceRecord, "setPart">,
   pod: Pod,
   container: Container | undefined,
 ): void {

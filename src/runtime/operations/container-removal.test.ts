@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { testContainer } from "../../../test/support/observed.ts";
+import { RemoveContainerResponseSchema } from "../../ports/gen/runtime/v1/api_pb.js";
+import { SimClock } from "../../sim/clock.ts";
+import { SimConnection } from "../../sim/cri.ts";
+import { noFaults } from "../../sim/cri-faults.ts";
 import { MemoryFiles } from "../../sim/files.ts";
-import type { RuntimeDependencies } from "../dependencies.ts";
-import { removeContainer } from "./remove-pod.ts";
+import { SimRandom } from "../../sim/random.ts";
+import { RuntimeWorld } from "../../sim/runtime-world.ts";
+import { ContainerRemoval } from "./container-removal.ts";
+import { PreStopHooks } from "./pre-stop-hooks.ts";
 
+const journal = { record: () => 1 };
 const podLogsRoot = "/var/log/pods";
 const pod = { namespace: "default", name: "pod", uid: "uid-1" };
 const podLogs = `${podLogsRoot}/default_pod_uid-1`;
@@ -14,19 +22,17 @@ const podLogs = `${podLogsRoot}/default_pod_uid-1`;
 async function remove(files: MemoryFiles): Promise<string[]> {
   const clock = new ManualClock();
   const removed: string[] = [];
-  // Nothing else is asked for.
-  const deps = {
-    clock,
-    files,
-    node: { podLogsRoot, containerLogsRoot: "/var/log/containers" },
-    journal: { record: () => 1 },
-    preStops: { forget: () => {} },
-    cri: {
-      runtime: { removeContainer: async ({ containerId }: { containerId: string }) => void removed.push(containerId) },
-    },
-  } as unknown as RuntimeDependencies;
+  const { cri } = new SimConnection(new RuntimeWorld(new SimClock(0)), clock, new SimRandom(1), noFaults);
+  const removeContainer: typeof cri.runtime.removeContainer = async ({ containerId = "" }) => {
+    removed.push(containerId);
+    return create(RemoveContainerResponseSchema);
+  };
+  const effects = { clock, files, cri: { ...cri, runtime: { ...cri.runtime, removeContainer } }, journal };
+  const node = { podLogsRoot, containerLogsRoot: "/var/log/containers" };
+  const removal = new ContainerRemoval(effects, { preStops: new PreStopHooks(), node });
   const container = testContainer({ name: "app", state: "exited" });
-  await removeContainer(deps, pod, container, { code: "Resync", message: "a test" }, new AbortController().signal);
+  const cause = { code: "Resync", message: "a test" } as const;
+  await removal.remove(pod, container, { cause }, new AbortController().signal);
   return removed;
 }
 

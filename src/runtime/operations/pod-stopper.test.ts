@@ -7,6 +7,7 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { podUid, sandboxId } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
+import type { Cri } from "../../ports/cri.ts";
 import * as pb from "../../ports/gen/runtime/v1/api_pb.js";
 import { behaviourCommand, hookCommand } from "../../sim/behaviour.ts";
 import { SimClock } from "../../sim/clock.ts";
@@ -17,12 +18,17 @@ import { silentLog } from "../../sim/machine.ts";
 import { simNetworkProbes } from "../../sim/network-probes.ts";
 import { SimRandom } from "../../sim/random.ts";
 import { RuntimeWorld } from "../../sim/runtime-world.ts";
+import type { Effects } from "../effects.ts";
 import { inspectPod, noIds } from "../status/inspect.ts";
-import { killContainer, type KillDependencies, killPod, podIPs, remainsOf } from "./kill-pod.ts";
+import { remainsOf } from "../status/remains.ts";
 import { Annotation, Label } from "../config/labels.ts";
 import { Places } from "../../base/places.ts";
 import type { PodStatus } from "../status/pod-status.ts";
+import { ContainerRemoval } from "./container-removal.ts";
+import { HookRunner } from "./hooks.ts";
+import { PodStopper } from "./pod-stopper.ts";
 import { PreStopHooks } from "./pre-stop-hooks.ts";
+import { Teardowns } from "./teardown.ts";
 
 const cause = { code: "ManifestRemoved", message: "its manifest was removed" } as const;
 const ref = { namespace: "default", name: "pod", uid: "uid-1" };
@@ -48,7 +54,9 @@ interface Seen {
 class Scene {
   readonly clock = new SimClock(1_700_000_000_000);
   readonly world = new RuntimeWorld(this.clock);
-  readonly deps: KillDependencies;
+  readonly preStops = new PreStopHooks();
+  readonly effects: Effects;
+  readonly stopper: PodStopper;
   readonly seen: Seen[] = [];
   readonly entries: JournalInput[] = [];
   readonly pod: Pod;
@@ -56,18 +64,10 @@ class Scene {
   constructor(scripts: readonly Script[]) {
     const clock = this.clock.incarnation();
     const { cri } = new SimConnection(this.world, clock, new SimRandom(1), noFaults);
-    this.deps = {
-      clock,
-      cri,
-      journal: { record: (entry) => this.entries.push(entry) },
-      log: silentLog,
-      networkProbes: simNetworkProbes,
-      objects: { configMap: () => undefined, secret: () => undefined },
-      preStops: new PreStopHooks(),
-      teardowns: new Places({ clock }, { kind: "a teardown", limit: 1, patienceMs: 1000 }),
-      files: new MemoryFiles(clock),
-      node: { hostIPs: [], containerLogsRoot: "/var/log/containers", podLogsRoot: "/var/log/pods" },
-    };
+    const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    const files = new MemoryFiles(clock);
+    this.effects = { clock, random: new SimRandom(2), cri, files, journal, log: silentLog };
+    this.stopper = this.stopperOf(cri);
     const containers = scripts.map(containerOf);
     this.pod = {
       metadata: { ...ref, uid: podUid(ref.uid) },
@@ -77,13 +77,11 @@ class Scene {
       },
     };
     const labels = { [Label.podUid]: ref.uid };
-    const sandbox = this.world.runSandbox(
-      create(pb.PodSandboxConfigSchema, { metadata: { ...ref, attempt: 0 }, labels }),
-    );
+    const made = create(pb.PodSandboxConfigSchema, { metadata: { ...ref, attempt: 0 }, labels });
+    const sandbox = this.world.runSandbox(made);
     for (const { name, command = [], lifecycle } of containers) {
       const annotations = { [Annotation.preStopHandler]: JSON.stringify(lifecycle?.preStop ?? {}) };
-      const metadata = { name, attempt: 0 };
-      const config = create(pb.ContainerConfigSchema, { metadata, command, labels, annotations });
+      const config = create(pb.ContainerConfigSchema, { metadata: { name, attempt: 0 }, command, labels, annotations });
       this.world.startContainer(this.world.createContainer(sandbox, config));
     }
     this.world.onChange(({ type, container, timeoutMs }) => {
@@ -93,8 +91,23 @@ class Scene {
     });
   }
 
+  /** One that stops what runs in this runtime. */
+  stopperOf(cri: Cri): PodStopper {
+    const effects = { ...this.effects, cri };
+    const node = { hostIPs: [], containerLogsRoot: "/var/log/containers", podLogsRoot: "/var/log/pods" };
+    const places = new Places(this.effects, { kind: "a teardown", limit: 1, patienceMs: 1000 });
+    return new PodStopper(effects, {
+      hooks: new HookRunner(effects, simNetworkProbes),
+      preStops: this.preStops,
+      removal: new ContainerRemoval(effects, { preStops: this.preStops, node }),
+      teardowns: new Teardowns(this.effects.clock, places),
+      objects: { secret: () => undefined },
+      node,
+    });
+  }
+
   async status(): Promise<PodStatus> {
-    const look = inspectPod(this.deps.cri, podUid(ref.uid), noIds, new AbortController().signal);
+    const look = inspectPod(this.effects.cri, podUid(ref.uid), noIds, new AbortController().signal);
     return await this.finish(look);
   }
 
@@ -115,7 +128,7 @@ class Scene {
     signal = new AbortController().signal,
     pod: Pod | undefined = this.pod,
   ) {
-    return killPod(this.deps, { ref, pod }, remainsOf(status), graceSeconds, cause, signal);
+    return this.stopper.stopPod({ ref, pod, graceSeconds, cause }, remainsOf(status), signal);
   }
 
   times(what: Seen["what"], name: string): number[] {
@@ -145,7 +158,7 @@ function assertAfter(actual: number | undefined, from: number, ms: number): void
   assert.ok(passed >= ms && passed <= ms + callsMs, `${passed} ms after, not ${ms}`);
 }
 
-describe("killPod", () => {
+describe("stopPod", () => {
   test("a hook's time is taken from the grace, and the container gets the rest", async () => {
     const scene = new Scene([{ ...hooked(4000), deaf: true }]);
     const status = await scene.status();
@@ -192,7 +205,9 @@ describe("killPod", () => {
     assert.equal(killings().length, 3, "another try is no other kill");
     const { signal } = new AbortController();
     const evicted = { code: "Evicted", message: "the node has no memory" } as const;
-    await scene.finish(killPod(scene.deps, { ref, pod: scene.pod }, remainsOf(status), 5, evicted, signal));
+    await scene.finish(
+      scene.stopper.stopPod({ ref, pod: scene.pod, graceSeconds: 5, cause: evicted }, remainsOf(status), signal),
+    );
     assert.equal(killings().length, 6);
   });
 
@@ -229,8 +244,8 @@ describe("killPod", () => {
   test("a pod that only the runtime knows has the hooks that its containers were made with", async () => {
     const scene = new Scene([hooked(200)]);
     const status = await scene.status();
-    const target = { ref, pod: undefined };
-    await scene.finish(killPod(scene.deps, target, remainsOf(status), 1, cause, new AbortController().signal));
+    const target = { ref, pod: undefined, graceSeconds: 1, cause };
+    await scene.finish(scene.stopper.stopPod(target, remainsOf(status), new AbortController().signal));
     assert.equal(scene.times("hook", "app").length, 1);
     assertAfter(scene.times("stopping", "app")[0], scene.times("hook", "app")[0] ?? Number.NaN, 200);
   });
@@ -241,7 +256,7 @@ describe("killPod", () => {
     const controller = new AbortController();
     const work = scene.kill(status, 90, controller.signal).catch(() => {});
     await scene.clock.run(scene.clock.nowMs + 1000);
-    scene.deps.preStops.close();
+    scene.preStops.close();
     controller.abort(new Error("the engine ends"));
     await scene.finish(work);
     await scene.clock.run(scene.clock.nowMs + 1000);
@@ -270,18 +285,10 @@ test("killContainer runs the hook before the stop signal, within the grace that 
   assert.ok(container);
   const began = scene.clock.nowMs;
   const { signal } = new AbortController();
-  await scene.finish(killContainer(scene.deps, { ref, pod: scene.pod, ips: [] }, container, 5, cause, signal));
+  const stop = { ref, pod: scene.pod, graceSeconds: 5, cause, container, sandboxIPs: [] };
+  await scene.finish(scene.stopper.stopContainer(stop, signal));
   assertAfter(scene.times("stopping", "app")[0], began, 1000);
   assertAfter(scene.times("exited", "app")[0], began, 5000);
-});
-
-test("hooks of a pod on the node's network go to the node's address, those of others to the pod's", () => {
-  const { deps } = new Scene([plain]);
-  const node = { node: { ...deps.node, hostIPs: ["192.0.2.1"] } };
-  const pod: Pod = { metadata: { ...ref, uid: podUid(ref.uid) }, spec: { containers: [], hostNetwork: true } };
-  assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod }, []), ["192.0.2.1"]);
-  const own: Pod = { metadata: { ...ref, uid: podUid(ref.uid) }, spec: { containers: [] } };
-  assert.deepEqual(podIPs({ ...deps, ...node }, { ref, pod: own }, [testSandbox({ ips: ["10.0.0.2"] })]), ["10.0.0.2"]);
 });
 
 const script = fc.record({
@@ -315,21 +322,20 @@ test("whatever containers and hooks do: hooks once and first, no SIGKILL before 
 
 test("sandboxes are stopped one after the other, and one that hangs holds up the others for a second only", async () => {
   const scene = new Scene([plain]);
-  const { cri } = scene.deps;
+  const { cri, clock } = scene.effects;
   const stops: [id: string, atMs: number][] = [];
   const stopPodSandbox: typeof cri.runtime.stopPodSandbox = async ({ podSandboxId = "" }, options) => {
     stops.push([podSandboxId, scene.clock.nowMs - began]);
-    if (podSandboxId === "hangs") await scene.deps.clock.sleep("a network plugin", 60_000, options?.signal);
-    else await scene.deps.clock.sleep("a sandbox", 100);
+    if (podSandboxId === "hangs") await clock.sleep("a network plugin", 60_000, options?.signal);
+    else await clock.sleep("a sandbox", 100);
     return create(pb.StopPodSandboxResponseSchema);
   };
-  const deps = { ...scene.deps, cri: { ...cri, runtime: { ...cri.runtime, stopPodSandbox } } };
+  const stopper = scene.stopperOf({ ...cri, runtime: { ...cri.runtime, stopPodSandbox } });
   const sandboxes = ["a", "hangs", "b", "c"].map((id) => testSandbox({ id: sandboxId(id) }));
   const began = scene.clock.nowMs;
-  const { signal } = new AbortController();
-  await scene.finish(
-    killPod(deps, { ref, pod: scene.pod }, { containers: [], unstarted: [], sandboxes }, 30, cause, signal),
-  );
+  const target = { ref, pod: scene.pod, graceSeconds: 30, cause };
+  const remains = { containers: [], unstarted: [], sandboxes };
+  await scene.finish(stopper.stopPod(target, remains, new AbortController().signal));
   assert.deepEqual(stops, [
     ["a", 0],
     ["hangs", 100],

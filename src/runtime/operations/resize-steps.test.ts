@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../../test/support/fast-check.ts";
 import { testContainer } from "../../../test/support/observed.ts";
 import type { Amounts, ContainerResize } from "../actions/resize-actions.ts";
-import { stepsFor } from "./resize-pod.ts";
+import { stepsFor } from "./resize-steps.ts";
 
 function update(name: string, from: Partial<Amounts>, to: Partial<Amounts>): ContainerResize {
   const none: Amounts = { cpuRequest: 0n, cpuLimit: 0n, memoryRequest: 0n, memoryLimit: 0n };

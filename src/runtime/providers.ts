@@ -1,27 +1,12 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
 import type { EnsuredImage, EnsureImageRequest } from "../images/image-manager.ts";
-import type { Cause, Recorder } from "../journal/entry.ts";
-import type { Observer } from "../journal/observer.ts";
+import type { Cause } from "../journal/entry.ts";
 import type { CgroupResources, CgroupState } from "../ports/cgroups.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Compression } from "../ports/compression.ts";
-import type { Cri } from "../ports/cri.ts";
-import type { Files } from "../ports/files.ts";
-import type { Logger } from "../ports/log.ts";
-import type { Mounts } from "../ports/mounts.ts";
-import type { NetworkProbes } from "../ports/network-probes.ts";
-import type { Random } from "../ports/random.ts";
-import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { Mount } from "./config/container-config.ts";
-import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "./config/environment.ts";
-import type { UserNamespace } from "./config/namespaces.ts";
-import type { NodeContext } from "./node-context.ts";
-import type { PodHoldings } from "./pod-holdings.ts";
-import type { PreStopHooks } from "./operations/pre-stop-hooks.ts";
-import type { StartAttempts } from "./operations/start-attempts.ts";
+import type { EnvironmentVariable, NeededObjects } from "./config/environment.ts";
 import type { MountedVolumes, VolumeReader } from "./config/mounted-volumes.ts";
-import type { Places } from "../base/places.ts";
+import type { UserNamespace } from "./config/namespaces.ts";
 
 /** Gets images (src/images/). */
 export interface ImageProvider {
@@ -79,40 +64,4 @@ export interface UserNamespaceProvider {
    * @throws ContainerConfigError when it can't have one
    */
   namespaceOf(pod: Pod): Promise<UserNamespace | undefined>;
-}
-
-/** What acting on pods needs. */
-export interface RuntimeDependencies {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly files: Files;
-  /** For logs that were rotated. */
-  readonly compression: Compression;
-  readonly mounts: Mounts;
-  readonly cri: Cri;
-  readonly journal: Recorder;
-  readonly observer?: Observer | undefined;
-  readonly log: Logger;
-  readonly images: ImageProvider;
-  readonly podCgroups: PodCgroupProvider;
-  /** What each pod's containers were last given of CPU and memory (`actuated_pods_state`). */
-  readonly actuated: Pick<ResourceRecord, "get" | "set" | "setPart" | "saved">;
-  readonly objects: ObjectLookup;
-  readonly volumes: VolumeProvider;
-  readonly userNamespaces: UserNamespaceProvider;
-  readonly holdings: PodHoldings;
-  /** For httpGet hooks. */
-  readonly networkProbes: NetworkProbes;
-  readonly preStops: PreStopHooks;
-  readonly attempts: StartAttempts;
-  readonly node: NodeContext;
-  /** Why the runtime gives pods no network now; undefined: it does, or nobody has asked it. */
-  readonly networkProblem: () => string | undefined;
-  /**
-   * How many pods' sandboxes and containers may be started at a time. Containers of a pod that has its sandbox go
-   * first, so that under load pods become ready one after the other rather than all at the end.
-   */
-  readonly starts: Places;
-  /** How many pods' sandboxes may be stopped or removed at a time: under load pods are gone one after the other too. */
-  readonly teardowns: Places;
 }

@@ -1,0 +1,11 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testPod } from "../../../test/support/observed.ts";
+import { podIPs } from "./pod-ips.ts";
+
+test("a pod on the node's network has the node's addresses, any other those of its sandbox", () => {
+  const node = { hostIPs: ["192.0.2.1"] };
+  assert.deepEqual(podIPs(node, testPod({ hostNetwork: true }), []), ["192.0.2.1"]);
+  assert.deepEqual(podIPs(node, testPod(), ["10.0.0.2"]), ["10.0.0.2"]);
+  assert.deepEqual(podIPs(node, undefined, ["10.0.0.2"]), ["10.0.0.2"]);
+});

@@ -1,0 +1,119 @@
+import type { Pod } from "../../api/pod.ts";
+import { bothEnded } from "../../base/side-by-side.ts";
+import type { ContainerId } from "../../base/ids.ts";
+import type { EnsuredImage } from "../../images/image-manager.ts";
+import type { ContainerToStart } from "../actions/container-decision.ts";
+import { type ContainerConfig, generateContainerConfig } from "../config/container-config.ts";
+import { ContainerConfigError } from "../config/container-config-error.ts";
+import { expandCommand, makeEnvironment, type ObjectLookup } from "../config/environment.ts";
+import { readEnvironmentFiles } from "../config/environment-file.ts";
+import { hostsFile, mountsHostsFile } from "../config/hosts-file.ts";
+import type { MountedVolumes } from "../config/mounted-volumes.ts";
+import { podIPs } from "../config/pod-ips.ts";
+import type { Effects } from "../effects.ts";
+import { makeContainerDirectories, makeTerminationLog, podDirectory } from "../layout/pod-directories.ts";
+import type { NodeContext } from "../node-context.ts";
+import type { UserNamespaceProvider, VolumeProvider } from "../providers.ts";
+
+export interface ContainerConfigParts {
+  readonly objects: ObjectLookup;
+  readonly volumes: VolumeProvider;
+  readonly userNamespaces: Pick<UserNamespaceProvider, "namespaceOf">;
+  readonly node: NodeContext;
+}
+
+/** What of a start is known only when its container is made. */
+export interface StartInputs {
+  readonly image: EnsuredImage;
+  readonly volumes: MountedVolumes;
+  /** The sandbox's addresses. */
+  readonly ips: readonly string[];
+}
+
+const maxHostsBytes = 10 * 1024 * 1024;
+
+/** Makes the configurations of containers, and the files that they name. */
+export class ContainerConfigs {
+  readonly #effects: Pick<Effects, "files" | "random">;
+  readonly #parts: ContainerConfigParts;
+
+  constructor(effects: Pick<Effects, "files" | "random">, parts: ContainerConfigParts) {
+    this.#effects = effects;
+    this.#parts = parts;
+  }
+
+  /** @throws ContainerConfigError and FileError, or the signal's reason */
+  async make(pod: Pod, start: ContainerToStart, inputs: StartInputs, signal: AbortSignal): Promise<ContainerConfig> {
+    const { container } = start;
+    const { objects, volumes, userNamespaces, node } = this.#parts;
+    const { files, random } = this.#effects;
+    const environment = makeEnvironment(pod, container, {
+      objects,
+      environmentFiles: await readEnvironmentFiles(volumes, container, inputs.volumes),
+      podIPs: podIPs(node, pod, inputs.ips),
+      hostIPs: node.hostIPs,
+      serviceVariables: objects.serviceVariables?.(pod) ?? [],
+      resources: node.resources,
+    });
+    const [terminationLogPath, hostsFilePath] = await bothEnded(
+      makeContainerDirectories(files, node, pod, container).then(() =>
+        makeTerminationLog(files, random, node, pod, container),
+      ),
+      this.#writeHostsFile(pod, start, inputs.ips),
+    );
+    const userNamespace = await userNamespaces.namespaceOf(pod);
+    return generateContainerConfig(
+      pod,
+      container,
+      {
+        restartCount: start.attempt,
+        imageRef: inputs.image.imageRef,
+        imageUser: inputs.image.user,
+        environment,
+        ...expandCommand(container, environment),
+        volumeMounts: await volumes.mountsFor(pod, container, environment, inputs.volumes, signal),
+        ...targetOf(start),
+        ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
+        ...(terminationLogPath === undefined ? {} : { terminationLogPath }),
+      },
+      {
+        seccompProfileRoot: `${node.rootDirectory}/seccomp`,
+        seccompDefault: node.seccompDefault,
+        maskedPaths: node.maskedPaths,
+        seLinux: node.seLinux,
+        resources: node.resources,
+        ...(userNamespace && { userNamespace }),
+      },
+    );
+  }
+
+  /** The managed /etc/hosts, written anew at each start so that it cannot grow. */
+  async #writeHostsFile(
+    pod: Pod,
+    { container }: ContainerToStart,
+    sandboxIPs: readonly string[],
+  ): Promise<string | undefined> {
+    if (!mountsHostsFile(pod, container, sandboxIPs)) return undefined;
+    const { node } = this.#parts;
+    const path = `${podDirectory(node, pod.metadata.uid)}/etc-hosts`;
+    const nodeHosts = pod.spec.hostNetwork === true ? await this.#nodeHosts() : "";
+    await this.#effects.files.write(path, hostsFile(pod, sandboxIPs, node.clusterDomain, nodeHosts), 0o644);
+    return path;
+  }
+
+  /** The node's hosts file, without which the pod's still works. */
+  async #nodeHosts(): Promise<string> {
+    try {
+      return new TextDecoder().decode(await this.#effects.files.read("/etc/hosts", maxHostsBytes));
+    } catch {
+      return "";
+    }
+  }
+}
+
+/** @throws ContainerConfigError while the container whose processes an ephemeral one is to see does not run */
+function targetOf({ target }: ContainerToStart): { readonly targetContainerId?: ContainerId } {
+  if (target === undefined) return {};
+  if (target.id === undefined) throw new ContainerConfigError(`target container "${target.name}" does not run`);
+  return { targetContainerId: target.id };
+}

@@ -1,0 +1,211 @@
+import type { Pod } from "../../api/pod.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { type ContainerId, containerId } from "../../base/ids.ts";
+import { bothEnded } from "../../base/side-by-side.ts";
+import type { PodRef } from "../../journal/entry.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
+import type { ResourceRecord } from "../../resources/resource-record.ts";
+import { VolumeError } from "../volume-error.ts";
+import type { ContainerToStart } from "../actions/container-decision.ts";
+import { shortId } from "../actions/sandbox-actions.ts";
+import type { ContainerConfig } from "../config/container-config.ts";
+import type { MountedVolumes } from "../config/mounted-volumes.ts";
+import type { SandboxConfig } from "../config/sandbox-config.ts";
+import { honoursStopSignal } from "../config/stop-signal.ts";
+import type { Effects } from "../effects.ts";
+import { linkLog } from "../layout/log-links.ts";
+import type { NodeContext } from "../node-context.ts";
+import { podRef } from "../pod-ref.ts";
+import type { PodCgroupProvider, VolumeProvider } from "../providers.ts";
+import { recordActuated } from "../status/actuated.ts";
+import type { ContainerConfigs, StartInputs } from "./container-configs.ts";
+import type { ContainerImages } from "./container-image.ts";
+import type { ContainerRemoval } from "./container-removal.ts";
+import { recordLateContainer } from "./late-container.ts";
+import { patiently } from "./patiently.ts";
+import type { OperationProgress } from "./pod-operation.ts";
+import type { PostStarts } from "./post-start.ts";
+import type { StartAttempts } from "./start-attempts.ts";
+import { StartError, startStep } from "./start-error.ts";
+import type { StartPlace } from "./start-place.ts";
+
+/** The sandbox in which a container starts. */
+export interface StartSandbox {
+  readonly id: string;
+  readonly config: SandboxConfig;
+  readonly ips: readonly string[];
+  /** The pod's volumes, when they were mounted for this very start. */
+  readonly volumes?: MountedVolumes | undefined;
+}
+
+/** How a start goes on beside others. */
+export interface StartProgress {
+  readonly place: StartPlace;
+  readonly progress: Pick<OperationProgress, "attempted">;
+}
+
+/** What every start needs. */
+export interface StartParts {
+  readonly images: ContainerImages;
+  readonly volumes: Pick<VolumeProvider, "mount">;
+  readonly configs: ContainerConfigs;
+  readonly podCgroups: Pick<PodCgroupProvider, "raise">;
+  readonly actuated: Pick<ResourceRecord, "setPart" | "saved">;
+  readonly attempts: StartAttempts;
+  readonly removal: Pick<ContainerRemoval, "removeUnstarted">;
+  readonly postStarts: PostStarts;
+  readonly node: Pick<NodeContext, "containerLogsRoot" | "podLogsRoot">;
+}
+
+/** The start of one container: image, volumes, configuration, create, start, log link, postStart hook. */
+export class ContainerStart {
+  readonly #effects: Effects;
+  readonly #parts: StartParts;
+  readonly #pod: Pod;
+  readonly #ref: PodRef;
+  readonly #sandbox: StartSandbox;
+  readonly #start: ContainerToStart;
+
+  constructor(effects: Effects, parts: StartParts, pod: Pod, sandbox: StartSandbox, start: ContainerToStart) {
+    this.#effects = effects;
+    this.#parts = parts;
+    this.#pod = pod;
+    this.#ref = podRef(pod);
+    this.#sandbox = sandbox;
+    this.#start = start;
+  }
+
+  /**
+   * Resolves when the postStart hook has ended; a container whose hook fails is stopped. To be called once.
+   * @throws StartError, or the signal's reason when the start was called off
+   */
+  async run({ place, progress }: StartProgress, signal: AbortSignal): Promise<void> {
+    const { images, postStarts } = this.#parts;
+    const { config, ips } = this.#sandbox;
+    const [image, volumes] = await place.during(
+      "a start's image and volumes",
+      bothEnded(
+        images.ensure(this.#pod, this.#start, config, signal),
+        this.#volumes(signal).then((mounted) => {
+          signal.throwIfAborted();
+          progress.attempted(this.#start.container);
+          return mounted;
+        }),
+      ),
+    );
+    const queuedMs = await place.take("first", signal);
+    const id = await this.#createAndRun({ image, volumes, ips }, queuedMs, signal);
+    const started = { pod: this.#pod, start: this.#start, id, sandboxIPs: ips };
+    await place.during("a postStart hook", postStarts.run(started, signal));
+  }
+
+  /** They are there since before the sandbox was; a restart may come long after that, and in another life of podwright. */
+  async #volumes(signal: AbortSignal): Promise<MountedVolumes> {
+    if (this.#sandbox.volumes !== undefined) return this.#sandbox.volumes;
+    const { container, cause } = this.#start;
+    try {
+      const spec = { containers: [container] };
+      return await this.#parts.volumes.mount(this.#pod, { spec, services: "remembered" }, cause, signal);
+    } catch (error) {
+      if (!(error instanceof VolumeError)) throw error;
+      throw new StartError("ContainerCreating", error.message, { cause: error });
+    }
+  }
+
+  async #createAndRun(inputs: StartInputs, queuedMs: number, signal: AbortSignal): Promise<ContainerId> {
+    const { attempts, removal } = this.#parts;
+    const { container, attempt, leftover, cause } = this.#start;
+    const [config] = await bothEnded(this.#config(inputs, signal), this.#grantResources());
+    if (leftover !== undefined) {
+      // Seen not to have run, whatever its start was told: it counts for nothing.
+      attempts.making(this.#ref.uid, container.name, attempt);
+      await startStep("CreateContainerError", () => removal.removeUnstarted(this.#ref, leftover, cause, signal));
+    }
+    const id = await this.#create(config, queuedMs, signal);
+    const { files, log } = this.#effects;
+    const linking = { files, log, node: this.#parts.node };
+    await bothEnded(this.#run(id, signal), linkLog(linking, this.#pod, container.name, attempt, id));
+    return containerId(id);
+  }
+
+  async #config(inputs: StartInputs, signal: AbortSignal): Promise<ContainerConfig> {
+    try {
+      return await this.#parts.configs.make(this.#pod, this.#start, inputs, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.#misconfigured(errorMessage(error), { cause: error });
+    }
+  }
+
+  /** Nothing was asked of the runtime, so that no action tells of it: an observation does. */
+  #misconfigured(message: string, options: ErrorOptions = {}): StartError {
+    const { container, cause } = this.#start;
+    const about = { pod: this.#ref, container: container.name, cause };
+    this.#effects.journal.record({ kind: "observation", what: "ContainerConfigError", message, ...about });
+    return new StartError("CreateContainerConfigError", message, options);
+  }
+
+  /**
+   * What the pod was granted may have grown since its cgroup was made. It is recorded before the container is made: one
+   * that nobody knows the resources of would be left as it is by every later resize.
+   */
+  async #grantResources(): Promise<void> {
+    const { container, kind } = this.#start;
+    if (kind === "ephemeral") return;
+    const { podCgroups, actuated } = this.#parts;
+    await startStep("CreateContainerError", () => podCgroups.raise(this.#pod));
+    recordActuated(actuated, this.#pod, container);
+    await actuated.saved();
+  }
+
+  async #create(config: ContainerConfig, queuedMs: number, signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    const { container, attempt, cause } = this.#start;
+    const { clock, cri, journal } = this.#effects;
+    const action: ActionInput = {
+      what: "CreateContainer",
+      message: `create container ${container.name}, attempt ${attempt}`,
+      pod: this.#ref,
+      container: container.name,
+      cause,
+      data: { attempt, sandbox: this.#sandbox.id, queuedMs },
+    };
+    const isAgain = this.#parts.attempts.making(this.#ref.uid, container.name, attempt);
+    const request = { podSandboxId: this.#sandbox.id, config, sandboxConfig: this.#sandbox.config };
+    const { containerId: id } = await startStep("CreateContainerError", () =>
+      perform(journal, clock, action, () =>
+        patiently(clock, "a container", signal, (options) => cri.runtime.createContainer(request, options)),
+      ),
+    );
+    if (isAgain) await recordLateContainer({ cri, actuated: this.#parts.actuated }, this.#pod, this.#start, id);
+    // Said before it runs: nobody should learn at its end that it was told to end in the wrong way.
+    const honoured = await startStep("CreateContainerError", () => honoursStopSignal(cri, container, id));
+    if (!honoured) {
+      const wanted = container.lifecycle?.stopSignal;
+      const problem = `the container runtime does not know lifecycle.stopSignal and would not stop the container with ${wanted}`;
+      throw this.#misconfigured(problem);
+    }
+    return id;
+  }
+
+  async #run(id: string, signal: AbortSignal): Promise<void> {
+    // Called off since: the next look finds it created and removes it with the pod.
+    signal.throwIfAborted();
+    const { container, attempt, kind, cause } = this.#start;
+    const { clock, cri, journal } = this.#effects;
+    this.#parts.attempts.started(this.#ref.uid, container.name);
+    const action: ActionInput = {
+      what: "StartContainer",
+      message: `start container ${container.name} (${shortId(id)})`,
+      pod: this.#ref,
+      container: container.name,
+      cause,
+      data: { id, attempt, kind },
+    };
+    await startStep("RunContainerError", () =>
+      perform(journal, clock, action, () =>
+        patiently(clock, "a start", signal, (options) => cri.runtime.startContainer({ containerId: id }, options)),
+      ),
+    );
+  }
+}

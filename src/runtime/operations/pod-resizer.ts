@@ -1,0 +1,185 @@
+import type { Container } from "../../api/container.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Cause, PodRef } from "../../journal/entry.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
+import type { CgroupState } from "../../ports/cgroups.ts";
+import { isCriError } from "../../ports/cri.ts";
+import { containerResources, sandboxOverhead, sandboxResources } from "../../resources/container-resources.ts";
+import { compareLimits } from "../../resources/pod-cgroups.ts";
+import { milliQuantity, quantityOf } from "../../resources/quantity.ts";
+import type { ResizableResource } from "../../resources/resizable.ts";
+import type { ResourceRecord } from "../../resources/resource-record.ts";
+import { type Amounts, type ContainerResize, describeResize, type PodResize } from "../actions/resize-actions.ts";
+import type { Effects } from "../effects.ts";
+import type { NodeContext } from "../node-context.ts";
+import { podRef } from "../pod-ref.ts";
+import type { PodCgroupProvider } from "../providers.ts";
+import { recordActuated } from "../status/actuated.ts";
+import type { SandboxStatus } from "../status/pod-status.ts";
+import { type PodLimits, stepsFor, unlimited } from "./resize-steps.ts";
+
+/** A resize that can't be carried out as things are. */
+export class ResizeError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ResizeError";
+  }
+}
+
+const inOrder: readonly ResizableResource[] = ["memory", "cpu"];
+
+type ResizeEffects = Pick<Effects, "clock" | "cri" | "journal">;
+
+export interface ResizerParts {
+  readonly podCgroups: Pick<PodCgroupProvider, "resourcesOf" | "read" | "apply" | "ensure">;
+  readonly actuated: Pick<ResourceRecord, "setPart" | "saved">;
+  readonly node: Pick<NodeContext, "resources">;
+}
+
+/** The pod that is resized, and why. */
+interface Subject {
+  readonly pod: Pod;
+  readonly ref: PodRef;
+  readonly sandbox: SandboxStatus;
+  readonly cause: Cause;
+}
+
+/** Brings the cgroups of pods and their running containers to what was granted (upstream: doPodResizeAction). */
+export class PodResizer {
+  readonly #effects: ResizeEffects;
+  readonly #parts: ResizerParts;
+
+  constructor(effects: ResizeEffects, parts: ResizerParts) {
+    this.#effects = effects;
+    this.#parts = parts;
+  }
+
+  /**
+   * Memory first, then CPU, each in an order in which no container ever has more than its pod: what grows grows from the
+   * pod's limit down, what shrinks from the containers up. All of it may be done again: what was done is recorded at the
+   * end.
+   * @throws ResizeError when memory is in use that would be taken away; CriError and FileError as they come
+   */
+  async resize(pod: Pod, sandbox: SandboxStatus, resize: PodResize, signal: AbortSignal): Promise<void> {
+    const { podCgroups, actuated } = this.#parts;
+    const wanted = podCgroups.resourcesOf(pod);
+    const present = await podCgroups.read(pod);
+    await this.#refuseToTakeUsedMemory(resize, wanted, present, signal);
+    const subject = { pod, ref: podRef(pod), sandbox, cause: resize.cause };
+    for (const name of inOrder) {
+      for (const step of stepsFor(name, present.resources, wanted, resize.updates)) {
+        signal.throwIfAborted();
+        if ("container" in step) await this.#updateContainer(subject, step, name, signal);
+        else await this.#updatePod(subject, step, signal);
+      }
+    }
+    await podCgroups.ensure(pod);
+    for (const { container } of resize.updates) recordActuated(actuated, pod, container);
+    recordActuated(actuated, pod, undefined);
+    await actuated.saved();
+  }
+
+  async #updateContainer(
+    { pod, ref, cause }: Subject,
+    update: ContainerResize,
+    name: ResizableResource,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { container, running } = update;
+    const { clock, cri, journal } = this.#effects;
+    const linux = containerResources(
+      pod,
+      withAmounts(container, amountsAfter(name, update)),
+      this.#parts.node.resources,
+    );
+    const message = `resize container ${container.name}: ${describeResize(update, name)}`;
+    const action: ActionInput = {
+      what: "UpdateContainerResources",
+      message,
+      pod: ref,
+      container: container.name,
+      cause,
+    };
+    await perform(journal, clock, action, async () => {
+      await cri.runtime.updateContainerResources({ containerId: running.id, linux }, { signal });
+    });
+  }
+
+  async #updatePod(subject: Subject, limits: PodLimits, signal: AbortSignal): Promise<void> {
+    const { pod, ref, cause } = subject;
+    const { clock, journal } = this.#effects;
+    const values = Object.entries(limits).map(([name, value]) => `${name} ${value < 0 ? "unlimited" : value}`);
+    const message = `resize the pod's cgroup: ${values.join(", ")}`;
+    await perform(journal, clock, { what: "UpdatePodCgroup", message, pod: ref, cause, data: limits }, async () => {
+      await this.#tellRuntime(subject, signal);
+      await this.#parts.podCgroups.apply(pod, limits);
+    });
+  }
+
+  /** A runtime that wants to know (virtual machines, plug-ins) may refuse; one that does not know the call has no say. */
+  async #tellRuntime({ pod, sandbox }: Subject, signal: AbortSignal): Promise<void> {
+    const settings = this.#parts.node.resources;
+    const resources = sandboxResources(pod, settings);
+    const overhead = sandboxOverhead(pod, settings);
+    const request = { podSandboxId: sandbox.id, resources, overhead };
+    try {
+      await this.#effects.cri.runtime.updatePodSandboxResources(request, { signal });
+    } catch (error) {
+      // containerd 2.2 says it with another code.
+      const unknown = isCriError(error, "Unknown") && error.message.includes("not implemented");
+      if (!unknown && !isCriError(error, "Unimplemented")) throw error;
+    }
+  }
+
+  /** Taking memory away that is in use would get the container killed, or leave the resize half done. */
+  async #refuseToTakeUsedMemory(
+    { updates }: PodResize,
+    { memoryLimitBytes: limit }: PodLimits,
+    present: Pick<CgroupState, "resources" | "memoryUsageBytes">,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const problems: string[] = [];
+    const shrinks = limit !== undefined && compareLimits(limit, present.resources.memoryLimitBytes ?? -1) < 0;
+    if (shrinks && present.memoryUsageBytes >= limit) {
+      problems.push(`attempting to set pod memory limit (${limit}) below current usage (${present.memoryUsageBytes})`);
+    }
+    for (const { container, running, from, to } of updates) {
+      if (to.memoryLimit === 0n || unlimited(to.memoryLimit) >= unlimited(from.memoryLimit)) continue;
+      const { stats } = await this.#effects.cri.runtime.containerStats({ containerId: running.id }, { signal });
+      const usage = stats?.memory?.usageBytes?.value ?? stats?.memory?.workingSetBytes?.value;
+      if (usage === undefined) problems.push(`missing container "${container.name}" memory usage`);
+      else if (usage >= to.memoryLimit) {
+        const limits = `memory limit (${to.memoryLimit}) below current usage (${usage})`;
+        problems.push(`attempting to set container "${container.name}" ${limits}`);
+      }
+    }
+    if (problems.length > 0) throw new ResizeError(`cannot decrease memory limits: ${problems.join("; ")}`);
+  }
+}
+
+/** Memory is changed first, so CPU is what it was while memory changes, and memory what it is to be afterwards. */
+function amountsAfter(name: ResizableResource, { from, to }: ContainerResize): Amounts {
+  return name === "memory" ? { ...from, memoryRequest: to.memoryRequest, memoryLimit: to.memoryLimit } : to;
+}
+
+type List = Readonly<Record<string, string | number>>;
+
+/**
+ * The container with these amounts; resources that can't be resized stay as they are. What it does not ask for it does
+ * not ask for here either: a container without a request weighs as much as its limit says.
+ */
+function withAmounts(container: Container, amounts: Amounts): Container {
+  const { limits, requests } = container.resources ?? {};
+  const list = (own: List = {}, cpu: bigint, memory: bigint): List => ({
+    ...own,
+    ...((cpu > 0n || own["cpu"] !== undefined) && { cpu: milliQuantity(cpu).toString() }),
+    ...((memory > 0n || own["memory"] !== undefined) && { memory: quantityOf(memory, "BinarySI").toString() }),
+  });
+  return {
+    ...container,
+    resources: {
+      limits: list(limits, amounts.cpuLimit, amounts.memoryLimit),
+      requests: list(requests, amounts.cpuRequest, amounts.memoryRequest),
+    },
+  };
+}

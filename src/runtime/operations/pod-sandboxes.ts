@@ -1,0 +1,117 @@
+import type { Pod } from "../../api/pod.ts";
+import type { Cause } from "../../journal/entry.ts";
+import { type ActionInput, perform } from "../../journal/perform.ts";
+import { gracePeriodSeconds } from "../actions/grace.ts";
+import { shortId } from "../actions/sandbox-actions.ts";
+import { ContainerConfigError } from "../config/container-config-error.ts";
+import type { ObjectLookup } from "../config/environment.ts";
+import { isSameRange } from "../config/id-ranges.ts";
+import { userIdsOf } from "../config/namespaces.ts";
+import { resolverOf } from "../config/pod-resolver.ts";
+import { generateSandboxConfig, type SandboxConfig } from "../config/sandbox-config.ts";
+import type { Effects } from "../effects.ts";
+import type { NodeContext } from "../node-context.ts";
+import { podRef } from "../pod-ref.ts";
+import type { UserNamespaceProvider } from "../providers.ts";
+import { inspectSandbox } from "../status/inspect.ts";
+import type { PodStatus, SandboxStatus } from "../status/pod-status.ts";
+import { remainsOf } from "../status/remains.ts";
+import type { StartSandbox } from "./container-start.ts";
+import { patiently } from "./patiently.ts";
+import type { PodStopper } from "./pod-stopper.ts";
+import { type FailingStep, tellFailure } from "./told-failure.ts";
+
+export interface SandboxParts {
+  readonly stopper: PodStopper;
+  readonly objects: Pick<ObjectLookup, "runtimeHandler">;
+  readonly userNamespaces: Pick<UserNamespaceProvider, "namespaceOf">;
+  readonly node: NodeContext;
+}
+
+/** Which sandbox of a pod is made, and why. */
+export interface SandboxCreation {
+  readonly attempt: number;
+  readonly cause: Cause;
+  /** For how long the start waited for its turn. */
+  readonly queuedMs: number;
+}
+
+/** Makes the sandboxes of pods. */
+export class PodSandboxes {
+  readonly #effects: Effects;
+  readonly #parts: SandboxParts;
+
+  constructor(effects: Effects, parts: SandboxParts) {
+    this.#effects = effects;
+    this.#parts = parts;
+  }
+
+  /** @throws ContainerConfigError, CriError and FileError as they come, or the signal's reason */
+  async create(pod: Pod, { attempt, cause, queuedMs }: SandboxCreation, signal: AbortSignal): Promise<StartSandbox> {
+    const { clock, cri, journal } = this.#effects;
+    const ref = podRef(pod);
+    const misconfigured: FailingStep = { what: "SandboxConfigError", pod: ref, cause };
+    const request = await tellFailure(journal, misconfigured, async () => {
+      return { config: await this.#config(pod, attempt), runtimeHandler: this.#runtimeHandler(pod) };
+    });
+    const action: ActionInput = {
+      what: "RunPodSandbox",
+      message: attempt === 0 ? "create the sandbox" : `create the sandbox, attempt ${attempt}`,
+      pod: ref,
+      cause,
+      data: { attempt, queuedMs },
+    };
+    signal.throwIfAborted();
+    const { podSandboxId } = await perform(journal, clock, action, () =>
+      patiently(clock, "a sandbox", signal, (options) => cri.runtime.runPodSandbox(request, options)),
+    );
+    const look = (): Promise<SandboxStatus> => inspectSandbox(cri, podSandboxId, signal);
+    const { ips } = await tellFailure(journal, { what: "FailedPodSandBoxStatus", pod: ref, cause }, look, signal);
+    await tellFailure(journal, misconfigured, async () => {
+      if (ips.length > 0 || pod.spec.hostNetwork === true) return;
+      throw new Error(`sandbox ${shortId(podSandboxId)} got no IP address from the network plugin`);
+    });
+    return { id: podSandboxId, config: request.config, ips };
+  }
+
+  /**
+   * The sandbox that the pod has, for containers that start in it.
+   * @throws Error when it has ids that are not the pod's; it is stopped, and so made anew by the next decision
+   */
+  async current(pod: Pod, status: PodStatus, sandbox: SandboxStatus, signal: AbortSignal): Promise<StartSandbox> {
+    const config = await this.#config(pod, sandbox.attempt);
+    const ids = userIdsOf(config.linux?.securityContext?.namespaceOptions);
+    // Its containers would run with the ids of the sandbox, and find their files to be those of others.
+    if (ids !== undefined && sandbox.userIds !== undefined && !isSameRange(ids, sandbox.userIds)) {
+      const message = `sandbox ${shortId(sandbox.id)} has other users than its pod`;
+      const cause: Cause = { code: "SandboxUsersDiffer", message };
+      const target = { ref: podRef(pod), pod, graceSeconds: gracePeriodSeconds(pod), cause };
+      await this.#parts.stopper.stopPod(target, remainsOf(status), signal);
+      throw new Error(`${message}: another one is made`);
+    }
+    return { id: sandbox.id, ips: sandbox.ips, config };
+  }
+
+  async #config(pod: Pod, attempt: number): Promise<SandboxConfig> {
+    const { node, userNamespaces } = this.#parts;
+    const { files, journal } = this.#effects;
+    const userNamespace = await userNamespaces.namespaceOf(pod);
+    return generateSandboxConfig(pod, attempt, {
+      podLogsRoot: node.podLogsRoot,
+      clusterDomain: node.clusterDomain,
+      dns: await resolverOf({ files, journal, node }, pod),
+      cgroupDriver: node.cgroupDriver,
+      cgroupRoot: node.cgroupRoot,
+      resources: node.resources,
+      ...(userNamespace && { userNamespace }),
+    });
+  }
+
+  /** @throws ContainerConfigError when the pod's RuntimeClass is not there */
+  #runtimeHandler({ spec }: Pod): string {
+    if (!spec.runtimeClassName) return "";
+    const handler = this.#parts.objects.runtimeHandler?.(spec.runtimeClassName);
+    if (handler !== undefined) return handler;
+    throw new ContainerConfigError(`runtimeclass.node.k8s.io ${JSON.stringify(spec.runtimeClassName)} not found`);
+  }
+}

@@ -1,0 +1,27 @@
+import type { ContainerId } from "../../base/ids.ts";
+import type { ContainerStatus, PodStatus, SandboxStatus } from "./pod-status.ts";
+
+/** What is left to be stopped of a pod. */
+export interface Remains {
+  readonly containers: readonly ContainerStatus[];
+  /** Created and never started. */
+  readonly unstarted: readonly ContainerStatus[];
+  readonly sandboxes: readonly SandboxStatus[];
+  /** Seconds from now that single containers have at most, by id. */
+  readonly graces?: ReadonlyMap<ContainerId, number>;
+}
+
+/** Containers that run or may run, and every sandbox: one that died by itself holds its network until it is stopped. */
+export function remainsOf(status: PodStatus): Remains {
+  const unstarted = status.containers.filter(({ state }) => state === "created");
+  return { containers: status.containers.filter(mayRun), unstarted, sandboxes: status.sandboxes };
+}
+
+/** True when nothing of the pod runs. */
+export function hasStopped({ containers, sandboxes }: PodStatus): boolean {
+  return !containers.some(mayRun) && !sandboxes.some((sandbox) => sandbox.ready);
+}
+
+function mayRun({ state }: ContainerStatus): boolean {
+  return state === "running" || state === "unknown";
+}
