@@ -13,7 +13,7 @@ import type { ObjectLookup } from "../runtime/config/environment.ts";
 import type { PodIds } from "../runtime/config/id-ranges.ts";
 import { UserNamespaces } from "../runtime/config/user-namespaces.ts";
 import type { Effects } from "../runtime/effects.ts";
-import { directoriesHolding } from "../runtime/layout/pod-directories.ts";
+import { directoryHoldings } from "../runtime/layout/pod-directories.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import { GarbageCollector } from "../runtime/operations/collect-garbage.ts";
 import { ContainerConfigs } from "../runtime/operations/container-configs.ts";
@@ -31,6 +31,7 @@ import { PodRemover } from "../runtime/operations/remove-pod.ts";
 import { StartAttempts } from "../runtime/operations/start-attempts.ts";
 import { Teardowns } from "../runtime/operations/teardown.ts";
 import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
+import { localPlugins } from "../volumes/local-plugins.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
@@ -73,7 +74,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const { ports, journal, observer, objects } = deps;
   const { cri, podCgroups, actuated, preStops } = own;
   const { node } = config;
-  const { clock, stalls, random, files, mounts } = ports;
+  const { clock, stalls, random, files } = ports;
   const log = deps.log.child({ room: "runtime" });
   const effects: Effects = { clock, random, cri, files, journal, log };
   const images = makeImageManager({ ...ports, log: deps.log, journal, observer, images: cri.images }, config);
@@ -110,8 +111,8 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     networkProblem: () => deps.cluster?.networkProblem(),
   };
   // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
-  const directories = directoriesHolding(files, mounts, node);
-  const holdings = new PodHoldings([volumes, userNamespaces, cgroupHolding(podCgroups), directories]);
+  const directories = directoryHoldings(files, node);
+  const holdings = new PodHoldings([volumes, userNamespaces, cgroupHolding(podCgroups), ...directories]);
   const runtime = new PodRuntime(effects, {
     sync,
     stopper,
@@ -125,7 +126,6 @@ function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, n
   const { clock, random, files, volumeFiles, mounts } = ports;
   return new VolumeManager({
     clock,
-    random,
     files,
     volumeFiles,
     mounts,
@@ -133,6 +133,7 @@ function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, n
     objects,
     node,
     log: log.child({ room: "volumes" }),
+    plugins: localPlugins({ clock, random, files, volumeFiles, mounts, journal, objects, node }),
     recursiveReadOnlyMounts: features.recursiveReadOnlyMounts,
   });
 }

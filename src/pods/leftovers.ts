@@ -1,6 +1,7 @@
 import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import type { Files } from "../ports/files.ts";
 import { podUidOfLogDirectory } from "../runtime/layout/log-paths.ts";
+import { podDirectory } from "../runtime/layout/pod-directories.ts";
 import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHoldings } from "../runtime/pod-holdings.ts";
 import type { Leftovers } from "./sync-loop.ts";
@@ -18,6 +19,8 @@ interface LeftoverDependencies {
  */
 export class PodLeftovers implements Leftovers {
   readonly #deps: LeftoverDependencies;
+  /** Pods of which something is left that is not podwright's: it is looked at, and nothing done while that is so. */
+  readonly #kept = new Set<string>();
 
   constructor(deps: LeftoverDependencies) {
     this.#deps = deps;
@@ -25,11 +28,14 @@ export class PodLeftovers implements Leftovers {
 
   async podUids(): Promise<ReadonlySet<string>> {
     const entries = await this.#deps.files.list(`${this.#deps.node.rootDirectory}/pods`);
-    return new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
+    const uids = new Set(entries.filter((entry) => entry.type === "directory").map((entry) => entry.name));
+    for (const uid of this.#kept) if (!uids.has(uid)) this.#kept.delete(uid);
+    return uids;
   }
 
-  async remove(uid: string, signal: AbortSignal): Promise<void> {
-    const { holdings, journal } = this.#deps;
+  async remove(uid: string, signal: AbortSignal): Promise<boolean> {
+    const { files, holdings, journal, node } = this.#deps;
+    if (this.#kept.has(uid) && (await holdings.keep(uid))) return false;
     const pod = await this.#nameOf(uid);
     const cause: Cause = { code: "OrphanedPod", message: "the pod is gone, and what it left is still there" };
     journal.record({
@@ -41,6 +47,10 @@ export class PodLeftovers implements Leftovers {
     });
     await holdings.releaseEnded(pod, cause, signal);
     await holdings.releaseRemoved(pod, { cause, comesBack: false }, signal);
+    const isGone = (await files.stat(podDirectory(node, uid))) === undefined;
+    if (isGone) this.#kept.delete(uid);
+    else this.#kept.add(uid);
+    return isGone;
   }
 
   /** The pod's name stands in the name of its log directory, when that is still there. */

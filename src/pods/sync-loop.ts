@@ -55,7 +55,8 @@ export interface SyncLoopDependencies {
 /** What pods leave behind outside of the runtime. */
 export interface Leftovers {
   podUids(): Promise<ReadonlySet<string>>;
-  remove(uid: string, signal: AbortSignal): Promise<void>;
+  /** False: something is left that is not podwright's to remove. */
+  remove(uid: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Ms between two looks for pods that nobody wants, as long as those that the runtime has are not all known. */
@@ -294,7 +295,7 @@ export class SyncLoop {
       this.#endings.take(pod);
       found++;
       try {
-        await leftovers.remove(uid, signal);
+        if (!(await leftovers.remove(uid, signal))) failed++;
       } catch (error) {
         signal.throwIfAborted();
         failed++;

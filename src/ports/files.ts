@@ -35,6 +35,11 @@ export interface ReadOptions {
   readonly into?: Uint8Array;
 }
 
+export interface RemoveTreeOptions {
+  /** The caller knows that nothing is mounted there: the table of mounts, which is long on a full node, is not read. */
+  readonly isUnmounted?: boolean;
+}
+
 /** The file system. Paths are absolute. Every method rejects with {@link FileError}. */
 export interface Files {
   /** The whole file; rejects with code `EFBIG` when it is longer than `maxBytes`. */
@@ -55,8 +60,11 @@ export interface Files {
   stat(path: string): Promise<FileInfo | undefined>;
   /** Removes one file, symbolic link or empty directory; nothing there is no error. */
   remove(path: string): Promise<void>;
-  /** Removes a tree without following links or crossing into another file system; nothing there is no error. */
-  removeTree(path: string): Promise<void>;
+  /**
+   * Removes a tree without following links or crossing into another file system; nothing there is no error. Rejects with
+   * code `EBUSY`, before anything is removed, when something is mounted on or below it.
+   */
+  removeTree(path: string, options?: RemoveTreeOptions): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   symlink(target: string, path: string): Promise<void>;
   readLink(path: string): Promise<string>;
@@ -78,4 +86,15 @@ export interface Files {
     onChange: (removed: ReadonlySet<string>) => void,
     onError: (error: Error) => void,
   ): Disposable;
+}
+
+/** Removes a directory that is empty; false: it is not, or something is mounted on it. Nothing there is no error. */
+export async function removeEmpty(files: Pick<Files, "remove">, path: string): Promise<boolean> {
+  try {
+    await files.remove(path);
+    return true;
+  } catch (error) {
+    if (error instanceof FileError && ["ENOTEMPTY", "EEXIST", "EBUSY"].includes(error.code)) return false;
+    throw error;
+  }
 }

@@ -18,6 +18,8 @@ export interface PodHolding {
   /** `ended`: others may need it once the pod has ended for good. `removed`: it stays for as long as the pod is shown. */
   readonly until: "ended" | "removed";
   release(pod: PodRef, release: Release, signal: AbortSignal): Promise<void>;
+  /** Whether something of it is not podwright's to release, so that the pod's directory stays. */
+  keeps?(uid: string): Promise<boolean>;
   /** For what may be left of a pod that has nothing else on the node. */
   readonly leftovers?: {
     /** Action of the journal by which it is released. */
@@ -45,6 +47,12 @@ export class PodHoldings {
   /** Takes the rest from a pod that is removed. */
   async releaseRemoved(pod: PodRef, release: Release, signal: AbortSignal): Promise<void> {
     await this.#release("removed", pod, release, signal);
+  }
+
+  /** Whether something that the pod holds is not podwright's to release. */
+  async keep(uid: string): Promise<boolean> {
+    for (const holding of this.all) if ((await holding.keeps?.(uid)) === true) return true;
+    return false;
   }
 
   async tidyUp(): Promise<void> {

@@ -1,69 +1,122 @@
-import type { Pod } from "../api/pod.ts";
 import { dirname } from "node:path/posix";
+import type { Pod } from "../api/pod.ts";
 import type { Files } from "../ports/files.ts";
 import type { Mounts } from "../ports/mounts.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { ResourceSettings } from "../resources/container-resources.ts";
 import { limitIsDeclared, parseList, podLimits } from "../resources/pod-totals.ts";
 import { parseQuantity } from "../resources/quantity.ts";
 import type { MemoryVolumes } from "./memory-volumes.ts";
+import type { FoundVolume, ReconstructedVolume } from "./volume-plugin.ts";
+import type { VolumePaths } from "./volume-paths.ts";
 
-/** Where an empty directory is made, and on what. */
+export const emptyDirName = "kubernetes.io~empty-dir";
+
+/** Where an empty directory is made. */
 export interface EmptyDirectory {
   /** The volume's directory, absolute and without links. */
   readonly directory: string;
-  /** Where the file `ready` goes. */
+  /** Where the file `ready` goes once the directory is complete. */
   readonly readyDirectory: string;
-  /** Size of its own memory file system in bytes; undefined: on the node's disk. */
-  readonly tmpfsBytes: bigint | undefined;
+}
+
+/** The volumes of the other types stand on a hidden emptyDir. */
+export function emptyDirectory(paths: VolumePaths, plugin: string, name: string): EmptyDirectory {
+  const mark = plugin === emptyDirName ? name : `wrapped_${name}`;
+  return { directory: paths.volume(plugin, name), readyDirectory: `${paths.plugins}/${emptyDirName}/${mark}` };
 }
 
 export interface EmptyDirDependencies {
   readonly files: Files;
+  readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
   readonly memory: MemoryVolumes;
+  readonly resources: Pick<ResourceSettings, "allocatable">;
   /** Says that a memory volume may be swapped out. */
-  readonly mayBeSwapped: () => void;
+  readonly mayBeSwapped: (pod: Pod, volume: string) => void;
 }
 
-/**
- * Whether {@link setUpEmptyDir} finished. A memory volume must still be mounted: after a reboot the mark is there and
- * the content is gone, with the containers that wrote it.
- */
-export async function isEmptyDirReady(
-  { files, mounts }: EmptyDirDependencies,
-  { directory, readyDirectory, tmpfsBytes }: EmptyDirectory,
-): Promise<boolean> {
-  if ((await files.stat(`${readyDirectory}/ready`)) === undefined) return false;
-  if ((await files.stat(directory))?.type !== "directory") return false;
-  return tmpfsBytes === undefined || (await isTmpfs(mounts, directory));
-}
+/** Makes the directories of volumes, on the node's disk or on memory file systems of their own, and removes them. */
+export class EmptyDirectories {
+  readonly #deps: EmptyDirDependencies;
 
-/**
- * Makes an empty directory that everybody may write to. What of it is there already is kept.
- * @param prepare what belongs to it, before it counts as ready
- */
-export async function setUpEmptyDir(
-  deps: EmptyDirDependencies,
-  { directory, readyDirectory, tmpfsBytes }: EmptyDirectory,
-  prepare: () => Promise<void>,
-): Promise<void> {
-  const { files, memory, mounts } = deps;
-  await files.makeDirectory(dirname(directory), 0o755);
-  const isMounted = tmpfsBytes !== undefined && (await isTmpfs(mounts, directory));
-  if (!isMounted) {
-    await files.makeDirectory(directory, 0o777);
-    // One that an earlier try left may lack its mode; a mounted one has its own.
-    await files.chmod(directory, 0o777);
-    if (tmpfsBytes !== undefined && (await memory.mount(directory, tmpfsBytes)).mayBeSwapped) deps.mayBeSwapped();
+  constructor(deps: EmptyDirDependencies) {
+    this.#deps = deps;
   }
-  await prepare();
-  await files.makeDirectory(readyDirectory, 0o750);
-  await files.write(`${readyDirectory}/ready`, "", 0o644);
-}
 
-async function isTmpfs(mounts: Mounts, directory: string): Promise<boolean> {
-  return (await mounts.below(directory)).some(
-    ({ target, fileSystem }) => target === directory && fileSystem === "tmpfs",
-  );
+  /**
+   * Size of a volume's memory file system in bytes.
+   * @param sizeLimit the volume's own
+   */
+  memoryBytes(pod: Pod, sizeLimit?: string | number): bigint {
+    return memoryVolumeBytes(pod, sizeLimit, this.#deps.resources.allocatable);
+  }
+
+  /**
+   * Whether {@link setUp} finished. A memory volume must still be mounted: after a reboot the mark is there and the
+   * content is gone, with the containers that wrote it.
+   */
+  async isReady({ directory, readyDirectory }: EmptyDirectory, inMemory: boolean): Promise<boolean> {
+    const { files } = this.#deps;
+    if ((await files.stat(`${readyDirectory}/ready`)) === undefined) return false;
+    if ((await files.stat(directory))?.type !== "directory") return false;
+    return !inMemory || (await this.#isTmpfs(directory));
+  }
+
+  /**
+   * Makes an empty directory that everybody may write to. What of it is there already is kept.
+   * @param tmpfsBytes undefined: on the node's disk
+   * @param complete what belongs to it, before it counts as ready
+   */
+  async setUp(
+    { pod, volume }: { readonly pod: Pod; readonly volume: string },
+    { directory, readyDirectory }: EmptyDirectory,
+    tmpfsBytes: bigint | undefined,
+    complete: () => Promise<void>,
+  ): Promise<void> {
+    const { files, memory, mayBeSwapped } = this.#deps;
+    await files.makeDirectory(dirname(directory), 0o755);
+    const isMounted = tmpfsBytes !== undefined && (await this.#isTmpfs(directory));
+    if (!isMounted) {
+      await files.makeDirectory(directory, 0o777);
+      // One that an earlier try left may lack its mode; a mounted one has its own.
+      await files.chmod(directory, 0o777);
+      if (tmpfsBytes !== undefined && (await memory.mount(directory, tmpfsBytes)).mayBeSwapped)
+        mayBeSwapped(pod, volume);
+    }
+    await complete();
+    await files.makeDirectory(readyDirectory, 0o750);
+    await files.write(`${readyDirectory}/ready`, "", 0o644);
+  }
+
+  /** Gives what is there to the pod's `fsGroup`, when it has one. */
+  async giveToGroup(pod: Pod, directory: string, readOnly: boolean, signal: AbortSignal | undefined): Promise<void> {
+    const gid = pod.spec.securityContext?.fsGroup;
+    if (gid === undefined) return;
+    // fsGroupChangePolicy is for volumes that outlive pods: these here are new.
+    await this.#deps.volumeFiles.giveToGroup(directory, { gid, readOnly, onlyOnRootMismatch: false }, signal);
+  }
+
+  reconstruct(plugin: string, { paths, name, mounts }: FoundVolume): ReconstructedVolume {
+    const { files, mounts: mounting } = this.#deps;
+    const { directory, readyDirectory } = emptyDirectory(paths, plugin, name);
+    return {
+      async tearDown() {
+        // Later mounts may lie on earlier ones.
+        for (const target of mounts.toReversed()) await mounting.unmount(target);
+        // The mark first: a volume that is half removed must not count as ready.
+        await files.remove(`${readyDirectory}/ready`);
+        await files.removeTree(readyDirectory, { isUnmounted: true });
+        await files.removeTree(directory, { isUnmounted: true });
+      },
+    };
+  }
+
+  async #isTmpfs(directory: string): Promise<boolean> {
+    return (await this.#deps.mounts.below(directory)).some(
+      ({ target, fileSystem }) => target === directory && fileSystem === "tmpfs",
+    );
+  }
 }
 
 /** Size of a memory volume: the least of its limit, the pod's memory limit and what the node gives to pods. 0: no limit. */

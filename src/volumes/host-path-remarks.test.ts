@@ -19,7 +19,7 @@ class Fixture {
   async look(pod: Pod, found: PathKind | undefined): Promise<string[]> {
     const before = this.journal.entries.length;
     this.found = found;
-    await this.remarks.look(pod);
+    for (const volume of pod.spec.volumes ?? []) await this.remarks.look(pod, volume);
     return this.journal.entries.slice(before).map(({ what, message }) => `${what}: ${message}`);
   }
 }

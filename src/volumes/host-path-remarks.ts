@@ -1,4 +1,5 @@
 import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
 import type { Recorder } from "../journal/entry.ts";
 import type { PathKind, VolumeFiles } from "../ports/volume-files.ts";
 import { podRef } from "../runtime/pod-ref.ts";
@@ -30,13 +31,11 @@ export class HostPathRemarks {
     this.#deps = deps;
   }
 
-  /** Looks at what the pod's containers are about to mount. Never rejects: a path that can't be looked at is no finding. */
-  async look(pod: Pod): Promise<void> {
-    for (const { name, hostPath } of pod.spec.volumes ?? []) {
-      if (hostPath === undefined || (hostPath.type ?? "") !== "") continue;
-      const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);
-      if (found !== "other") this.#judge(pod, name, hostPath.path, found);
-    }
+  /** Looks at what a pod's containers are about to mount. Never rejects: a path that can't be looked at is no finding. */
+  async look(pod: Pod, { name, hostPath }: Volume): Promise<void> {
+    if (hostPath === undefined || (hostPath.type ?? "") !== "") return;
+    const found = await this.#deps.volumeFiles.kind(hostPath.path).catch(() => "other" as const);
+    if (found !== "other") this.#judge(pod, name, hostPath.path, found);
   }
 
   forget(uid: string): void {

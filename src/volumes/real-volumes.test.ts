@@ -25,6 +25,7 @@ import { systemFiles } from "../linux/files/files.ts";
 import { systemMounts } from "../linux/files/mounts.ts";
 import { needsRoot, testDirectory } from "../linux/processes/testing.ts";
 import { systemVolumeFiles } from "../linux/files/volume-files.ts";
+import { removePodDirectory } from "../runtime/layout/pod-directories.ts";
 import { podRef } from "../runtime/pod-ref.ts";
 import { AtomicWriter, type Payload } from "./atomic-writer.ts";
 
@@ -238,6 +239,29 @@ test("a pod that mounted something in its volume loses the mount, not what is mo
     assert.equal(readFileSync(`${precious}/file`, "utf8"), "kept");
     assert.equal(existsSync(volume), false);
     rmSync(precious, { recursive: true });
+  });
+});
+
+test("what another kubelet's driver mounted in a pod stays mounted, with all that is behind it", options, async () => {
+  await withVolumes(async (volumes) => {
+    const pod = podOfVolumes([{ name: "v", emptyDir: {} }]);
+    await volumes.manager.mount(pod, needs, cause, signal);
+    const precious = `${volumes.root}/precious`;
+    const target = `${volumes.root}/pods/u/volumes/kubernetes.io~csi/pvc-1/mount`;
+    mkdirSync(precious);
+    writeFileSync(`${precious}/file`, "kept");
+    mkdirSync(target, { recursive: true });
+    execFileSync("mount", ["--bind", precious, target]);
+    await volumes.restart().release(podRef(pod), { cause }, signal);
+    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, "u");
+    assert.deepEqual(await mountsBelow(volumes.root), [target]);
+    assert.equal(readFileSync(`${target}/file`, "utf8"), "kept");
+    assert.deepEqual(readdirSync(`${volumes.root}/pods/u/volumes`), ["kubernetes.io~csi"]);
+    await systemMounts.unmount(target);
+    await volumes.manager.release(podRef(pod), { cause }, signal);
+    await removePodDirectory(systemFiles, { rootDirectory: volumes.root }, "u");
+    assert.equal(existsSync(`${volumes.root}/pods/u`), false);
+    assert.equal(readFileSync(`${precious}/file`, "utf8"), "kept");
   });
 });
 

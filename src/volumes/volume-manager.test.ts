@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podUid } from "../base/ids.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { cause, needs, podOfVolumes, resources, VolumesUnderTest } from "../../test/support/volumes.ts";
+import { cause, needs, podOfVolumes, VolumesUnderTest } from "../../test/support/volumes.ts";
 import { podWith } from "../../test/support/pods.ts";
 import type { Volume } from "../api/volume.ts";
 import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
@@ -236,8 +236,7 @@ test("mounts of a container come in the order of its spec, and volumes of object
 test("where SELinux is on, a volume is labelled for its pod, a path of the node is not", async () => {
   const fixture = filled();
   const pod = podOfVolumes([...everyKind, { name: "node", hostPath: { path: "/srv" } }]);
-  const node = { rootDirectory: root, hostIPs: [], seLinux: true, resources };
-  const manager = fixture.restart({ node });
+  const manager = fixture.restart({ node: { rootDirectory: root, seLinux: true } });
   const volumeMounts = ["token", "scratch", "node"].map((name) => ({ name, mountPath: `/${name}` }));
   const mounted = await manager.mount(pod, needs, cause, signal);
   const mounts = await manager.mountsFor(pod, { name: "app", volumeMounts }, [], mounted, signal);

@@ -1,6 +1,6 @@
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import type { Volume, VolumeMount } from "../api/volume.ts";
+import type { Volume } from "../api/volume.ts";
 import { DeadlineError, withDeadline } from "../base/deadline.ts";
 import { errorMessage } from "../base/errors.ts";
 import { bothEnded } from "../base/side-by-side.ts";
@@ -9,10 +9,8 @@ import type { Cause, PodRef, Recorder } from "../journal/entry.ts";
 import { type ActionInput, perform } from "../journal/perform.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Files } from "../ports/files.ts";
-import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
 import type { Logger } from "../ports/log.ts";
 import type { Mounts } from "../ports/mounts.ts";
-import type { Random } from "../ports/random.ts";
 import type { VolumeFiles } from "../ports/volume-files.ts";
 import type { Mount } from "../runtime/config/container-config.ts";
 import { ContainerConfigError, NotKnownYetError } from "../runtime/config/container-config-error.ts";
@@ -22,40 +20,30 @@ import type { EnvironmentVariable, NeededObjects, ObjectLookup } from "../runtim
 import type { NodeContext } from "../runtime/node-context.ts";
 import type { PodHolding, Release } from "../runtime/pod-holdings.ts";
 import { podRef } from "../runtime/pod-ref.ts";
-import { HostPathRemarks } from "./host-path-remarks.ts";
-import { MemoryVolumes } from "./memory-volumes.ts";
-import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
-import { knownInputs, type PreparedVolume, prepareVolume, type VolumeSettings } from "./prepared-volume.ts";
-import { bindSubPath, subPathOf } from "./sub-path.ts";
+import { ContainerMounts } from "./container-mounts.ts";
+import { UnownedVolumes } from "./unowned-volumes.ts";
 import { VolumeError } from "../runtime/volume-error.ts";
 import { VolumePaths } from "./volume-paths.ts";
+import { knownInputs, type PreparedVolume, type VolumePlugin } from "./volume-plugin.ts";
+import { type UnownedVolume, type VolumesOfPod, VolumesOnDisk } from "./volumes-on-disk.ts";
 
 export interface VolumeDependencies {
   readonly clock: Clock;
-  readonly random: Random;
   readonly files: Files;
   readonly volumeFiles: VolumeFiles;
   readonly mounts: Mounts;
   readonly journal: Recorder;
   readonly log: Logger;
   readonly objects: ObjectLookup;
-  readonly node: Pick<NodeContext, "rootDirectory" | "hostIPs" | "resources" | "seLinux">;
+  readonly node: Pick<NodeContext, "rootDirectory" | "seLinux">;
+  /** Of the first that owns a volume it is. */
+  readonly plugins: readonly VolumePlugin[];
   /** Whether the runtime can make mounts below a mount read-only too. */
   readonly recursiveReadOnlyMounts: boolean;
 }
 
 /** How long a pod's volumes may take before it is said which are missing. */
 const mountLimitMs = 123_000;
-
-/** A volumeMount that shows a part of its volume. */
-interface SubPathMount {
-  readonly container: string;
-  readonly mount: VolumeMount;
-  /** Of the mount in its container. */
-  readonly index: number;
-  readonly volume: MountedVolume;
-  readonly subPath: string;
-}
 
 /** For as long as a pod's volumes are there. */
 interface PodMemory {
@@ -89,24 +77,17 @@ export class VolumeManager implements VolumeProvider, PodHolding {
   readonly until = "ended";
   readonly #deps: VolumeDependencies;
   readonly #pods = new Map<string, PodMemory>();
-  readonly #settings: VolumeSettings;
-  readonly #remarks: HostPathRemarks;
+  readonly #containerMounts: ContainerMounts;
+  readonly #onDisk: VolumesOnDisk;
+  readonly #unowned: UnownedVolumes;
   /** The node's root directory by its real path, which stays the same for as long as podwright runs. */
   #root: string | undefined;
 
   constructor(deps: VolumeDependencies) {
     this.#deps = deps;
-    this.#remarks = new HostPathRemarks(deps);
-    this.#settings = {
-      ...deps,
-      memory: new MemoryVolumes(deps.mounts),
-      payload: { objects: deps.objects, downward: { ...deps.node, podIPs: [] } },
-      resources: deps.node.resources,
-      mayBeSwapped: (pod, volume) => {
-        const message = `volume ${volume} is in memory that may be swapped to disk: the kernel has no noswap for tmpfs`;
-        deps.journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
-      },
-    };
+    this.#containerMounts = new ContainerMounts(deps);
+    this.#onDisk = new VolumesOnDisk(deps.files, deps.mounts, deps.plugins);
+    this.#unowned = new UnownedVolumes(deps.journal, deps.log);
   }
 
   async mount(pod: Pod, needs: NeededObjects, cause: Cause, signal: AbortSignal): Promise<MountedVolumes> {
@@ -142,34 +123,14 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     mounted: MountedVolumes,
     signal: AbortSignal,
   ): Promise<Mount[]> {
-    const mounts: Mount[] = [];
-    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-      const volume = mounted.get(mount.name);
-      if (volume === undefined) {
-        const names = `${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`;
-        throw new ContainerConfigError(`cannot find volume ${names}`);
-      }
-      const propagation = mountPropagation(mount);
-      const recursiveReadOnly = isRecursivelyReadOnly(mount, this.#deps.recursiveReadOnlyMounts);
-      const subPath = subPathOf(mount, environment);
-      const hostPath =
-        subPath === ""
-          ? volume.hostPath
-          : await this.#bindSubPath(pod, { container: container.name, mount, index, volume, subPath }, signal);
-      mounts.push({
-        containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
-        hostPath,
-        ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
-        ...(recursiveReadOnly && { recursiveReadOnly }),
-        ...(volume.own && this.#deps.node.seLinux && { selinuxRelabel: true }),
-        ...(propagation !== MountPropagation.PROPAGATION_PRIVATE && { propagation }),
-      });
-    }
-    return mounts;
+    if ((container.volumeMounts ?? []).length === 0) return [];
+    const { uid } = pod.metadata;
+    const starting = { pod, container, environment, mounted };
+    return await this.#containerMounts.of(starting, await this.#pathsOf(uid), this.#memoryOf(uid).turn, signal);
   }
 
   async refresh(pod: Pod, cause: Cause, signal: AbortSignal): Promise<boolean> {
-    const volumes = (pod.spec.volumes ?? []).filter((volume) => !volume.emptyDir && !volume.hostPath);
+    const volumes = (pod.spec.volumes ?? []).filter((volume) => this.#pluginOf(volume)?.followsObjects === true);
     if (volumes.length === 0) return true;
     const memory = this.#memoryOf(pod.metadata.uid);
     // Volumes that are being mounted get what the objects hold now; containers start afterwards, and that is looked at.
@@ -180,7 +141,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     let isFresh = true;
     for (const volume of volumes) {
       try {
-        await this.#refreshVolume(pod, prepareVolume(this.#settings, pod, volume, paths), memory, cause);
+        await this.#refreshVolume(pod, this.#prepare(pod, volume, paths), memory, cause);
       } catch (error) {
         // The pod goes on with what it has.
         isFresh &&= awaitsObjects(error);
@@ -194,24 +155,32 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return isFresh;
   }
 
+  /** Tears down the pod's volumes as they are on the node; those that no plugin owns stay, and are reported. */
   async release(pod: PodRef, { cause }: Pick<Release, "cause">, signal: AbortSignal): Promise<void> {
     const memory = this.#memoryOf(pod.uid);
     using _turn = await memory.turn.acquire(signal);
-    this.#remarks.forget(pod.uid);
+    for (const plugin of this.#deps.plugins) plugin.forget?.(pod.uid);
     const paths = await this.#pathsOf(pod.uid);
-    const mounts = await this.#mountsBelow(paths);
-    const places = await this.#placesOf(paths);
-    if (mounts.length > 0 || places.length > 0) {
-      const volumes = new Set(places.flatMap((place) => place.volumes));
-      const message = volumes.size === 0 ? "remove what volumes left" : `remove volumes ${[...volumes].join(", ")}`;
-      const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts: mounts.length } };
-      await perform(this.#deps.journal, this.#deps.clock, action, async () => {
-        // Later mounts may lie on earlier ones.
-        for (const target of mounts.toReversed()) await this.#deps.mounts.unmount(target);
-        for (const { path } of places) await this.#deps.files.removeTree(path);
-      });
-    }
+    const found = await this.#onDisk.find(paths);
+    await this.#tearDown(pod, paths, found, cause);
+    this.#unowned.report(pod, paths, staying(found));
     if (this.#pods.get(pod.uid) === memory && memory.turn.load.waiting === 0) this.#pods.delete(pod.uid);
+  }
+
+  /** Whether volumes that no plugin owns are in the pod's directory, which stays with them. */
+  async keeps(uid: string): Promise<boolean> {
+    return staying(await this.#onDisk.find(await this.#pathsOf(uid))).length > 0;
+  }
+
+  async #tearDown(pod: PodRef, paths: VolumePaths, found: VolumesOfPod, cause: Cause): Promise<void> {
+    const { owned, subPaths, parents, memories } = found;
+    const empty = found.unowned.filter(({ isEmpty }) => isEmpty);
+    const names = new Set([...owned.map(({ name }) => name), ...empty.map(({ place }) => place)]);
+    if (owned.length + empty.length + parents.length + memories.length === 0 && !subPaths.isThere) return;
+    const message = names.size === 0 ? "remove what volumes left" : `remove volumes ${[...names].join(", ")}`;
+    const mounts = subPaths.mounts.length + owned.reduce((count, volume) => count + volume.mounts.length, 0);
+    const action: ActionInput = { what: "UnmountVolumes", message, pod, cause, data: { mounts } };
+    await perform(this.#deps.journal, this.#deps.clock, action, () => this.#onDisk.tearDown(paths, found));
   }
 
   /**
@@ -231,7 +200,7 @@ export class VolumeManager implements VolumeProvider, PodHolding {
 
   async #holdsContent(pod: Pod, volume: Volume, paths: VolumePaths): Promise<boolean> {
     try {
-      return (await prepareVolume(this.#settings, pod, volume, paths).content?.isThere()) ?? true;
+      return (await this.#prepare(pod, volume, paths).content?.isThere()) ?? true;
     } catch {
       // Making it tells what is wrong with it.
       return false;
@@ -254,7 +223,6 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     missing: Set<string>,
     signal: AbortSignal,
   ): Promise<MountedVolumes> {
-    await this.#remarks.look(pod);
     const problems: string[] = [];
     const mounted = new Map<string, MountedVolume>();
     const mountOne = async (name: string, prepare: () => PreparedVolume): Promise<void> => {
@@ -266,16 +234,14 @@ export class VolumeManager implements VolumeProvider, PodHolding {
         const { contents } = this.#memoryOf(pod.metadata.uid);
         if (inputs === undefined) contents.delete(name);
         else contents.set(name, inputs);
-        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.type !== "hostPath" });
+        mounted.set(name, { hostPath: volume.hostPath, readOnly: volume.readOnly, own: volume.own });
         missing.delete(name);
       } catch (error) {
         problems.push(setUpProblem(name, error).message);
       }
     };
     await Promise.all(
-      (pod.spec.volumes ?? []).map((volume) =>
-        mountOne(volume.name, () => prepareVolume(this.#settings, pod, volume, paths)),
-      ),
+      (pod.spec.volumes ?? []).map((volume) => mountOne(volume.name, () => this.#prepare(pod, volume, paths))),
     );
     signal.throwIfAborted();
     if (problems.length > 0) throw new VolumeError(problems.toSorted().join("; "));
@@ -328,23 +294,16 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     memory.contents.set(name, inputs);
   }
 
-  async #bindSubPath(
-    pod: Pod,
-    { container, mount, index, volume, subPath }: SubPathMount,
-    signal: AbortSignal,
-  ): Promise<string> {
-    const { uid } = pod.metadata;
-    using _turn = await this.#memoryOf(uid).turn.acquire(signal);
-    const target = (await this.#pathsOf(uid)).subPath(mount.name, container, index);
-    try {
-      await bindSubPath(this.#deps, volume.hostPath, subPath, target);
-      return target;
-    } catch (error) {
-      // What the file system says may tell the pod's author about files of the node.
-      const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container)}`;
-      this.#deps.log.warn("preparing a subPath failed", { ...podRef(pod), container, error: errorMessage(error) });
-      throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
-    }
+  #pluginOf(volume: Volume): VolumePlugin | undefined {
+    return this.#deps.plugins.find((plugin) => plugin.owns(volume));
+  }
+
+  /** @throws VolumeError for volumes that no plugin owns: sources of pods refuse those before */
+  #prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
+    const plugin = this.#pluginOf(volume);
+    if (plugin !== undefined) return plugin.prepare(pod, volume, paths);
+    const type = Object.keys(volume).find((key) => key !== "name") ?? "";
+    throw new VolumeError(`volumes of type ${type} are not supported`);
   }
 
   /** Mounts are listed by their real paths, so everything is done by those. */
@@ -357,27 +316,6 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     return new VolumePaths(this.#root, uid);
   }
 
-  async #mountsBelow(paths: VolumePaths): Promise<string[]> {
-    const below = (target: string): boolean =>
-      [paths.subPaths, paths.volumes].some((directory) => target.startsWith(`${directory}/`));
-    return (await this.#deps.mounts.below(paths.pod)).map((mount) => mount.target).filter(below);
-  }
-
-  /** What is to be removed, marks first: a volume that is half removed must not count as ready. */
-  async #placesOf(paths: VolumePaths): Promise<{ readonly path: string; readonly volumes: readonly string[] }[]> {
-    const { files } = this.#deps;
-    const places: { path: string; volumes: readonly string[] }[] = [];
-    for (const { name } of await files.list(paths.plugins)) {
-      places.push({ path: `${paths.plugins}/${name}`, volumes: [] });
-    }
-    for (const { name } of await files.list(paths.volumes)) {
-      const path = `${paths.volumes}/${name}`;
-      places.push({ path, volumes: (await files.list(path)).map((volume) => volume.name) });
-    }
-    if ((await files.stat(paths.subPaths)) !== undefined) places.push({ path: paths.subPaths, volumes: [] });
-    return places;
-  }
-
   #memoryOf(uid: string): PodMemory {
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
@@ -385,6 +323,10 @@ export class VolumeManager implements VolumeProvider, PodHolding {
     this.#pods.set(uid, memory);
     return memory;
   }
+}
+
+function staying({ unowned }: VolumesOfPod): readonly UnownedVolume[] {
+  return unowned.filter(({ isEmpty }) => !isEmpty);
 }
 
 function isSame(a: readonly unknown[], b: readonly unknown[] | undefined): boolean {

@@ -1,6 +1,3 @@
-/** Directory of a volume plugin: `/` of its name can't be in a file name. */
-export type VolumePlugin = "empty-dir" | "configmap" | "secret" | "downward-api" | "projected";
-
 /** Where the volumes of one pod are below the node's root directory, as upstream lays them out. */
 export class VolumePaths {
   /** `<root>/pods/<uid>`. */
@@ -14,6 +11,11 @@ export class VolumePaths {
     return `${this.pod}/volumes`;
   }
 
+  /** Block devices that drivers of another kubelet gave the pod. */
+  get devices(): string {
+    return `${this.pod}/volumeDevices`;
+  }
+
   /** What plugins remember of the volumes. */
   get plugins(): string {
     return `${this.pod}/plugins`;
@@ -24,13 +26,9 @@ export class VolumePaths {
     return `${this.pod}/volume-subpaths`;
   }
 
-  volume(plugin: VolumePlugin, name: string): string {
-    return `${this.volumes}/kubernetes.io~${plugin}/${name}`;
-  }
-
-  /** Holds a file `ready` once the directory of an emptyDir is complete. The other types stand on a hidden emptyDir. */
-  readyDirectory(plugin: VolumePlugin, name: string): string {
-    return `${this.plugins}/kubernetes.io~empty-dir/${plugin === "empty-dir" ? name : `wrapped_${name}`}`;
+  /** @param plugin the name of a {@link VolumePlugin} */
+  volume(plugin: string, name: string): string {
+    return `${this.volumes}/${plugin}/${name}`;
   }
 
   subPath(volume: string, container: string, index: number): string {

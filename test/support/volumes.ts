@@ -5,6 +5,8 @@ import type { Cause, JournalInput } from "../../src/journal/entry.ts";
 import type { NeededObjects, ObjectLookup } from "../../src/runtime/config/environment.ts";
 import { silentLog } from "../../src/sim/machine.ts";
 import { SimRandom } from "../../src/sim/random.ts";
+import { localPlugins } from "../../src/volumes/local-plugins.ts";
+import type { VolumePlugin } from "../../src/volumes/volume-plugin.ts";
 import { type VolumeDependencies, VolumeManager } from "../../src/volumes/volume-manager.ts";
 import { podWith } from "./pods.ts";
 
@@ -59,14 +61,18 @@ export class VolumesUnderTest {
   }
 
   /** The next life of podwright on the same machine. */
-  restart(changed: Partial<VolumeDependencies> = {}): VolumeManager {
+  restart(changed: Partial<VolumeDependencies> = {}, more: readonly VolumePlugin[] = []): VolumeManager {
+    const journal = { record: (entry: JournalInput) => this.entries.push(entry) };
+    const { objects = this.objects } = changed;
+    const node = { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources };
+    const plugins = localPlugins({ ...this.#ports, random: new SimRandom(1), journal, objects, node });
     this.manager = new VolumeManager({
       ...this.#ports,
-      random: new SimRandom(1),
-      journal: { record: (entry) => this.entries.push(entry) },
+      journal,
       log: silentLog,
-      objects: this.objects,
-      node: { rootDirectory: this.root, hostIPs: ["10.0.0.1"], seLinux: false, resources },
+      objects,
+      node,
+      plugins: [...plugins, ...more],
       recursiveReadOnlyMounts: false,
       ...changed,
     });

@@ -11,6 +11,7 @@ export const volumeTerms = {
   },
   UpdateVolume: { kind: "action", failed: failedMount, why: "upkeep" },
   UnmountVolumes: { kind: "action" },
+  VolumesLeft: { kind: "note" },
   VolumeWarning: { kind: "observation", why: "remark" },
   VolumeWarningOver: { kind: "observation", why: "remark over" },
   PossibleMemoryBackedVolumesOnDisk: { kind: "note", event: warning },

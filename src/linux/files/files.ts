@@ -43,7 +43,7 @@ export const systemFiles: Files = {
   list: (path) => onPath(path, () => list(path)),
   stat: (path) => onPath(path, () => fileInfo(path)),
   remove: (path) => onPath(path, () => remove(path)),
-  removeTree: (path) => onPath(path, () => removeTree(path)),
+  removeTree: (path, options) => onPath(path, () => removeTree(path, options)),
   rename: (from, to) => onPath(from, () => calls.rename(from, to)),
   symlink: (target, path) => onPath(path, () => calls.symlink(target, path)),
   readLink: (path) => onPath(path, () => calls.readLink(path)),

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { constants, fstatSync, readFileSync } from "node:fs";
 import { opendir } from "node:fs/promises";
-import { FileError } from "../../ports/files.ts";
+import { FileError, type RemoveTreeOptions } from "../../ports/files.ts";
 import { errnoOf } from "../file-error.ts";
 import * as calls from "./calls.ts";
 import { mountsBelow, readMountTable } from "./mountinfo.ts";
@@ -22,12 +22,12 @@ const smallDirectoryBytes = 64 * 1024;
  *
  * Every directory is opened without following links and its entries are reached through that descriptor, so swapping a
  * directory for a link leads nowhere. A mount on or below `path` (also a bind mount of the same file system) rejects with
- * `EBUSY` before anything is removed; one that appears meanwhile is never entered. What can be removed is removed even
- * when some of it can't; then the first error is thrown.
+ * `EBUSY` before anything is removed, unless the caller has looked; one that appears meanwhile is never entered. What can
+ * be removed is removed even when some of it can't; then the first error is thrown.
  */
-export async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string, { isUnmounted = false }: RemoveTreeOptions = {}): Promise<void> {
   if (await removedAtOnce(path)) return;
-  await refuseMounts(path);
+  if (!isUnmounted) await refuseMounts(path);
   const removal = new TreeRemoval(path);
   await removal.run();
 }

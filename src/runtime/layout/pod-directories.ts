@@ -1,8 +1,8 @@
 import { bothEnded, settleAll } from "../../base/side-by-side.ts";
 import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
-import type { Files } from "../../ports/files.ts";
-import type { Mounts } from "../../ports/mounts.ts";
+import type { PodRef } from "../../journal/entry.ts";
+import { FileError, type Files, removeEmpty } from "../../ports/files.ts";
 import type { Random } from "../../ports/random.ts";
 import { removeLogLinks } from "./log-links.ts";
 import { maxFileName, podLogDirectory } from "./log-paths.ts";
@@ -56,40 +56,54 @@ export async function makeTerminationLog(
   return path;
 }
 
-/** A pod's directory and logs as a holding: the last one, see {@link removePodDirectories}. */
-export function directoriesHolding(
-  files: Files,
-  mounts: Mounts,
-  node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
-): PodHolding {
-  return {
-    name: "directories",
-    until: "removed",
-    release: (pod, { comesBack }) => removePodDirectories(files, mounts, node, pod, comesBack),
-  };
+type LogPlaces = Pick<NodeContext, "podLogsRoot" | "containerLogsRoot">;
+
+/**
+ * A pod's logs and its directory as holdings. The directory goes last: as long as it is there, a later life knows that
+ * the rest is this node's to remove.
+ */
+export function directoryHoldings(files: Files, node: Directories & LogPlaces): readonly PodHolding[] {
+  return [
+    { name: "logs", until: "removed", release: (pod, { comesBack }) => removePodLogs(files, node, pod, comesBack) },
+    {
+      name: "directory",
+      until: "removed",
+      release: ({ uid }, { comesBack }) => removePodDirectory(files, node, uid, comesBack),
+    },
+  ];
 }
 
 /**
- * Removes a pod's logs, the links to them, and its directory, which goes last: as long as it is there, a later life knows
- * that the rest is this node's to remove. Mounts below it are unmounted first: what is mounted there belongs to somebody
- * else and must survive. A mount that can't be unmounted leaves the directory in place.
+ * Removes a pod's logs and the links to them.
  * @param keepsLogs of one that comes back under its UID
  */
-export async function removePodDirectories(
-  files: Files,
-  mounts: Mounts,
-  node: Pick<NodeContext, "rootDirectory" | "podLogsRoot" | "containerLogsRoot">,
-  pod: { readonly uid: string; readonly namespace: string; readonly name: string },
-  keepsLogs = false,
-): Promise<void> {
-  const directory = podDirectory(node, pod.uid);
-  const below = (await mounts.below(directory)).filter((mount) => mount.target !== directory);
-  for (const mount of below.reverse()) await mounts.unmount(mount.target);
+export async function removePodLogs(files: Files, node: LogPlaces, pod: PodRef, keepsLogs = false): Promise<void> {
   await removeLogLinks(files, node, pod);
   const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;
   // A pod whose logs no directory can be named for has none.
   if (logs.length <= maxFileName && !keepsLogs) await files.removeTree(`${node.podLogsRoot}/${logs}`);
-  await files.removeTree(directory);
-  // Should it not come after all, a look at what is left finds this, and so the logs.
-  if (keepsLogs) await files.makeDirectory(directory, 0o750);
+}
+
+/**
+ * Removes a pod's directory. It stays as it is while volumes are left in it or something is mounted below it: data of
+ * others may lie behind those, and whoever released the volumes has reported them.
+ * @param comesBack should the pod not come after all, a look at what is left finds this, and so its logs
+ */
+export async function removePodDirectory(
+  files: Files,
+  node: Pick<NodeContext, "rootDirectory">,
+  uid: string,
+  comesBack = false,
+): Promise<void> {
+  const directory = podDirectory(node, uid);
+  for (const name of ["volumes", "volumeDevices"]) {
+    if (!(await removeEmpty(files, `${directory}/${name}`))) return;
+  }
+  try {
+    await files.removeTree(directory);
+  } catch (error) {
+    if (error instanceof FileError && error.code === "EBUSY") return;
+    throw error;
+  }
+  if (comesBack) await files.makeDirectory(directory, 0o750);
 }

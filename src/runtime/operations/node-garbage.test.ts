@@ -5,11 +5,11 @@ import { testContainer, testStatus } from "../../../test/support/observed.ts";
 import { containerId } from "../../base/ids.ts";
 import type { JournalInput } from "../../journal/entry.ts";
 import { MemoryFiles } from "../../sim/files.ts";
-import { silentLog, SimMounts } from "../../sim/machine.ts";
+import { silentLog } from "../../sim/machine.ts";
 import { defaultGarbagePolicy } from "../actions/garbage.ts";
 import { NodeGarbage } from "./node-garbage.ts";
 import { PodHoldings } from "../pod-holdings.ts";
-import { removePodDirectories } from "../layout/pod-directories.ts";
+import { removePodLogs } from "../layout/pod-directories.ts";
 import type { PodStatus } from "../status/pod-status.ts";
 
 const signal = new AbortController().signal;
@@ -116,11 +116,7 @@ test("a pod that is removed takes along every link to its logs, and no other's",
   const scene = new Scene();
   await scene.link("pod_default_c-111111.log", `${logs}/default_pod_uid-1/c/0.log`, true);
   await scene.link("pod_default_c-222222.log", `${logs}/default_pod_uid-9/c/0.log`, true);
-  await removePodDirectories(scene.files, new SimMounts(), scene.node, {
-    uid: "uid-1",
-    namespace: "default",
-    name: "pod",
-  });
+  await removePodLogs(scene.files, scene.node, { uid: "uid-1", namespace: "default", name: "pod" });
   assert.deepEqual(await scene.linkNames(), ["pod_default_c-222222.log"]);
   assert.equal(await scene.files.stat(`${logs}/default_pod_uid-1`), undefined);
 });

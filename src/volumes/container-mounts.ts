@@ -1,0 +1,107 @@
+import type { Container } from "../api/container.ts";
+import type { Pod } from "../api/pod.ts";
+import type { VolumeMount } from "../api/volume.ts";
+import { errorMessage } from "../base/errors.ts";
+import type { Semaphore } from "../base/semaphore.ts";
+import type { Files } from "../ports/files.ts";
+import { MountPropagation } from "../ports/gen/runtime/v1/api_pb.js";
+import type { Logger } from "../ports/log.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { Mount } from "../runtime/config/container-config.ts";
+import { ContainerConfigError } from "../runtime/config/container-config-error.ts";
+import type { EnvironmentVariable } from "../runtime/config/environment.ts";
+import type { MountedVolume, MountedVolumes } from "../runtime/config/mounted-volumes.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { isRecursivelyReadOnly, mountPropagation } from "./mount-options.ts";
+import { bindSubPath, subPathOf } from "./sub-path.ts";
+import type { VolumePaths } from "./volume-paths.ts";
+
+export interface ContainerMountsDependencies {
+  readonly files: Files;
+  readonly volumeFiles: VolumeFiles;
+  readonly mounts: Mounts;
+  readonly log: Logger;
+  readonly node: Pick<NodeContext, "seLinux">;
+  /** Whether the runtime can make mounts below a mount read-only too. */
+  readonly recursiveReadOnlyMounts: boolean;
+}
+
+/** A container that is about to start, with the volumes of its pod. */
+export interface MountingContainer {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly environment: readonly EnvironmentVariable[];
+  readonly mounted: MountedVolumes;
+}
+
+/** A volumeMount that shows a part of its volume. */
+interface SubPathMount {
+  readonly mount: VolumeMount;
+  /** Of the mount in its container. */
+  readonly index: number;
+  readonly volume: MountedVolume;
+  readonly subPath: string;
+}
+
+/** Makes of a container's volumeMounts what the runtime is to mount. */
+export class ContainerMounts {
+  readonly #deps: ContainerMountsDependencies;
+
+  constructor(deps: ContainerMountsDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * In the order of the container's spec.
+   * @param turn of work on the pod's volumes
+   * @throws ContainerConfigError for mounts that can't be had
+   */
+  async of(starting: MountingContainer, paths: VolumePaths, turn: Semaphore, signal: AbortSignal): Promise<Mount[]> {
+    const { container, environment, mounted } = starting;
+    const mounts: Mount[] = [];
+    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+      const volume = mounted.get(mount.name);
+      if (volume === undefined) {
+        const names = `${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`;
+        throw new ContainerConfigError(`cannot find volume ${names}`);
+      }
+      const propagation = mountPropagation(mount);
+      const recursiveReadOnly = isRecursivelyReadOnly(mount, this.#deps.recursiveReadOnlyMounts);
+      const subPath = subPathOf(mount, environment);
+      let { hostPath } = volume;
+      if (subPath !== "") {
+        using _turn = await turn.acquire(signal);
+        hostPath = await this.#bind(starting, { mount, index, volume, subPath }, paths);
+      }
+      mounts.push({
+        containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
+        hostPath,
+        ...((volume.readOnly || mount.readOnly === true) && { readonly: true }),
+        ...(recursiveReadOnly && { recursiveReadOnly }),
+        ...(volume.own && this.#deps.node.seLinux && { selinuxRelabel: true }),
+        ...(propagation !== MountPropagation.PROPAGATION_PRIVATE && { propagation }),
+      });
+    }
+    return mounts;
+  }
+
+  async #bind(
+    { pod, container }: MountingContainer,
+    { mount, index, volume, subPath }: SubPathMount,
+    paths: VolumePaths,
+  ): Promise<string> {
+    const target = paths.subPath(mount.name, container.name, index);
+    try {
+      await bindSubPath(this.#deps, volume.hostPath, subPath, target);
+      return target;
+    } catch (error) {
+      // What the file system says may tell the pod's author about files of the node.
+      const names = `volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`;
+      const of = { ...podRef(pod), container: container.name };
+      this.#deps.log.warn("preparing a subPath failed", { ...of, error: errorMessage(error) });
+      throw new ContainerConfigError(`failed to prepare subPath for ${names}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { Recorder } from "../journal/entry.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { Random } from "../ports/random.ts";
+import type { VolumeFiles } from "../ports/volume-files.ts";
+import type { ObjectLookup } from "../runtime/config/environment.ts";
+import type { NodeContext } from "../runtime/node-context.ts";
+import { podRef } from "../runtime/pod-ref.ts";
+import { EmptyDirectories } from "./empty-dir.ts";
+import { EmptyDirPlugin } from "./empty-dir-plugin.ts";
+import { HostPathPlugin } from "./host-path-plugin.ts";
+import { MemoryVolumes } from "./memory-volumes.ts";
+import { type ProjectedType, ProjectingPlugin } from "./projecting-plugin.ts";
+import type { VolumePlugin } from "./volume-plugin.ts";
+
+export interface LocalPluginDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly volumeFiles: VolumeFiles;
+  readonly mounts: Mounts;
+  readonly journal: Recorder;
+  readonly objects: ObjectLookup;
+  readonly node: Pick<NodeContext, "hostIPs" | "resources">;
+}
+
+const projectedTypes: readonly ProjectedType[] = [
+  { type: "configMap", name: "kubernetes.io~configmap", inMemory: false },
+  { type: "secret", name: "kubernetes.io~secret", inMemory: true },
+  { type: "downwardAPI", name: "kubernetes.io~downward-api", inMemory: true },
+  { type: "projected", name: "kubernetes.io~projected", inMemory: true },
+];
+
+/** The plugins of volumes that need no driver. */
+export function localPlugins(deps: LocalPluginDependencies): readonly VolumePlugin[] {
+  const { clock, random, files, volumeFiles, mounts, journal, objects, node } = deps;
+  const directories = new EmptyDirectories({
+    files,
+    volumeFiles,
+    mounts,
+    memory: new MemoryVolumes(mounts),
+    resources: node.resources,
+    mayBeSwapped: (pod, volume) => {
+      const message = `volume ${volume} is in memory that may be swapped to disk: the kernel has no noswap for tmpfs`;
+      journal.record({ kind: "note", what: "PossibleMemoryBackedVolumesOnDisk", message, pod: podRef(pod) });
+    },
+  });
+  const payload = { objects, downward: { ...node, podIPs: [] } };
+  const projecting = { files, clock, random, directories, payload };
+  return [
+    new EmptyDirPlugin(directories),
+    new HostPathPlugin({ files, volumeFiles, journal }),
+    ...projectedTypes.map((type) => new ProjectingPlugin(projecting, type)),
+  ];
+}

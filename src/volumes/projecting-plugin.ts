@@ -1,0 +1,144 @@
+import type { Pod } from "../api/pod.ts";
+import type { Volume } from "../api/volume.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Files } from "../ports/files.ts";
+import type { Random } from "../ports/random.ts";
+import { NotKnownYetError } from "../runtime/config/container-config-error.ts";
+import { AtomicWriter, type Payload } from "./atomic-writer.ts";
+import { type EmptyDirectories, type EmptyDirectory, emptyDirectory } from "./empty-dir.ts";
+import { nestedMountPoints } from "./nested-mount-points.ts";
+import { type PayloadInputs, payloadInputs, volumePayload } from "./payload.ts";
+import { NotNowError } from "../runtime/volume-error.ts";
+import type { VolumePaths } from "./volume-paths.ts";
+import type { FoundVolume, PreparedVolume, ReconstructedVolume, VolumeContent, VolumePlugin } from "./volume-plugin.ts";
+
+export interface ProjectingDependencies {
+  readonly files: Files;
+  readonly clock: Pick<Clock, "now">;
+  readonly random: Random;
+  readonly directories: EmptyDirectories;
+  readonly payload: PayloadInputs;
+}
+
+/** A type of volumes whose content comes from objects. */
+export interface ProjectedType {
+  readonly type: "configMap" | "secret" | "downwardAPI" | "projected";
+  readonly name: string;
+  /** Whether the content may not touch the disk. */
+  readonly inMemory: boolean;
+}
+
+/** `configMap`, `secret`, `downwardAPI` or `projected`: files made of objects, which change with them. */
+export class ProjectingPlugin implements VolumePlugin {
+  readonly name: string;
+  readonly followsObjects = true;
+  readonly #deps: ProjectingDependencies;
+  readonly #type: ProjectedType;
+
+  constructor(deps: ProjectingDependencies, type: ProjectedType) {
+    this.#deps = deps;
+    this.#type = type;
+    this.name = type.name;
+  }
+
+  owns(volume: Volume): boolean {
+    return volume[this.#type.type] !== undefined;
+  }
+
+  prepare(pod: Pod, volume: Volume, paths: VolumePaths): PreparedVolume {
+    return new ProjectedVolume(this.#deps, this.#type, pod, volume, emptyDirectory(paths, this.name, volume.name));
+  }
+
+  async reconstruct(found: FoundVolume): Promise<ReconstructedVolume> {
+    return this.#deps.directories.reconstruct(this.name, found);
+  }
+}
+
+class ProjectedVolume implements PreparedVolume {
+  readonly name: string;
+  readonly type: string;
+  readonly hostPath: string;
+  readonly readOnly = true;
+  readonly own = true;
+  readonly content: VolumeContent;
+  readonly #deps: ProjectingDependencies;
+  readonly #inMemory: boolean;
+  readonly #pod: Pod;
+  readonly #volume: Volume;
+  readonly #place: EmptyDirectory;
+  readonly #writer: AtomicWriter;
+
+  constructor(
+    deps: ProjectingDependencies,
+    { type, inMemory }: ProjectedType,
+    pod: Pod,
+    volume: Volume,
+    place: EmptyDirectory,
+  ) {
+    this.name = volume.name;
+    this.type = type;
+    this.hostPath = place.directory;
+    this.#deps = deps;
+    this.#inMemory = inMemory;
+    this.#pod = pod;
+    this.#volume = volume;
+    this.#place = place;
+    this.#writer = new AtomicWriter(deps, place.directory);
+    this.content = {
+      inputs: () => payloadInputs(volume, pod, deps.payload),
+      isThere: async () => (await this.#isReady()) && (await this.#writer.hasContent()),
+      isOutdated: async () => (await this.#isReady()) && !(await this.#isCurrent()),
+      update: async () => this.#write(this.#payload()),
+    };
+  }
+
+  async isSetUp(): Promise<boolean> {
+    if (!(await this.#isReady())) return false;
+    let files: Payload;
+    try {
+      files = this.#payload();
+    } catch (error) {
+      // After a start without an API server the files of an earlier life are what there is.
+      return (error instanceof NotKnownYetError || error instanceof NotNowError) && (await this.#writer.hasContent());
+    }
+    return await this.#writer.isCurrent(files);
+  }
+
+  async setUp(signal: AbortSignal): Promise<void> {
+    // First: a missing object leaves nothing behind.
+    const files = this.#payload();
+    const { directories } = this.#deps;
+    const bytes = this.#inMemory ? directories.memoryBytes(this.#pod) : undefined;
+    await directories.setUp({ pod: this.#pod, volume: this.name }, this.#place, bytes, async () => {
+      for (const path of nestedMountPoints(this.#pod, this.name)) {
+        await this.#deps.files.makeDirectory(`${this.hostPath}/${path}`, 0o755);
+      }
+    });
+    if (!(await this.#writer.isCurrent(files))) await this.#write(files, signal);
+  }
+
+  #isReady(): Promise<boolean> {
+    return this.#deps.directories.isReady(this.#place, this.#inMemory);
+  }
+
+  /** Whether it holds what its objects have by now. */
+  async #isCurrent(): Promise<boolean> {
+    let files: Payload;
+    try {
+      files = this.#payload();
+    } catch {
+      // Writing it tells what is wrong with it.
+      return false;
+    }
+    return await this.#writer.isCurrent(files);
+  }
+
+  #payload(): Payload {
+    return volumePayload(this.#volume, this.#pod, this.#deps.payload) ?? new Map();
+  }
+
+  async #write(files: Payload, signal?: AbortSignal): Promise<void> {
+    const { directories } = this.#deps;
+    await this.#writer.write(files, () => directories.giveToGroup(this.#pod, this.hostPath, true, signal));
+  }
+}
