@@ -81,8 +81,10 @@ export class EmptyDirectories {
       await files.makeDirectory(directory, 0o777);
       // One that an earlier try left may lack its mode; a mounted one has its own.
       await files.chmod(directory, 0o777);
-      if (tmpfsBytes !== undefined && (await memory.mount(directory, tmpfsBytes)).mayBeSwapped)
-        mayBeSwapped(pod, volume);
+      if (tmpfsBytes !== undefined) {
+        const mounted = await memory.mount(directory, tmpfsBytes);
+        if (mounted.mayBeSwapped) mayBeSwapped(pod, volume);
+      }
     }
     await complete();
     await files.makeDirectory(readyDirectory, 0o750);
