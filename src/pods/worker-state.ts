@@ -68,6 +68,6 @@ export function terminate(state: WorkerState, ending: Ending, nowMs: number): Wo
 }
 
 /** What the node failed the pod for stays its end, also when the pod is deleted meanwhile with less time to stop. */
-function sooner(first: Ending, next: Ending): Ending {
-  return first.outcome === "asContainers" ? next : { ...first, graceSeconds: next.graceSeconds };
+function sooner(first: Ending, second: Ending): Ending {
+  return first.outcome === "asContainers" ? second : { ...first, graceSeconds: second.graceSeconds };
 }
