@@ -7,6 +7,8 @@ import type { Cri } from "../ports/cri.ts";
 import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
+import { memoryLimits } from "../resources/memory-limits.ts";
+import { editorOf, type ResourceManager } from "../resources/resource-manager.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { UsedFeatures } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
@@ -83,6 +85,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
   const places = (kind: string, patienceMs: number): Places =>
     new Places({ clock, stalls }, { kind, limit: config.parallelStarts, patienceMs });
+  const editor = editorOf(resourceManagers(node));
   const attempts = new StartAttempts();
   const teardowns = new Teardowns(clock, places("a teardown", 1000));
   const hooks = new HookRunner(effects, ports.networkProbes);
@@ -90,7 +93,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const stopper = new PodStopper(effects, { hooks, preStops, removal, teardowns, objects, node });
   const containers = {
     images: new ContainerImages(images, objects, journal),
-    configs: new ContainerConfigs(effects, { objects, volumes, userNamespaces, node }),
+    configs: new ContainerConfigs(effects, { objects, volumes, userNamespaces, editor, node }),
     postStarts: new PostStarts(effects, { hooks, stopper, objects, node }),
     volumes,
     podCgroups,
@@ -102,7 +105,7 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const sync = {
     preparation: new PodPreparation(effects, { podCgroups, actuated, node }),
     sandboxes: new PodSandboxes(effects, { stopper, objects, userNamespaces, node }),
-    resizer: new PodResizer(effects, { podCgroups, actuated, node }),
+    resizer: new PodResizer(effects, { podCgroups, actuated, editor, node }),
     containers,
     stopper,
     removal,
@@ -120,6 +123,11 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
   });
   return { effects, runtime, removal, volumes, holdings };
+}
+
+/** What gives containers something of the node beyond their spec, one row each. */
+function resourceManagers({ resources }: NodeContext): ResourceManager[] {
+  return [memoryLimits(resources)];
 }
 
 function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, node: NodeContext): VolumeManager {

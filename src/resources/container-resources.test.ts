@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { containerWith, podWith } from "../../test/support/pods.ts";
 import type { Container } from "../api/container.ts";
 import type { Pod } from "../api/pod.ts";
-import { changesSwap, containerResources, type ResourceSettings } from "./container-resources.ts";
+import { containerResources, type ResourceSettings } from "./container-resources.ts";
+import { memoryLimits } from "./memory-limits.ts";
+import { changesSwap } from "./swap.ts";
 
 const settings: ResourceSettings = {
   cpuQuota: true,
@@ -15,30 +17,34 @@ const settings: ResourceSettings = {
   hugePageSizes: [2n ** 16n, 2n ** 21n, 2n ** 30n],
   allocatable: {},
 };
+/** As a node makes them: with what its settings give every container. */
+const resourcesOf = (pod: Pod, container: Container, node: ResourceSettings) =>
+  containerResources(pod, container, node, memoryLimits(node).edits(pod, container));
+
 const container = containerWith("c", undefined, { cpu: "500m", memory: "1Gi", "hugepages-2Mi": "4Mi" });
 const pod = podWith({ containers: [container] });
 
 test("a limit is the request where none is named", () => {
-  const { cpuShares, cpuQuota } = containerResources(pod, container, settings);
+  const { cpuShares, cpuQuota } = resourcesOf(pod, container, settings);
   assert.deepEqual([cpuShares, cpuQuota], [512n, 50_000n]);
 });
 
 test("on cgroup v2 swap has a limit of its own, and a container dies as a whole", () => {
-  const resources = containerResources(pod, container, settings);
+  const resources = resourcesOf(pod, container, settings);
   assert.deepEqual(resources.unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
   assert.equal(resources.memorySwapLimitInBytes, undefined);
-  const single = containerResources(pod, container, { ...settings, singleProcessOomKill: true, swapAccounting: false });
+  const single = resourcesOf(pod, container, { ...settings, singleProcessOomKill: true, swapAccounting: false });
   assert.deepEqual(single.unified, {});
 });
 
 test("on cgroup v1 memory and swap have one limit, if the kernel counts swap", () => {
   const v1: ResourceSettings = { ...settings, cgroupVersion: 1, singleProcessOomKill: true };
-  assert.equal(containerResources(pod, container, v1).memorySwapLimitInBytes, 2n ** 30n);
-  assert.equal(containerResources(pod, container, { ...v1, swapAccounting: false }).memorySwapLimitInBytes, undefined);
+  assert.equal(resourcesOf(pod, container, v1).memorySwapLimitInBytes, 2n ** 30n);
+  assert.equal(resourcesOf(pod, container, { ...v1, swapAccounting: false }).memorySwapLimitInBytes, undefined);
 });
 
 test("every page size of the machine has a limit", () => {
-  const { hugepageLimits } = containerResources(pod, container, settings);
+  const { hugepageLimits } = resourcesOf(pod, container, settings);
   assert.deepEqual(hugepageLimits, [
     { pageSize: "64KB", limit: 0n },
     { pageSize: "2MB", limit: 4_194_304n },
@@ -47,7 +53,7 @@ test("every page size of the machine has a limit", () => {
 });
 
 test("CPU limits are left out when they are not enforced", () => {
-  const resources = containerResources(pod, container, { ...settings, cpuQuota: false });
+  const resources = resourcesOf(pod, container, { ...settings, cpuQuota: false });
   assert.deepEqual([resources.cpuQuota, resources.cpuPeriod, resources.cpuShares], [undefined, undefined, 512n]);
 });
 
@@ -57,7 +63,7 @@ test("a container without limits is held by the pod's own", () => {
     containers: [free],
     resources: { limits: { cpu: 1, memory: "2Gi", "hugepages-1Gi": "1Gi" } },
   });
-  const resources = containerResources(whole, free, settings);
+  const resources = resourcesOf(whole, free, settings);
   assert.deepEqual([resources.cpuShares, resources.cpuQuota], [102n, 100_000n]);
   assert.equal(resources.memoryLimitInBytes, 2n ** 31n);
   assert.equal(resources.hugepageLimits?.[2]?.limit, 2n ** 30n);
@@ -72,7 +78,7 @@ test("LimitedSwap gives burstable containers as much of the swap as they ask for
   } as const;
   const swapOf = (asking: Container, more: Partial<Pod["spec"]> = {}): string | undefined => {
     const swapping = podWith({ containers: [asking], ...more });
-    return containerResources(swapping, asking, limited).unified?.["memory.swap.max"];
+    return resourcesOf(swapping, asking, limited).unified?.["memory.swap.max"];
   };
   const burstable = containerWith("a", { memory: "2Gi" }, { memory: "4Gi" });
   assert.equal(swapOf(burstable), String(512 << 20));
@@ -80,7 +86,7 @@ test("LimitedSwap gives burstable containers as much of the swap as they ask for
   assert.equal(swapOf(containerWith("a", { memory: "2Gi" }, { memory: "2Gi" })), "0", "request and limit are one");
   assert.equal(swapOf(containerWith("a", undefined)), "0", "best effort");
   assert.equal(swapOf(containerWith("a", { memory: "32Gi" })), "0", "more than there is");
-  const v1 = containerResources(podWith({ containers: [burstable] }), burstable, { ...limited, cgroupVersion: 1 });
+  const v1 = resourcesOf(podWith({ containers: [burstable] }), burstable, { ...limited, cgroupVersion: 1 });
   assert.equal(v1.memorySwapLimitInBytes, 4n << 30n);
 });
 

@@ -1,5 +1,6 @@
 import type { Pod } from "../api/pod.ts";
-import { changesSwap, type ResourceSettings, type SwapSettings } from "./container-resources.ts";
+import type { ResourceSettings } from "./container-resources.ts";
+import { changesSwap, type SwapSettings } from "./swap.ts";
 import { podRequests } from "./pod-totals.ts";
 import { qosClass } from "./qos.ts";
 import { parseQuantity, zeroQuantity, type Quantity } from "./quantity.ts";

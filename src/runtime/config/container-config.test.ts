@@ -7,7 +7,9 @@ import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { containerId, podUid } from "../../base/ids.ts";
 import { ContainerConfigSchema, NamespaceMode, Signal } from "../../ports/gen/runtime/v1/api_pb.js";
+import { memoryLimits } from "../../resources/memory-limits.ts";
 import { type ContainerContext, type ContainerInputs, generateContainerConfig } from "./container-config.ts";
+import { Annotation } from "./labels.ts";
 import { expandCommand, makeEnvironment } from "./environment.ts";
 
 const context: ContainerContext = {
@@ -31,6 +33,7 @@ const inputs: ContainerInputs = {
   environment: [],
   command: [],
   args: [],
+  edits: {},
   volumeMounts: [],
 };
 
@@ -84,6 +87,7 @@ function recordedInputs(pod: Pod, container: Container, { config }: RecordedCont
     imageUser: { uid: 0n },
     environment,
     ...expandCommand(container, environment),
+    edits: memoryLimits(context.resources).edits(pod, container),
     volumeMounts: (container.volumeMounts ?? []).map(({ mountPath }) => ({
       containerPath: mountPath,
       hostPath: hostPathOf(mountPath),
@@ -176,4 +180,35 @@ test("in a user namespace every mount has its ids mapped, podwright's own files 
   assert.deepEqual(config.linux?.securityContext?.namespaceOptions?.usernsOptions, userNamespace);
   const plain = generate({}, {}, paths);
   assert.ok(plain.mounts.every(({ uidMappings, gidMappings }) => uidMappings.length + gidMappings.length === 0));
+});
+
+test("what resource managers give stands before what is the container's own, and the kubelet's annotations win", () => {
+  const value = new TextEncoder().encode("0");
+  const config = generate(
+    { env: [{ name: "OWN", value: "1" }] },
+    {},
+    {
+      volumeMounts: [{ containerPath: "/data", hostPath: "/v" }],
+      edits: {
+        resources: { cpusetCpus: "2-3", unified: { "memory.min": "1" } },
+        devices: [{ containerPath: "/dev/gpu0", hostPath: "/dev/gpu0", permissions: "rw" }],
+        cdiDevices: [{ name: "example.org/gpu=0" }],
+        mounts: [{ containerPath: "/driver", hostPath: "/opt/driver" }],
+        environment: [{ name: "VISIBLE", value }],
+        annotations: { [Annotation.restartCount]: "7", "example.org/gpu": "0" },
+      },
+      environment: [{ name: "OWN", value: new TextEncoder().encode("1") }],
+    },
+  );
+  assert.deepEqual(
+    [config.envs.map(({ key }) => key), config.mounts.map(({ containerPath }) => containerPath)],
+    [
+      ["VISIBLE", "OWN"],
+      ["/driver", "/data"],
+    ],
+  );
+  assert.deepEqual([config.devices[0]?.hostPath, config.CDIDevices[0]?.name], ["/dev/gpu0", "example.org/gpu=0"]);
+  assert.deepEqual([config.annotations["example.org/gpu"], config.annotations[Annotation.restartCount]], ["0", "0"]);
+  const { cpusetCpus, unified } = config.linux?.resources ?? {};
+  assert.deepEqual([cpusetCpus, unified], ["2-3", { "memory.min": "1" }]);
 });

@@ -3,6 +3,7 @@ import type { Pod } from "../../api/pod.ts";
 import type { ContainerId } from "../../base/ids.ts";
 import { type ContainerConfigSchema, type MountSchema, NamespaceMode } from "../../ports/gen/runtime/v1/api_pb.js";
 import type { MessageInit } from "../../ports/message-init.ts";
+import type { ContainerEdits } from "../../resources/container-edits.ts";
 import { containerResources, type ResourceSettings } from "../../resources/container-resources.ts";
 import type { EnvironmentVariable } from "./environment.ts";
 import { goJson } from "../../base/go-json.ts";
@@ -30,6 +31,8 @@ export interface ContainerInputs {
   /** From expandCommand. */
   readonly command: readonly string[];
   readonly args: readonly string[];
+  /** What the node's resource managers give it. */
+  readonly edits: ContainerEdits;
   /** Mounts of the pod's volumes, in the order of the spec. */
   readonly volumeMounts: readonly Mount[];
   /** The pod's hosts file on the node; absent when it is not to be mounted (see mountsHostsFile). */
@@ -57,7 +60,7 @@ export function generateContainerConfig(
   inputs: ContainerInputs,
   context: ContainerContext,
 ): ContainerConfig {
-  const { restartCount, environment, volumeMounts } = inputs;
+  const { restartCount, environment, volumeMounts, edits } = inputs;
   const { name, namespace, uid } = pod.metadata;
   const securityContext = containerSecurityContext(pod, container, inputs.imageUser, context);
   const namespaces = securityContext.namespaceOptions;
@@ -68,26 +71,33 @@ export function generateContainerConfig(
     command: [...inputs.command],
     args: [...inputs.args],
     workingDir: container.workingDir ?? "",
-    envs: environment.map((variable) => ({ key: variable.name, value: variable.value })),
-    mounts: [...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)].map((mount) => ({
-      ...mount,
-      // With ids mapped, files belong to the pod's users inside as they do to the node's outside.
-      ...(context.userNamespace && idMappings(context.userNamespace)),
+    envs: [...(edits.environment ?? []), ...environment].map((variable) => ({
+      key: variable.name,
+      value: variable.value,
     })),
+    mounts: [...(edits.mounts ?? []), ...volumeMounts, ...ownMounts(container, inputs, context.seLinux === true)].map(
+      (mount) => ({
+        ...mount,
+        // With ids mapped, files belong to the pod's users inside as they do to the node's outside.
+        ...(context.userNamespace && idMappings(context.userNamespace)),
+      }),
+    ),
     labels: {
       [Label.podName]: name,
       [Label.podNamespace]: namespace,
       [Label.podUid]: uid,
       [Label.containerName]: container.name,
     },
-    annotations: containerAnnotations(pod, container, inputs),
+    annotations: { ...edits.annotations, ...containerAnnotations(pod, container, inputs) },
+    devices: [...(edits.devices ?? [])],
+    CDIDevices: [...(edits.cdiDevices ?? [])],
     logPath: containerLogPath(container.name, restartCount),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
     stopSignal: stopSignalOf(container),
     linux: {
-      resources: containerResources(pod, container, context.resources),
+      resources: containerResources(pod, container, context.resources, edits),
       securityContext: joined
         ? {
             ...securityContext,

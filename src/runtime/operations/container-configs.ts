@@ -1,3 +1,4 @@
+import type { Container } from "../../api/container.ts";
 import type { Pod } from "../../api/pod.ts";
 import { bothEnded } from "../../base/side-by-side.ts";
 import type { ContainerId } from "../../base/ids.ts";
@@ -10,6 +11,8 @@ import { readEnvironmentFiles } from "../config/environment-file.ts";
 import { hostsFile, mountsHostsFile } from "../config/hosts-file.ts";
 import type { MountedVolumes } from "../config/mounted-volumes.ts";
 import { podIPs } from "../config/pod-ips.ts";
+import { type ContainerEdits, EditConflictError } from "../../resources/container-edits.ts";
+import type { ContainerEditor } from "../../resources/resource-manager.ts";
 import type { Effects } from "../effects.ts";
 import { makeContainerDirectories, makeTerminationLog, podDirectory } from "../layout/pod-directories.ts";
 import type { NodeContext } from "../node-context.ts";
@@ -19,6 +22,7 @@ export interface ContainerConfigParts {
   readonly objects: ObjectLookup;
   readonly volumes: VolumeProvider;
   readonly userNamespaces: Pick<UserNamespaceProvider, "namespaceOf">;
+  readonly editor: ContainerEditor;
   readonly node: NodeContext;
 }
 
@@ -71,6 +75,7 @@ export class ContainerConfigs {
         imageUser: inputs.image.user,
         environment,
         ...expandCommand(container, environment),
+        edits: this.#editsOf(pod, container),
         volumeMounts: await volumes.mountsFor(pod, container, environment, inputs.volumes, signal),
         ...targetOf(start),
         ...(hostsFilePath === undefined ? {} : { hostsFilePath }),
@@ -85,6 +90,15 @@ export class ContainerConfigs {
         ...(userNamespace && { userNamespace }),
       },
     );
+  }
+
+  #editsOf(pod: Pod, container: Container): ContainerEdits {
+    try {
+      return this.#parts.editor.edits(pod, container);
+    } catch (error) {
+      if (error instanceof EditConflictError) throw new ContainerConfigError(error.message, { cause: error });
+      throw error;
+    }
   }
 
   /** The managed /etc/hosts, written anew at each start so that it cannot grow. */

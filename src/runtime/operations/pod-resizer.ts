@@ -8,6 +8,7 @@ import { containerResources, sandboxOverhead, sandboxResources } from "../../res
 import { compareLimits } from "../../resources/pod-cgroups.ts";
 import { milliQuantity, quantityOf } from "../../resources/quantity.ts";
 import type { ResizableResource } from "../../resources/resizable.ts";
+import type { ContainerEditor } from "../../resources/resource-manager.ts";
 import type { ResourceRecord } from "../../resources/resource-record.ts";
 import { type Amounts, type ContainerResize, describeResize, type PodResize } from "../actions/resize-actions.ts";
 import type { Effects } from "../effects.ts";
@@ -33,6 +34,7 @@ type ResizeEffects = Pick<Effects, "clock" | "cri" | "journal">;
 export interface ResizerParts {
   readonly podCgroups: Pick<PodCgroupProvider, "resourcesOf" | "read" | "apply" | "ensure">;
   readonly actuated: Pick<ResourceRecord, "setPart" | "saved">;
+  readonly editor: ContainerEditor;
   readonly node: Pick<NodeContext, "resources">;
 }
 
@@ -87,11 +89,9 @@ export class PodResizer {
   ): Promise<void> {
     const { container, running } = update;
     const { clock, cri, journal } = this.#effects;
-    const linux = containerResources(
-      pod,
-      withAmounts(container, amountsAfter(name, update)),
-      this.#parts.node.resources,
-    );
+    const changed = withAmounts(container, amountsAfter(name, update));
+    const { editor, node } = this.#parts;
+    const linux = containerResources(pod, changed, node.resources, editor.edits(pod, changed));
     const message = `resize container ${container.name}: ${describeResize(update, name)}`;
     const action: ActionInput = {
       what: "UpdateContainerResources",
