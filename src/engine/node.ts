@@ -7,6 +7,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Observer } from "../journal/observer.ts";
 import type { CountedPod, PodCounts } from "../metrics/pod-gauges.ts";
 import { Annotation } from "../runtime/config/labels.ts";
+import type { Room } from "../kubelet/room.ts";
 import type { KubeletConfig } from "../kubelet/config.ts";
 import type { Kubelet } from "../kubelet/kubelet.ts";
 import type { DecisionRecorder } from "../pods/decision-recorder.ts";
@@ -51,6 +52,8 @@ export interface NodeDependencies {
   /** Keeps what pods' workers decide, and from what. */
   readonly recorder: DecisionRecorder | undefined;
   readonly observer?: Observer | undefined;
+  /** What the node has beyond what every kubelet has. */
+  readonly rooms?: readonly Room[] | undefined;
   readonly pressure?: NodePressure | undefined;
   /** Told of each change of what is wanted. */
   readonly onUpdate?: (update: PodUpdate) => void;
@@ -119,6 +122,7 @@ export class Node {
         owns: deps.owns,
         features,
         pressure: deps.pressure,
+        rooms: deps.rooms,
         recorder: deps.recorder,
         observer: deps.observer,
         onPodGone,

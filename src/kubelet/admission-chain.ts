@@ -4,6 +4,7 @@ import type { NodePressure } from "../eviction/pressure-monitor.ts";
 import type { Cause } from "../journal/entry.ts";
 import type { AdmissionChain } from "../pods/admission.ts";
 import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { Room } from "./room.ts";
 import { admitByProfile, admitBySecurity, admitSupported, type NodeAdmission } from "../pods/node-admission.ts";
 
 interface ChainParts {
@@ -11,11 +12,12 @@ interface ChainParts {
   readonly cluster?: Pick<ClusterHooks, "runtime" | "unsupported"> | undefined;
   /** Undefined: nobody looks at the machine. */
   readonly pressure?: Pick<NodePressure, "pressures"> | undefined;
+  readonly rooms: readonly Room[];
   readonly allocations: { wanted(pod: Pod, cause: Cause): void };
 }
 
 /** Every room's say in which pods the node takes, in upstream's order. A new room adds a line. */
-export function admissionChain({ admission, cluster, pressure, allocations }: ChainParts): AdmissionChain {
+export function admissionChain({ admission, cluster, pressure, rooms, allocations }: ChainParts): AdmissionChain {
   const security = (): NodeAdmission => {
     const supplementalGroupsPolicy = cluster?.runtime()?.supplementalGroupsPolicy ?? admission.supplementalGroupsPolicy;
     return { ...admission, supplementalGroupsPolicy };
@@ -25,7 +27,14 @@ export function admissionChain({ admission, cluster, pressure, allocations }: Ch
       (pod) => admitUnderPressure(pod, pressure?.pressures ?? []),
       (pod, { node }) => admitBySecurity(pod, security(), node.place?.labels),
     ],
-    after: [(pod) => admitByProfile(pod, security()), (pod) => admitSupported(cluster?.unsupported(pod) ?? "")],
-    reserve: (pod, cause) => allocations.wanted(pod, cause),
+    after: [
+      (pod) => admitByProfile(pod, security()),
+      (pod) => admitSupported(cluster?.unsupported(pod) ?? ""),
+      ...rooms.flatMap(({ admit = [] }) => admit),
+    ],
+    reserve: (pod, cause) => {
+      allocations.wanted(pod, cause);
+      for (const room of rooms) room.reserve?.(pod, cause);
+    },
   };
 }

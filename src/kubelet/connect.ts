@@ -1,10 +1,14 @@
 import { podUid } from "../base/ids.ts";
-import type { ClusterHooks } from "../pods/cluster-hooks.ts";
+import type { KubeletDependencies } from "./dependencies.ts";
 import type { Manager } from "./manager.ts";
 import type { Managers } from "./managers.ts";
 
 /** The second phase: tells each manager of those that were built after it. */
-export function connect(managers: Managers, rows: readonly Manager[], cluster: ClusterHooks | undefined): void {
+export function connect(
+  managers: Managers,
+  rows: readonly Manager[],
+  { cluster, rooms = [] }: Pick<KubeletDependencies, "cluster" | "rooms">,
+): void {
   const { allocations, identity, pods, probes, sourcesReady, syncLoop, workers } = managers;
   identity.connect((change) => syncLoop.handle(change));
   probes.results.onChange(({ pod, result, cause }) => {
@@ -25,4 +29,5 @@ export function connect(managers: Managers, rows: readonly Manager[], cluster: C
     ready: () => sourcesReady() && !syncLoop.isTakingUp,
     changed: (uid, cause) => workers.wake(uid, cause),
   });
+  for (const room of rooms) room.connect?.({ pods, workers, killer: syncLoop.killer });
 }

@@ -29,7 +29,7 @@ export class Kubelet {
   constructor(deps: KubeletDependencies, config: KubeletConfig) {
     const managers = buildManagers(deps, config);
     const rows = managerRows(deps, config, managers);
-    connect(managers, rows, deps.cluster);
+    connect(managers, rows, deps);
     this.#deps = deps;
     this.#managers = managers;
     this.#rows = rows;

@@ -62,8 +62,8 @@ export function buildManagers(deps: KubeletDependencies, config: KubeletConfig):
   const probes = buildProbes(deps, config, statuses);
   const identity = buildIdentity(deps, config, { pleg, cache });
   const sourcesReady = (source?: string): boolean => deps.sourcesReady(source) && identity.settled;
-  const { cluster, pressure } = deps;
-  const admission = admissionChain({ admission: config.admission, cluster, pressure, allocations });
+  const { cluster, pressure, rooms = [] } = deps;
+  const admission = admissionChain({ admission: config.admission, cluster, pressure, rooms, allocations });
   const workers = new PodWorkers({
     effects,
     observer,

@@ -14,7 +14,7 @@ import type { Managers } from "./managers.ts";
  * no other works is built here.
  */
 export function managerRows(
-  { ports, cri, journal, log }: KubeletDependencies,
+  { ports, cri, journal, log, rooms = [] }: KubeletDependencies,
   { node, logRotation, garbage }: KubeletConfig,
   { allocations, pleg, pods, probes, acting, sourcesReady, statuses, syncLoop }: Managers,
 ): Manager[] {
@@ -50,6 +50,7 @@ export function managerRows(
       },
       garbage,
     ),
+    ...rooms,
     { run: (signal) => watchOom({ kernelLog, journal, log, pods: () => pods.observed() }, signal) },
   ];
 }

@@ -8,7 +8,7 @@ import type { Logger } from "../ports/log.ts";
 import type { Ports } from "../ports/ports.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import { memoryLimits } from "../resources/memory-limits.ts";
-import { editorOf, type ResourceManager } from "../resources/resource-manager.ts";
+import { editorOf } from "../resources/resource-manager.ts";
 import type { ResourceRecord } from "../resources/resource-record.ts";
 import type { UsedFeatures } from "../runtime-service/features.ts";
 import type { ObjectLookup } from "../runtime/config/environment.ts";
@@ -35,6 +35,7 @@ import { Teardowns } from "../runtime/operations/teardown.ts";
 import { type PodHolding, PodHoldings } from "../runtime/pod-holdings.ts";
 import { localPlugins } from "../volumes/local-plugins.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
+import type { Room } from "./room.ts";
 
 /** Of what a kubelet is given, that which acting on pods needs. */
 interface RuntimeParts {
@@ -44,6 +45,7 @@ interface RuntimeParts {
   readonly objects: ObjectLookup;
   readonly features: UsedFeatures;
   readonly cluster?: ClusterHooks | undefined;
+  readonly rooms?: readonly Room[] | undefined;
   readonly observer?: Observer | undefined;
 }
 
@@ -85,7 +87,8 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   const userNamespaces = new UserNamespaces({ files, journal, log, node, ...ids });
   const places = (kind: string, patienceMs: number): Places =>
     new Places({ clock, stalls }, { kind, limit: config.parallelStarts, patienceMs });
-  const editor = editorOf(resourceManagers(node));
+  const { rooms = [] } = deps;
+  const editor = editorOf([memoryLimits(node.resources), ...rooms.flatMap(({ resources = [] }) => resources)]);
   const attempts = new StartAttempts();
   const teardowns = new Teardowns(clock, places("a teardown", 1000));
   const hooks = new HookRunner(effects, ports.networkProbes);
@@ -115,7 +118,13 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
   };
   // What others may need goes first, the pod's directory last: by it a later life knows that the rest is this node's.
   const directories = directoryHoldings(files, node);
-  const holdings = new PodHoldings([volumes, userNamespaces, cgroupHolding(podCgroups), ...directories]);
+  const holdings = new PodHoldings([
+    volumes,
+    userNamespaces,
+    ...rooms.flatMap(({ holding = [] }) => holding),
+    cgroupHolding(podCgroups),
+    ...directories,
+  ]);
   const runtime = new PodRuntime(effects, {
     sync,
     stopper,
@@ -123,11 +132,6 @@ export function buildActing(deps: RuntimeParts, config: RuntimeConfig, own: OwnP
     remover: new PodRemover(effects, { removal, teardowns, attempts, holdings }),
   });
   return { effects, runtime, removal, volumes, holdings };
-}
-
-/** What gives containers something of the node beyond their spec, one row each. */
-function resourceManagers({ resources }: NodeContext): ResourceManager[] {
-  return [memoryLimits(resources)];
 }
 
 function makeVolumes({ ports, journal, log, objects, features }: RuntimeParts, node: NodeContext): VolumeManager {

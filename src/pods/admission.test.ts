@@ -47,7 +47,7 @@ function decide(pod: Pod, given: Case = {}): Admission {
   const node = { allocatable: given.allocatable ?? {}, place: given.place };
   const { unsupported = "", pressures = [] } = given;
   const cluster = { runtime: () => undefined, unsupported: () => unsupported };
-  const parts = { admission: security, cluster, pressure: { pressures }, allocations: { wanted: () => {} } };
+  const parts = { admission: security, cluster, pressure: { pressures }, rooms: [], allocations: { wanted: () => {} } };
   return decideAdmission(pod, admissionChain(parts), { holders, node });
 }
 

@@ -70,7 +70,8 @@ export class SyncLoop {
   readonly #deps: SyncLoopDependencies;
   readonly #afterListing: AfterListing;
   readonly #queue: AdmissionQueue;
-  readonly #killer: PodKiller;
+  /** For whoever ends pods that are still wanted. */
+  readonly killer: PodKiller;
   readonly #endings: PodEndings;
   readonly #unclaimed: UnclaimedPods;
   #knowsAll = false;
@@ -84,10 +85,10 @@ export class SyncLoop {
     this.#afterListing = new AfterListing({ ...deps, knowsAll, beforeStarts, next: (change) => this.#take(change) });
     this.#endings = new PodEndings(deps.checkpoint);
     const { clock, journal } = deps.effects;
-    this.#killer = new PodKiller({ workers: deps.workers, journal, now: () => clock.monotonic() });
+    this.killer = new PodKiller({ workers: deps.workers, journal, now: () => clock.monotonic() });
     this.#queue = new AdmissionQueue({
       workers: deps.workers,
-      killer: this.#killer,
+      killer: this.killer,
       unclaimed: () => this.#unclaimed.holding((uid) => this.#isUnclaimed(uid)),
       journal,
       granted: (pod) => deps.allocations.allocatedPod(pod),
@@ -135,7 +136,7 @@ export class SyncLoop {
 
   /** A pod has stopped, or the node has changed: others may have room now. */
   roomMade(): void {
-    this.#killer.look();
+    this.killer.look();
     this.#queue.retry();
     this.#deps.allocations.retry({ code: "RoomMade", message: "a pod has stopped, or the node has changed" });
   }
@@ -228,7 +229,7 @@ export class SyncLoop {
       } catch (error) {
         this.#deps.effects.log.warn("housekeeping failed", { error: errorMessage(error) });
       }
-      this.#killer.look();
+      this.killer.look();
       // Of what waits for pods that were not heard of: some are by now.
       if (!this.#knowsAll) this.#queue.retry();
       const { effects, housekeepingPeriodMs } = this.#deps;

@@ -5,6 +5,7 @@ import type { Observer } from "../../journal/observer.ts";
 import type { CauseCode } from "../../journal/vocabulary.ts";
 import type { KubeletConfig } from "../../kubelet/config.ts";
 import type { KnownPod } from "../../kubelet/known-pods.ts";
+import type { Room } from "../../kubelet/room.ts";
 import type { DecisionRecorder } from "../../pods/decision-recorder.ts";
 import type { PodChange } from "../../pods/pod-change.ts";
 import { SimKubeConnection } from "../api-server/connection.ts";
@@ -61,6 +62,8 @@ export interface SimNodeSettings {
   readonly cluster?: SimCluster | undefined;
   /** A node of a cluster: told of each change of what is wanted, when podwright learns of it. */
   readonly onUpdate?: (update: PodUpdate) => void;
+  /** Rooms that each of its lives has beyond what every kubelet has. */
+  readonly makeRooms?: (parts: Pick<Surroundings, "record" | "ports">) => readonly Room[];
   /** Told of each request to the API server. */
   readonly onRequest?: (what: string) => void;
 }
@@ -107,6 +110,7 @@ export class SimNode {
       ...{ recorder: undefined, observer: undefined, cluster: undefined },
       onUpdate: () => {},
       onRequest: () => {},
+      makeRooms: () => [],
       ...settings,
       files: this.files,
     };
@@ -292,11 +296,14 @@ export class SimNode {
     const watcher = { onStep: () => gate.step(), onFault };
     const connection = new SimConnection(world, clock, random.fork(), faults.current, watcher);
     const stalls = simPressureStall(this.#settings.clock, () => faults.current.diskDelayMaxMs > 0);
+    const record: Surroundings["record"] = (entry) => (gate.alive ? this.#record(entry) : 0);
+    const ports = portsOf(this, { world, clock, gate, random: random.fork(), stalls });
     const surroundings: Surroundings = {
       config,
-      record: (entry) => (gate.alive ? this.#record(entry) : 0),
+      record,
       objects: this.objects,
-      ports: portsOf(this, { world, clock, gate, random: random.fork(), stalls }),
+      ports,
+      rooms: this.#settings.makeRooms({ record, ports }),
       cri: connection.cri,
       log: silentLog,
       features: { recursiveReadOnlyMounts: false, userNamespaces: true },

@@ -1,0 +1,34 @@
+import type { Pod } from "../api/pod.ts";
+import type { Cause } from "../journal/entry.ts";
+import type { AdmissionHandler } from "../pods/admission.ts";
+import type { PodKiller } from "../pods/pod-killer.ts";
+import type { PodWorkers } from "../pods/pod-workers.ts";
+import type { ResourceManager } from "../resources/resource-manager.ts";
+import type { PodHolding } from "../runtime/pod-holdings.ts";
+import type { KnownPods } from "./known-pods.ts";
+import type { Manager } from "./manager.ts";
+
+/**
+ * What a room adds to a kubelet that works without it: evictions, devices, drivers of volumes. It has the parts that it
+ * needs and none of the others; whoever builds the node hands it over, and no file of the kubelet changes for it.
+ */
+export interface Room extends Manager {
+  /** Has its say in admission after the kubelet's own handlers. */
+  readonly admit?: AdmissionHandler;
+  /** Reserves what a pod that was let in needs. Called again when the pod changes, and when it comes back under its UID. */
+  reserve?(pod: Pod, cause: Cause): void;
+  /** Gives containers what is beyond their spec. */
+  readonly resources?: ResourceManager;
+  /** What its pods hold of the node; released before cgroups and directories are. */
+  readonly holding?: PodHolding;
+  /** Called once the kubelet is built, before it runs. */
+  connect?(services: RoomServices): void;
+}
+
+/** What a room can ask of the kubelet. */
+export interface RoomServices {
+  readonly pods: KnownPods;
+  readonly workers: Pick<PodWorkers, "wake">;
+  /** Ends pods that are still wanted. */
+  readonly killer: Pick<PodKiller, "kill">;
+}

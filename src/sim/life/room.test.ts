@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { podOf, runs } from "../../../test/support/sim-scene.ts";
+import type { Pod } from "../../api/pod.ts";
+import { type PodUid, podUid } from "../../base/ids.ts";
+import { eventsOf } from "../../events/entry-events.ts";
+import type { Cause } from "../../journal/entry.ts";
+import type { Room, RoomServices } from "../../kubelet/room.ts";
+import { Registry } from "../../metrics/registry.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Files } from "../../ports/files.ts";
+import { podRef } from "../../runtime/pod-ref.ts";
+import { SimClock } from "../clock.ts";
+import { SimRandom } from "../random.ts";
+import { RuntimeWorld } from "../runtime-world.ts";
+import type { Surroundings } from "./build-kubelet.ts";
+import { SimNode } from "./node.ts";
+
+const directory = "/var/lib/kubelet/licences";
+const wantsLicence = (pod: Pod): boolean => pod.metadata.annotations?.["example.org/licence"] === "wanted";
+
+/** A room that only this test has: it lends a node's few licences to the pods that want one, and takes them back. */
+class Licences implements Room {
+  readonly #files: Files;
+  readonly #clock: Clock;
+  readonly #record: Surroundings["record"];
+  readonly #revoked: ReturnType<typeof revokedCounter>;
+  readonly #lent = new Map<PodUid, number>();
+  readonly #count: number;
+  #services: RoomServices | undefined;
+
+  constructor({ record, ports }: Pick<Surroundings, "record" | "ports">, registry: Registry, count: number) {
+    this.#files = ports.files;
+    this.#clock = ports.clock;
+    this.#record = record;
+    this.#count = count;
+    this.#revoked = revokedCounter(registry);
+  }
+
+  /** What an earlier life lent. */
+  async load(): Promise<void> {
+    for (const { name } of await this.#files.list(directory)) {
+      const number = new TextDecoder().decode(await this.#files.read(`${directory}/${name}`, 10));
+      this.#lent.set(podUid(name), Number(number));
+    }
+  }
+
+  connect(services: RoomServices): void {
+    this.#services = services;
+  }
+
+  readonly admit: NonNullable<Room["admit"]> = (pod) => {
+    if (!wantsLicence(pod) || this.#lent.has(podUid(pod.metadata.uid)) || this.#lent.size < this.#count) return;
+    return { reason: "UnexpectedAdmissionError", message: "no licence is left" };
+  };
+
+  reserve(pod: Pod): void {
+    const uid = podUid(pod.metadata.uid);
+    if (!wantsLicence(pod) || this.#lent.has(uid)) return;
+    const taken = new Set(this.#lent.values());
+    this.#lent.set(uid, Array.from({ length: this.#count }, (_, index) => index).find((n) => !taken.has(n)) ?? -1);
+  }
+
+  readonly resources: NonNullable<Room["resources"]> = {
+    name: "licences",
+    edits: ({ metadata }) => {
+      const number = this.#lent.get(podUid(metadata.uid));
+      return number === undefined ? {} : { annotations: { "example.org/licence-number": String(number) } };
+    },
+  };
+
+  readonly holding: NonNullable<Room["holding"]> = {
+    name: "licence",
+    until: "ended",
+    release: async ({ uid }) => {
+      this.#lent.delete(podUid(uid));
+      await this.#files.remove(`${directory}/${uid}`);
+    },
+    leftovers: {
+      what: "RemoveLeftovers",
+      uids: async () => (await this.#files.list(directory)).map(({ name }) => name),
+    },
+  };
+
+  /** Keeps on the disk what is lent, and ends the pod whose licence was revoked. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const [uid, number] of this.#lent) {
+        await this.#files.makeDirectory(directory, 0o700);
+        await this.#files.write(`${directory}/${uid}`, String(number), 0o600);
+        if ((await this.#files.stat(`/var/lib/kubelet/revoked-${number}`)) !== undefined) this.#revoke(uid);
+      }
+      await this.#clock.sleep("a look at licences", 1000, signal).catch(() => {});
+    }
+  }
+
+  #revoke(uid: PodUid): void {
+    const pod = this.#services?.pods.get(uid);
+    if (pod === undefined || this.#services?.workers === undefined) return;
+    const because: Cause = { code: "ObjectsChanged", message: "the licence was revoked" };
+    const message = "The pod's licence was revoked";
+    const entry = this.#record({ kind: "decision", what: "Evicted", message, pod: podRef(pod), cause: because });
+    this.#revoked.add([]);
+    const cause: Cause = { code: "Evicted", message, entry, because };
+    void this.#services.killer.kill(pod, {
+      cause,
+      outcome: "failed",
+      lasts: true,
+      graceSeconds: 1,
+      disruption: message,
+    });
+  }
+}
+
+function revokedCounter(registry: Registry) {
+  return registry.counter("example_licences_revoked_total", "Licences that were taken from pods", []);
+}
+
+class Scene {
+  readonly clock = new SimClock(1_700_000_000_000);
+  readonly world = new RuntimeWorld(this.clock);
+  readonly registry = new Registry();
+  readonly node: SimNode;
+
+  constructor(licences: number) {
+    this.world.images.add("busybox:latest");
+    this.node = new SimNode({
+      clock: this.clock,
+      world: this.world,
+      random: new SimRandom(1),
+      makeRooms: (parts) => [new Licences(parts, this.registry, licences)],
+    });
+    this.node.start();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.clock.run(this.clock.nowMs + ms);
+  }
+
+  add(name: string): void {
+    const pod = podOf({ containers: [runs("main")] }, name, name);
+    this.node.add({ ...pod, metadata: { ...pod.metadata, annotations: { "example.org/licence": "wanted" } } });
+  }
+
+  told(uid: string): readonly (string | undefined)[] {
+    const status = this.node.pods().find(({ view }) => view.ref.uid === uid)?.status;
+    return [status?.phase, status?.reason, status?.message];
+  }
+
+  licence(uid: string): string | undefined {
+    const found = [...this.world.containers.values()].find(
+      ({ config }) => config.labels?.["io.kubernetes.pod.uid"] === uid,
+    );
+    return found?.config.annotations?.["example.org/licence-number"];
+  }
+
+  async lent(): Promise<string[]> {
+    return (await this.node.files.list(directory)).map(({ name }) => name);
+  }
+}
+
+test("a room of its own admits, edits containers, holds something of the node and ends pods, over a restart too", async () => {
+  const scene = new Scene(1);
+  scene.add("first");
+  await scene.pass(10_000);
+  assert.deepEqual([scene.told("first")[0], scene.licence("first"), await scene.lent()], ["Running", "0", ["first"]]);
+  scene.add("second");
+  await scene.pass(10_000);
+  assert.deepEqual(scene.told("second").slice(0, 2), ["Failed", "UnexpectedAdmissionError"]);
+  assert.match(scene.told("second")[2] ?? "", /no licence is left/u);
+
+  scene.node.kill();
+  scene.node.start();
+  await scene.pass(10_000);
+  assert.equal(scene.told("first")[0], "Running");
+  await scene.node.files.write("/var/lib/kubelet/revoked-0", "", 0o600);
+  await scene.pass(30_000);
+  assert.deepEqual(scene.told("first"), ["Failed", "Evicted", "The pod's licence was revoked"]);
+  const conditions = scene.node.pods().find(({ view }) => view.ref.uid === "first")?.status?.conditions ?? [];
+  assert.equal(conditions.find(({ type }) => type === "DisruptionTarget")?.status, "True");
+  assert.deepEqual(await scene.lent(), []);
+
+  const evicted = scene.node.entries.filter(({ what, pod }) => what === "Evicted" && pod?.uid === "first");
+  assert.deepEqual(
+    evicted.flatMap(eventsOf).map(({ reason }) => reason),
+    ["Evicted"],
+  );
+  const samples = scene.registry.families().flatMap((family) => (family.type === "counter" ? family.samples : []));
+  assert.ok(samples.some(({ value }) => value === 1));
+});
+
+test("what a pod held of a room goes with the pod that an earlier life left", async () => {
+  const scene = new Scene(2);
+  scene.add("first");
+  await scene.pass(10_000);
+  scene.node.kill();
+  scene.node.desired.clear();
+  scene.node.start();
+  await scene.pass(120_000);
+  assert.deepEqual([scene.node.pods().length, await scene.lent()], [0, []]);
+});
