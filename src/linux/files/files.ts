@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, fstatSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, readFileSync } from "node:fs";
 import { chown } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unfinishedName } from "../../base/unfinished-files.ts";
@@ -163,11 +163,16 @@ async function writeInPlace(path: string, data: string | Uint8Array, mode: numbe
   const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
   // Where the umask narrows the mode of a new file, that is open to nobody else until it has it.
   const file = await calls.open(path, flags, (mode & umask()) === 0 ? mode : mode & 0o700);
-  using _closing = new calls.Closing(file);
-  const info = fstatSync(file);
-  requireRegular(info, path);
-  if ((how === O_TRUNC || info.size === 0) && (info.mode & 0o7777) !== mode) await calls.fchmod(file, mode);
-  await calls.writeAll(file, data);
+  try {
+    const info = fstatSync(file);
+    requireRegular(info, path);
+    if ((how === O_TRUNC || info.size === 0) && (info.mode & 0o7777) !== mode) await calls.fchmod(file, mode);
+    await calls.writeAll(file, data);
+  } finally {
+    // What was written over goes to the disk when it is closed (ext4's auto_da_alloc); what was appended does not.
+    if (how === O_APPEND) closeSync(file);
+    else await calls.close(file);
+  }
 }
 
 async function makeDirectory(path: string, mode: number): Promise<void> {
