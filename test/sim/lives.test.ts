@@ -31,7 +31,7 @@ const notPlayed: ReadonlySet<string> = new Set(
     "ProbeWarning Rebooted RemoveCgroup ReopenLog RequestCertificate ResizeRetry RoomMade SandboxChanged",
     "SandboxNetworkChanged SandboxSurplus SandboxUsersDiffer StartupProbeFailed StatusDiffers StatusRefused",
     "StopRequested SupplementalGroupsPolicyNotSupported SysctlForbidden SystemOOM TaintToleration UnknownCause",
-    "UnknownEntry VolumeWarning VolumeWarningOver",
+    "UnknownEntry VolumeWarning VolumeWarningOver VolumesLeft",
   ].flatMap((line) => line.split(" ")),
 );
 
