@@ -3,7 +3,7 @@ import type { Pod } from "../api/pod.ts";
 import type { LinuxResources } from "./container-edits.ts";
 import { limitOrPodLevel, oomGroup, type ResourceSettings } from "./container-resources.ts";
 import { formatPageSize, hugePageAmounts } from "./huge-pages.ts";
-import { parseList } from "./pod-totals.ts";
+import { parseList, type Quantities } from "./pod-totals.ts";
 import { hasPodLevelResources } from "./qos.ts";
 import type { ResourceManager } from "./resource-manager.ts";
 import { swapLimit } from "./swap.ts";
@@ -13,35 +13,28 @@ export function memoryLimits(settings: ResourceSettings): ResourceManager {
   return {
     name: "memory limits",
     edits: (pod, container) => {
-      const unified = oomGroup(settings);
-      const hugepageLimits = hugePageLimits(pod, container, settings.hugePageSizes);
-      return { resources: { unified, hugepageLimits, ...swapOf(pod, container, settings, unified) } };
+      const limits = parseList(container.resources?.limits);
+      const hugepageLimits = hugePageLimits(pod, limits, settings.hugePageSizes);
+      return {
+        resources: { unified: oomGroup(settings), hugepageLimits, ...swapOf(pod, container, limits, settings) },
+      };
     },
   };
 }
 
 /** On v1 the limit is that of memory and swap together; on v2 that of swap alone. */
-function swapOf(
-  pod: Pod,
-  container: Container,
-  settings: ResourceSettings,
-  unified: Readonly<Record<string, string>>,
-): LinuxResources {
+function swapOf(pod: Pod, container: Container, limits: Quantities, settings: ResourceSettings): LinuxResources {
   if (!settings.swapAccounting) return {};
-  if (settings.cgroupVersion === 1) {
-    const limits = parseList(container.resources?.limits);
-    return { memorySwapLimitInBytes: limitOrPodLevel(pod, limits, "memory").value() };
-  }
-  return { unified: { ...unified, "memory.swap.max": String(swapLimit(pod, container, settings)) } };
+  if (settings.cgroupVersion === 1) return { memorySwapLimitInBytes: limitOrPodLevel(pod, limits, "memory").value() };
+  return { unified: { ...oomGroup(settings), "memory.swap.max": String(swapLimit(pod, container, settings)) } };
 }
 
 /** A limit for every page size of the machine, 0 where none is asked for: otherwise there would be no limit. */
 function hugePageLimits(
   pod: Pod,
-  container: Container,
+  limits: Quantities,
   pageSizes: readonly bigint[],
 ): { pageSize: string; limit: bigint }[] {
-  const limits = parseList(container.resources?.limits);
   const podLevel = hasPodLevelResources(pod) ? parseList(pod.spec.resources?.limits) : [];
   const wanted = hugePageAmounts([...podLevel, ...limits]);
   return pageSizes.map((size) => ({ pageSize: formatPageSize(size), limit: wanted.get(size) ?? 0n }));
