@@ -25,7 +25,7 @@ export function podView({ view, status }: KnownPod, context: PodViewContext): Po
   if (pod === undefined || state.kind === "finished") return undefined;
   const { namespace, name, uid, annotations } = pod.metadata;
   const ready = status?.conditions?.find(({ type, status: value }) => type === "Ready" && value === "True");
-  const logDirectory = podLogDirectory(context.podLogsRoot, pod);
+  const logDirectory = podLogDirectory(context.podLogsRoot, pod.metadata);
   return {
     namespace,
     name,

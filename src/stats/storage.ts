@@ -71,7 +71,7 @@ export class StorageStats {
   async logFamily(pods: readonly StatsPod[]): Promise<Family> {
     const samples: Sample[] = [];
     for (const { ref, pod, containers } of pods) {
-      const directory = podLogDirectory(this.#deps.podLogsRoot, pod);
+      const directory = podLogDirectory(this.#deps.podLogsRoot, pod.metadata);
       for (const { name } of containers) {
         const used = await this.#deps.files.filesUsage(`${directory}/${name}`);
         if (used !== undefined) samples.push({ labels: [ref.uid, ref.namespace, ref.name, name], value: used.bytes });
@@ -95,7 +95,7 @@ export class StorageStats {
   ): Promise<PodStorage> {
     const { clock, files, volumes, rootDirectory, podLogsRoot } = this.#deps;
     const timeMs = clock.now();
-    const logDirectory = podLogDirectory(podLogsRoot, pod.pod);
+    const logDirectory = podLogDirectory(podLogsRoot, pod.pod.metadata);
     const used: TreeUsage[] = [];
     const containers = new Map<string, ContainerStorage>();
     for (const container of pod.containers) {

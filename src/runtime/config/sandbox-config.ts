@@ -52,7 +52,7 @@ export function generateSandboxConfig(pod: Pod, attempt: number, context: Sandbo
     metadata: { name, namespace, uid, attempt },
     // A pod on the node's network shows the node's name.
     ...(!pod.spec.hostNetwork && { hostname: kernelHostname(pod, podHostname(pod, context.clusterDomain)) }),
-    logDirectory: podLogDirectory(context.podLogsRoot, pod),
+    logDirectory: podLogDirectory(context.podLogsRoot, pod.metadata),
     dnsConfig: context.dns,
     portMappings: pod.spec.containers.flatMap((container) => portMappings(container.ports ?? [])),
     labels: {

@@ -54,7 +54,7 @@ export async function linkLog(
 ): Promise<void> {
   try {
     await files.makeDirectory(node.containerLogsRoot, 0o755);
-    const target = `${podLogDirectory(node.podLogsRoot, pod)}/${container}/${attempt}.log`;
+    const target = `${podLogDirectory(node.podLogsRoot, pod.metadata)}/${container}/${attempt}.log`;
     await files.symlink(target, linkPath(node, pod.metadata, { name: container, id }));
   } catch (error) {
     log.warn("linking a container log failed", { pod: pod.metadata.name, container, error: errorMessage(error) });

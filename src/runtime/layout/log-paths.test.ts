@@ -24,7 +24,7 @@ for (const [link, target] of links) {
     const id = containerIdOfLogLink(link) ?? "";
     assert.equal(containerLogLinkName(pod.metadata, containerName, id), link);
     const logPath = containerLogPath(containerName, restartCountOfLog(file) ?? -1);
-    assert.equal(`${podLogDirectory("/var/log/pods", pod)}/${logPath}`, target);
+    assert.equal(`${podLogDirectory("/var/log/pods", pod.metadata)}/${logPath}`, target);
   });
 }
 
@@ -38,7 +38,7 @@ test("a link's name is cut to what a file system takes", () => {
 test("directories and files tell whose they are", () => {
   assert.equal(podUidOfLogDirectory("ns_p_u-1"), "u-1");
   assert.equal(podUidOfLogDirectory("u-1"), "u-1");
-  assert.equal(podLogDirectory("/var/log/pods", podWith({})), "/var/log/pods/ns_p_u");
+  assert.equal(podLogDirectory("/var/log/pods", podWith({}).metadata), "/var/log/pods/ns_p_u");
   assert.equal(restartCountOfLog("12.log"), 12);
   assert.equal(restartCountOfLog("3.log.20260102-150405.gz"), 3);
   assert.equal(restartCountOfLog("x.log"), undefined);

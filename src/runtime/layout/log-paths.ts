@@ -1,16 +1,15 @@
-import type { Pod } from "../../api/pod.ts";
+import type { PodRef } from "../../journal/entry.ts";
 
 /** Longest file name of ext4 in bytes. */
 export const maxFileName = 255;
 
 /** `<ns>_<name>_<uid>`: the directory of a pod's logs below the root of all. */
-export function podLogDirectoryName(pod: Pod): string {
-  const { namespace, name, uid } = pod.metadata;
+export function podLogDirectoryName({ namespace, name, uid }: PodRef): string {
   return `${namespace}_${name}_${uid}`;
 }
 
 /** `/var/log/pods/<ns>_<name>_<uid>`: `log_directory` of a sandbox. */
-export function podLogDirectory(podLogsRoot: string, pod: Pod): string {
+export function podLogDirectory(podLogsRoot: string, pod: PodRef): string {
   return `${podLogsRoot}/${podLogDirectoryName(pod)}`;
 }
 

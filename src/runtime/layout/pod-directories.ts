@@ -5,7 +5,7 @@ import type { PodRef } from "../../journal/entry.ts";
 import { FileError, type Files, removeEmpty } from "../../ports/files.ts";
 import type { Random } from "../../ports/random.ts";
 import { removeLogLinks } from "./log-links.ts";
-import { maxFileName, podLogDirectory } from "./log-paths.ts";
+import { maxFileName, podLogDirectory, podLogDirectoryName } from "./log-paths.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { PodHolding } from "../pod-holdings.ts";
 
@@ -24,7 +24,7 @@ export async function makePodDirectories(files: Files, node: Directories, pod: P
   const directory = podDirectory(node, pod.metadata.uid);
   await files.makeDirectory(directory, 0o750);
   const below = ["volumes", "plugins", "containers"].map((name) => files.makeDirectory(`${directory}/${name}`, 0o750));
-  const logs = files.makeDirectory(podLogDirectory(node.podLogsRoot, pod), 0o755);
+  const logs = files.makeDirectory(podLogDirectory(node.podLogsRoot, pod.metadata), 0o755);
   await settleAll("directories of the pod", [...below, logs]);
 }
 
@@ -36,7 +36,7 @@ export async function makeContainerDirectories(
   container: Container,
 ): Promise<void> {
   await bothEnded(
-    files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod)}/${container.name}`, 0o755),
+    files.makeDirectory(`${podLogDirectory(node.podLogsRoot, pod.metadata)}/${container.name}`, 0o755),
     files.makeDirectory(`${podDirectory(node, pod.metadata.uid)}/containers/${container.name}`, 0o750),
   );
 }
@@ -79,7 +79,7 @@ export function directoryHoldings(files: Files, node: Directories & LogPlaces): 
  */
 export async function removePodLogs(files: Files, node: LogPlaces, pod: PodRef, keepsLogs = false): Promise<void> {
   await removeLogLinks(files, node, pod);
-  const logs = `${pod.namespace}_${pod.name}_${pod.uid}`;
+  const logs = podLogDirectoryName(pod);
   // A pod whose logs no directory can be named for has none.
   if (logs.length <= maxFileName && !keepsLogs) await files.removeTree(`${node.podLogsRoot}/${logs}`);
 }

@@ -4,7 +4,7 @@ import { minimumGraceSeconds } from "../actions/grace.ts";
 import { shortId } from "../actions/sandbox-actions.ts";
 import type { Effects } from "../effects.ts";
 import { unlinkLog } from "../layout/log-links.ts";
-import { containerLogLinkName, containerLogPath, restartCountOfLog } from "../layout/log-paths.ts";
+import { containerLogLinkName, containerLogPath, podLogDirectory, restartCountOfLog } from "../layout/log-paths.ts";
 import type { NodeContext } from "../node-context.ts";
 import type { ContainerStatus } from "../status/pod-status.ts";
 import { ignoreNotFound } from "./ignore-not-found.ts";
@@ -124,7 +124,7 @@ export class ContainerRemoval {
   /** The log of one instance, what rotation made of it, and the link; or logs of those before it, and the link. */
   async #removeLog(pod: PodRef, container: ContainerStatus, keepsLog: boolean): Promise<void> {
     const { files } = this.#effects;
-    const podLogs = `${this.#node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}`;
+    const podLogs = podLogDirectory(this.#node.podLogsRoot, pod);
     const path = `${podLogs}/${containerLogPath(container.name, container.restartCount)}`;
     const directory = path.slice(0, path.lastIndexOf("/"));
     const goes = (name: string): boolean => {

@@ -24,7 +24,7 @@ export async function withLostAttempts(
   if (start.attempt > 0 || start.leftover !== undefined) return start;
   const open = attempts.of(pod.metadata.uid, start.container.name);
   if (open !== undefined) return { ...start, attempt: open };
-  const logs = await files.list(`${podLogDirectory(node.podLogsRoot, pod)}/${start.container.name}`);
+  const logs = await files.list(`${podLogDirectory(node.podLogsRoot, pod.metadata)}/${start.container.name}`);
   const counts = logs.map(({ name }) => restartCountOfLog(name)).filter((count) => count !== undefined);
   return counts.length === 0 ? start : { ...start, attempt: Math.max(...counts) + 1 };
 }

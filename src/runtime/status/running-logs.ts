@@ -1,4 +1,5 @@
 import type { RunningLog } from "../../logs/rotation.ts";
+import { podLogDirectory } from "../layout/log-paths.ts";
 import type { PodStatus } from "./pod-status.ts";
 
 /**
@@ -7,7 +8,7 @@ import type { PodStatus } from "./pod-status.ts";
  */
 export function runningLogs(status: PodStatus, podLogsRoot: string): RunningLog[] {
   const { uid, namespace, name } = status;
-  const directory = `${podLogsRoot}/${namespace}_${name}_${uid}/`;
+  const directory = `${podLogDirectory(podLogsRoot, status)}/`;
   return status.containers
     .filter(({ state, logPath }) => state === "running" && logPath.startsWith(directory) && !logPath.includes("/../"))
     .map((container) => ({

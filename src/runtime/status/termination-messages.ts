@@ -4,6 +4,7 @@ import type { PodRef } from "../../journal/entry.ts";
 import { type LogStore, readLog } from "../../logs/reader.ts";
 import { FileError } from "../../ports/files.ts";
 import type { NodeContext } from "../node-context.ts";
+import { podLogDirectory } from "../layout/log-paths.ts";
 import { podDirectory } from "../layout/pod-directories.ts";
 import type { ContainerStatus, PodStatus } from "./pod-status.ts";
 
@@ -72,7 +73,7 @@ async function readMessageFile(deps: MessageDependencies, pod: PodRef, container
 }
 
 async function endOfLog(deps: MessageDependencies, pod: PodRef, container: ContainerStatus): Promise<string> {
-  requireBelow(`${deps.node.podLogsRoot}/${pod.namespace}_${pod.name}_${pod.uid}/${container.name}`, container.logPath);
+  requireBelow(`${podLogDirectory(deps.node.podLogsRoot, pod)}/${container.name}`, container.logPath);
   let end: Uint8Array = new Uint8Array(0);
   for await (const line of readLog(deps.logs, container.logPath, { tailLines: fallbackLines })) {
     const text = line.end ? [line.text, newline] : [line.text];
