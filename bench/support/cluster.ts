@@ -2,17 +2,14 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodStatus } from "../../src/api/status.ts";
 import { connectCri } from "../../src/cri/client.ts";
 import { systemHashing } from "../../src/linux/files/hashing.ts";
 import type { Cri } from "../../src/ports/cri.ts";
-import { ensurePrivateRuntime } from "../../src/private-runtime/containerd.ts";
 import { systemMounts } from "../../src/linux/files/mounts.ts";
 import { type RuntimeLayout, runtimeLayout } from "../../src/private-runtime/layout.ts";
-import { preflight, requireReady } from "../../src/private-runtime/preflight/preflight.ts";
-import { stopPrivateRuntime } from "../../src/private-runtime/stop.ts";
 import { TestApiServer } from "../../test/apiserver/server.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { machine } from "../../test/support/machine.ts";
@@ -20,6 +17,7 @@ import { removeLogs } from "../../test/support/traces.ts";
 import { forkBareClient } from "./bare-process.ts";
 import { podManifest } from "./node.ts";
 import type { BenchOptions } from "./options.ts";
+import { type BenchRuntime, type StartRuntime, startPrivateContainerd } from "./bench-runtime.ts";
 import { startPodwright, startProgram } from "./programs.ts";
 import { processUsage, resetPeak, type Usage } from "./usage.ts";
 
@@ -36,17 +34,27 @@ interface SeenPod {
 /** What is measured: podwright, a bare client (bare-burst.ts), or another kubelet. */
 export type Agent = "podwright" | "bare" | { readonly kubelet: string };
 
+/** What the agent works beside. */
+interface Beside {
+  readonly server: TestApiServer;
+  readonly layout: RuntimeLayout;
+  readonly runtime: BenchRuntime;
+}
+
 const interruptions = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * A cluster of one node to measure: the API server for tests in this process, a private containerd, and a kubelet in a
- * process of its own: podwright's, or with `kubelet` any other that takes the same flags, such as Kubernetes' own.
+ * A cluster of one node to measure: the API server for tests in this process, a runtime, a private containerd unless another
+ * is asked for, and a kubelet in a process of its own: podwright's, or with `kubelet` any other that takes the same flags,
+ * such as Kubernetes' own.
  */
 export class BenchCluster implements AsyncDisposable {
   readonly server: TestApiServer;
   readonly layout: RuntimeLayout;
   readonly cri: Cri & Disposable;
-  readonly #kubelet: ChildProcess;
+  readonly #runtime: BenchRuntime;
+  readonly #startKubelet: () => Promise<ChildProcess>;
+  #kubelet: ChildProcess;
   /** The kubelet ends pods that it does not know, and the floor's are such. */
   readonly #jealous: boolean;
   /** Of all pods that were made. */
@@ -54,25 +62,31 @@ export class BenchCluster implements AsyncDisposable {
   readonly #interrupted = (): void => void this[Symbol.asyncDispose]().finally(() => process.exit(130));
 
   private constructor(
-    { server, layout, cri }: Pick<BenchCluster, "server" | "layout" | "cri">,
+    { server, layout, runtime }: Beside,
+    startAgent: () => Promise<ChildProcess>,
     kubelet: ChildProcess,
     jealous: boolean,
   ) {
     this.server = server;
     this.layout = layout;
-    this.cri = cri;
+    this.cri = connectCri(runtime.endpoint);
+    this.#runtime = runtime;
+    this.#startKubelet = startAgent;
     this.#kubelet = kubelet;
     this.#jealous = jealous;
   }
 
-  static async start(options: BenchOptions, agent: Agent): Promise<BenchCluster> {
+  static async start(
+    options: BenchOptions,
+    agent: Agent,
+    startRuntime: StartRuntime = startPrivateContainerd,
+  ): Promise<BenchCluster> {
     const server = await TestApiServer.start();
     const layout = runtimeLayout(await mkdtemp(join(tmpdir(), "podwright-bench-")), systemHashing);
-    await startContainerd(layout, options);
-    const cri = connectCri(layout.containerd.endpoint);
-    const child =
-      agent === "bare" ? await startBare(server, layout) : await startKubelet(server, layout, options, agent);
-    const cluster = new BenchCluster({ server, layout, cri }, child, typeof agent === "object");
+    const beside = { server, layout, runtime: await startRuntime(layout, options) };
+    const startAgent = async (): Promise<ChildProcess> =>
+      agent === "bare" ? await startBare(beside) : await startKubelet(beside, options, agent);
+    const cluster = new BenchCluster(beside, startAgent, await startAgent(), typeof agent === "object");
     for (const signal of interruptions) process.once(signal, cluster.#interrupted);
     try {
       const isReady = (node: unknown): boolean => hasCondition(node as SeenPod | undefined, "Ready");
@@ -107,6 +121,14 @@ export class BenchCluster implements AsyncDisposable {
 
   async usage(): Promise<Usage> {
     return await processUsage(this.pid);
+  }
+
+  /** Ends the kubelet by SIGKILL and starts it on what it left. */
+  async restartKubelet(): Promise<void> {
+    const ended = once(this.#kubelet, "exit");
+    this.#kubelet.kill("SIGKILL");
+    await ended;
+    this.#kubelet = await this.#startKubelet();
   }
 
   /** From now on the peak of the agent's memory is counted anew. */
@@ -181,11 +203,7 @@ export class BenchCluster implements AsyncDisposable {
       await this.cri.runtime.removePodSandbox({ podSandboxId: id });
     }
     this.cri[Symbol.dispose]();
-    const outcome = await stopPrivateRuntime(machine, this.layout, {
-      busybox: "/bin/busybox",
-      iptables: "/usr/sbin/iptables",
-    });
-    if (!outcome.stopped) throw new Error(`containerd still has pods; its state is in ${this.layout.stateDirectory}`);
+    await this.#runtime.stop();
     // The Go kubelet mounts its root directory onto itself.
     const targets = (await systemMounts.list()).map(({ target }) => target);
     const own = targets.filter((target) => target.startsWith(`${this.layout.stateDirectory}/`));
@@ -202,20 +220,14 @@ export function hasCondition(object: SeenPod | undefined, type: string): boolean
   return object?.status?.conditions?.some((one) => one.type === type && one.status === "True") ?? false;
 }
 
-async function startContainerd(layout: RuntimeLayout, { containerd }: BenchOptions): Promise<void> {
-  const facts = requireReady(await preflight({ ...machine, layout, searchPath: [dirname(containerd)] }));
-  await ensurePrivateRuntime(machine, layout, facts);
-}
-
 async function startKubelet(
-  server: TestApiServer,
-  layout: RuntimeLayout,
+  { server, layout, runtime }: Beside,
   options: BenchOptions,
   agent: Exclude<Agent, "bare">,
 ): Promise<ChildProcess> {
   const path = (name: string): string => join(layout.stateDirectory, name);
   await mkdir(path("manifests.d"), { recursive: true });
-  await writeFile(path("kubelet.yaml"), await configuration(layout));
+  await writeFile(path("kubelet.yaml"), await configuration(runtime.endpoint, layout.cgroupRoot));
   const kubeconfig = await writeKubeconfig(server, layout, nodeName);
   await machine.cgroups.apply(layout.cgroupRoot, {});
   const flags = [
@@ -230,12 +242,12 @@ async function startKubelet(
 }
 
 /** It is no kubelet: its Node is made here. */
-async function startBare(server: TestApiServer, layout: RuntimeLayout): Promise<ChildProcess> {
+async function startBare({ server, layout, runtime }: Beside): Promise<ChildProcess> {
   const kubeconfig = await writeKubeconfig(server, layout, nodeName);
   const child = await forkBareClient(layout, "bare-burst", [
     kubeconfig,
     nodeName,
-    layout.containerd.endpoint,
+    runtime.endpoint,
     layout.stateDirectory,
     layout.cgroupRoot,
   ]);
@@ -253,10 +265,10 @@ async function writeKubeconfig(server: TestApiServer, layout: RuntimeLayout, nod
   return path;
 }
 
-async function configuration({ containerd, cgroupRoot }: RuntimeLayout): Promise<string> {
+async function configuration(endpoint: string, cgroupRoot: string): Promise<string> {
   return `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-containerRuntimeEndpoint: ${containerd.endpoint}
+containerRuntimeEndpoint: ${endpoint}
 cgroupDriver: cgroupfs
 cgroupRoot: ${cgroupRoot}
 enforceNodeAllocatable: [pods]

@@ -3,8 +3,8 @@ export interface Goal {
   readonly name: string;
   readonly value: number;
   readonly atMost: number;
-  /** `×` (of the floor), `× other` (of the other kubelet), `ms`, `%` (of one processor core), or `KiB/s`. */
-  readonly unit: "×" | "× other" | "ms" | "%" | "KiB/s";
+  /** `×` (of the floor), `× other` (of the other kubelet), `× few` (of that with few pods), `ms`, `%` (of one processor core), or `KiB/s`. */
+  readonly unit: "×" | "× other" | "× few" | "ms" | "%" | "KiB/s";
 }
 
 type Cell = string | number;
@@ -56,6 +56,8 @@ function withUnit(value: number, unit: Goal["unit"]): string {
       return `${value.toFixed(2)} × the floor`;
     case "× other":
       return `${value.toFixed(2)} × the other kubelet`;
+    case "× few":
+      return `${value.toFixed(2)} × that with few`;
     case "ms":
       return `${Math.round(value)} ms`;
     case "%":

@@ -29,12 +29,26 @@ const Checkpoint = z.object({ data: z.string(), checksum: z.number() });
  * `actuated_pods_state`: JSON in JSON with a checksum, keys in order, quantities in canonical form.
  */
 export function encodeCheckpoint(pods: ReadonlyMap<string, PodResources>): string {
-  const entries = sorted(pods, ({ containers, pod }) => ({
+  const entries = [...pods]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([uid, resources]) => `${JSON.stringify(uid)}:${entryText(resources)}`);
+  const data = entries.length === 0 ? "{}" : `{"entries":{${entries.join(",")}}}`;
+  return JSON.stringify({ data, checksum: checksum(data) });
+}
+
+/** A node keeps thousands of pods that have ended, and each start of another writes the whole file. */
+const entryTexts = new WeakMap<PodResources, string>();
+
+function entryText(resources: PodResources): string {
+  const known = entryTexts.get(resources);
+  if (known !== undefined) return known;
+  const { containers, pod } = resources;
+  const text = JSON.stringify({
     ContainerResources: sorted(containers, encodeRequirements),
     PodLevelResources: pod === undefined ? null : encodeRequirements(pod),
-  }));
-  const data = JSON.stringify(pods.size === 0 ? {} : { entries });
-  return JSON.stringify({ data, checksum: checksum(data) });
+  });
+  entryTexts.set(resources, text);
+  return text;
 }
 
 /**

@@ -1,0 +1,143 @@
+/**
+ * Pods that have ended and that the API server still keeps, one dead container each: what they cost a node beside pods
+ * that run. While they come and end, at rest, for a pod that starts, and after a restart of the agent.
+ *
+ *   ended.ts [--ended 1000,5000] [--pods 50] [--json] …
+ *
+ * The runtime is the tests' simulated one behind a real socket, so that 5,000 containers cost the machine nothing else.
+ */
+import { loadavg } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { behaviourCommand } from "../src/sim/behaviour.ts";
+import { startTestRuntime } from "./support/bench-runtime.ts";
+import { BenchCluster, hasCondition } from "./support/cluster.ts";
+import { podManifest } from "./support/node.ts";
+import { benchOptions, counts, type OwnOptions } from "./support/options.ts";
+import { printReport, progress } from "./support/report.ts";
+import { newNames } from "./support/rounds.ts";
+import { median } from "./support/statistics.ts";
+
+const atOnce = 100;
+const startedAlone = 10;
+const pauseMs = 1_000;
+const calmMs = 60_000;
+const restMs = 60_000;
+
+interface EndedOptions {
+  /** Numbers of ended pods, rising. */
+  readonly ended: readonly number[];
+}
+
+const endedOptions: OwnOptions<EndedOptions> = {
+  options: { ended: { type: "string", default: "1000,5000" } },
+  usage: `  --ended N[,N…]      how many pods have ended, rising (default: 1000,5000)
+`,
+  read: ({ ended }) => ({ ended: counts(String(ended)).toSorted((a, b) => a - b) }),
+};
+
+interface Stage {
+  readonly ended: number;
+  /** Agent's CPU time for each pod that came and ended since the stage before. */
+  readonly cpuMsPerEnded: number | undefined;
+  readonly readyMs: number;
+  readonly restPercent: number;
+  readonly rssMiB: number;
+}
+
+/** So many pods come and end; the API server keeps them. Resolves to the agent's CPU time for each, in ms. */
+async function bury(cluster: BenchCluster, count: number): Promise<number> {
+  const [app] = podManifest("ended").spec.containers;
+  const command = behaviourCommand({ exitAfterMs: 50, exitCode: 0, deaf: false, unstartable: false });
+  const { cpuMs } = await cluster.usage();
+  for (let left = count; left > 0; left -= atOnce) {
+    const names = newNames("ended", Math.min(left, atOnce));
+    cluster.create(names, { restartPolicy: "Never", containers: [{ ...app, command }] });
+    await cluster.times(names, (pod) => pod?.status?.phase === "Succeeded");
+  }
+  return ((await cluster.usage()).cpuMs - cpuMs) / count;
+}
+
+/** Median time until one pod is ready that comes alone, in ms. */
+async function startAlone(cluster: BenchCluster): Promise<number> {
+  const all: number[] = [];
+  for (const name of newNames("alone", startedAlone)) {
+    await sleep(pauseMs);
+    const began = performance.now();
+    cluster.create([name]);
+    const [ready = Number.NaN] = await cluster.times([name], (pod) => hasCondition(pod, "Ready"));
+    all.push(ready - began);
+    cluster.delete([name]);
+    await cluster.times([name], (pod) => pod === undefined);
+  }
+  return median(all);
+}
+
+async function rest(cluster: BenchCluster): Promise<Pick<Stage, "restPercent" | "rssMiB">> {
+  await sleep(calmMs);
+  const [before, began] = [await cluster.usage(), performance.now()];
+  await sleep(restMs);
+  const after = await cluster.usage();
+  return { restPercent: ((after.cpuMs - before.cpuMs) / (performance.now() - began)) * 100, rssMiB: after.rssMiB };
+}
+
+async function measureStage(cluster: BenchCluster, ended: number, cpuMsPerEnded?: number): Promise<Stage> {
+  const readyMs = await startAlone(cluster);
+  const stage = { ended, cpuMsPerEnded, readyMs, ...(await rest(cluster)) };
+  const { restPercent, rssMiB } = stage;
+  progress(
+    `${ended} ended: ${cpuMsPerEnded?.toFixed(1) ?? "-"} ms each; ready after ${readyMs.toFixed(0)} ms; ` +
+      `${restPercent.toFixed(2)} % at rest, ${rssMiB.toFixed(0)} MiB`,
+  );
+  return stage;
+}
+
+/** The agent is killed and starts on what is there: its CPU time and peak until a new pod is ready. */
+async function measureRestart(cluster: BenchCluster): Promise<{ cpuMs: number; tookMs: number; peakMiB: number }> {
+  const began = performance.now();
+  await cluster.restartKubelet();
+  const [name = ""] = newNames("after", 1);
+  cluster.create([name]);
+  const [ready = Number.NaN] = await cluster.times([name], (pod) => hasCondition(pod, "Ready"));
+  const { cpuMs, peakRssMiB } = await cluster.usage();
+  return { cpuMs, tookMs: ready - began, peakMiB: peakRssMiB };
+}
+
+async function main(): Promise<void> {
+  const options = benchOptions({ rounds: 1, pods: [50] }, endedOptions);
+  const load = loadavg()[0] ?? 0;
+  const running = options.pods[0] ?? 0;
+  await using cluster = await BenchCluster.start(options, "podwright", startTestRuntime);
+  const names = newNames("running", running);
+  cluster.create(names);
+  await cluster.times(names, (pod) => hasCondition(pod, "Ready"));
+  const stages = [await measureStage(cluster, 0)];
+  for (const ended of options.ended) {
+    const cpuMsPerEnded = await bury(cluster, ended - (stages.at(-1)?.ended ?? 0));
+    stages.push(await measureStage(cluster, ended, cpuMsPerEnded));
+  }
+  const restart = await measureRestart(cluster);
+  progress(`restart: ${restart.tookMs.toFixed(0)} ms, CPU ${restart.cpuMs} ms, peak ${restart.peakMiB.toFixed(0)} MiB`);
+  printReport(
+    {
+      bench: "ended",
+      setting: [
+        `${running} pods run beside those that have ended; load ${load.toFixed(1)} at the start`,
+        `restarted with the last: a new pod ready after ${restart.tookMs.toFixed(0)} ms, CPU ${restart.cpuMs} ms, ` +
+          `RSS at most ${restart.peakMiB.toFixed(0)} MiB`,
+      ],
+      columns: ["ended pods", "CPU ms each", "a pod ready ms", "% of a core at rest", "RSS MiB"],
+      rows: stages.map(({ ended, cpuMsPerEnded, readyMs, restPercent, rssMiB }) => [
+        ended,
+        cpuMsPerEnded?.toFixed(1) ?? "–",
+        readyMs,
+        restPercent.toFixed(2),
+        rssMiB,
+      ]),
+      goals: [],
+      measurements: { stages, restart },
+    },
+    options.json,
+  );
+}
+
+await main();
